@@ -12,6 +12,7 @@ import { brokerOf, type MqttSettings } from "../mqtt/settings.ts";
 import { topicsOf } from "../mqtt/topics.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { placesOf } from "./running.ts";
 
 /** Options that go before the setting of the same name. */
 const named = {
@@ -38,7 +39,7 @@ export async function openFleet(
   context: Context,
   { states = false }: { readonly states?: boolean },
 ): Promise<OpenFleet> {
-  const mqtt = settingsOf(context);
+  const mqtt = await settingsOf(context);
   const signal = context.deadline()?.signal;
   const name = `zapd-fleet-${randomBytes(6).toString("hex")}`;
   try {
@@ -63,15 +64,11 @@ export async function openFleet(
   }
 }
 
-function settingsOf(context: Context): MqttSettings {
-  const path = configPath(process.env, context.option("config"));
-  let mqtt: MqttSettings;
-  try {
-    ({ mqtt } = readConfig(sourceAt(path).text, path).config);
-  } catch (error) {
-    if (error instanceof ZapdError) throw CommandError.of(error);
-    throw error;
-  }
+async function settingsOf(context: Context): Promise<MqttSettings> {
+  let mqtt = settingsIn(configPath(process.env, context.option("config")));
+  const isGiven = context.option("broker") ?? context.option("config") ?? process.env["ZAPD_CONFIG"];
+  // What zapd config set has written is in the config of the daemon that runs, which may be another than the usual one.
+  if (mqtt.url === "" && isGiven === undefined) mqtt = settingsIn((await placesOf(context)).configFile);
   for (const [option, key] of Object.entries(named)) {
     const given = context.option(option);
     if (given === undefined) continue;
@@ -91,4 +88,13 @@ function settingsOf(context: Context): MqttSettings {
       },
     );
   return mqtt;
+}
+
+function settingsIn(path: string): MqttSettings {
+  try {
+    return readConfig(sourceAt(path).text, path).config.mqtt;
+  } catch (error) {
+    if (error instanceof ZapdError) throw CommandError.of(error);
+    throw error;
+  }
 }

@@ -25,6 +25,7 @@ const verbs: Readonly<Record<string, Verb>> = { ls, state, run, key, install };
 const usualMs = 30_000;
 /** Fetching, sending and starting a package. */
 const installMs = 240_000;
+const noSites = "A site is there once its daemon has the broker: zapd config set mqtt.url mqtt://HOST:1883";
 /** Somebody who has the device may be done soon. */
 const leaseWaitS = 30;
 
@@ -66,6 +67,7 @@ async function look(context: Context, words: readonly string[], states: boolean)
     }
     if (devices.length > 0) context.print(states ? devices.map(stateLine).join("\n") : deviceTable(devices, context));
     context.say(printable(summaryOf(sites, devices)));
+    if (sites.length === 0) context.say(noSites);
     return exits.ok;
   } finally {
     await leave();
@@ -111,7 +113,8 @@ async function named(context: Context): Promise<{ sha256: string; bytes: number 
         }
       });
     } catch (error) {
-      const message = `${file} could not be read (${systemCode(error)})`;
+      const why = systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
+      const message = `${file} ${why}`;
       throw new CommandError(message, exits.failed, undefined, { code: "file_unreadable" });
     }
     return { sha256: hash.digest("hex"), bytes: count };
@@ -120,6 +123,7 @@ async function named(context: Context): Promise<{ sha256: string; bytes: number 
     throw new UsageError(
       "what is in the package is said by --file FILE, the same file as at the address, or by --sha256 HEX and --bytes COUNT",
     );
+  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new UsageError("--sha256 takes 64 hex digits, as sha256sum prints them");
   return { sha256: sha256.toLowerCase(), bytes: Number(bytes) };
 }
 
@@ -154,6 +158,7 @@ async function everywhere(context: Context, { op, args, leased }: Request, mostM
   const began = performance.now();
   const timeoutMs = context.timeoutMs ?? mostMs;
   const { fleet, replyTo, leave } = await openFleet(context, {});
+  const hints = new Set<string>();
   try {
     const targets = fleet.select(meant);
     if (targets.length === 0) throw nobody(fleet);
@@ -166,7 +171,7 @@ async function everywhere(context: Context, { op, args, leased }: Request, mostM
       replyTo,
       timeoutMs: leftMs,
       each: (result) => {
-        if (!context.json) tellResult(context, result);
+        if (!context.json) tellResult(context, result, hints);
       },
     });
     return ended(context, results);
@@ -180,11 +185,12 @@ function checkScene(data: unknown): unknown {
   if (!isObject(data) || !Array.isArray(data["steps"]) || data["outcome"] === "done") return data;
   const steps: readonly unknown[] = data["steps"];
   const errors = steps.flatMap((step) => (isObject(step) && isObject(step["error"]) ? [step["error"]] : []));
-  const { code, message } = errors[0] ?? {};
+  const { code, message, hint } = errors[0] ?? {};
   const known = typeof code === "string" && Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
   throw new ZapdError(
     known,
     typeof message === "string" ? message.slice(0, 1_024) : "The scene was not run to its end",
+    typeof hint === "string" ? { hint: hint.slice(0, 1_024) } : {},
   );
 }
 
@@ -208,10 +214,15 @@ function ended(context: Context, results: readonly FleetResult[]): number {
   return status;
 }
 
-function tellResult(context: Context, result: FleetResult): void {
+/** As it comes; what mends many of them alike, `told`, once. */
+function tellResult(context: Context, result: FleetResult, told: Set<string>): void {
   const where = `${result.device.site.site}/${result.device.name}`;
-  if (result.ok) context.print(printable(`${where}: ok`));
-  else context.say(printable(`zapd: ${where}: ${result.error.message}`));
+  if (result.ok) return context.print(printable(`${where}: ok`));
+  const { message, hint } = result.error;
+  context.say(printable(`zapd: ${where}: ${message}`));
+  if (hint === undefined || told.has(hint)) return;
+  told.add(hint);
+  context.say(`      ${printable(hint)}`);
 }
 
 function selectionOf(context: Context): Selection {
@@ -235,7 +246,7 @@ function nobody(fleet: Fleet): CommandError {
     code: count === 0 ? "device_not_found" : "group_not_found",
     message:
       count === 0 ? "No site on the broker tells of a device" : `None of the ${count} devices on the broker is meant`,
-    hint: "See which there are, with their labels: zapd fleet ls",
+    hint: count === 0 ? noSites : "See which there are, with their labels: zapd fleet ls",
   });
 }
 

@@ -9,7 +9,7 @@ import type { Address, Platform, PlatformHost, Ports, Sighting } from "../platfo
 import { type Log, redacted } from "../system/log.ts";
 import type { Devices } from "./devices.ts";
 import { type Entry, memoryOf } from "./entry.ts";
-import { isPredicate, shown } from "./failures.ts";
+import { filled, isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { EntryChange, Merged, Registry } from "./registry.ts";
 import { isSameAddress, type Place } from "./standing.ts";
@@ -341,7 +341,10 @@ export class Arrivals {
       .catch((error: unknown) => {
         if (!isPredicate(error)) throw error;
         const { message } = redacted(error, this.#deps.log, [host]);
-        throw error.reworded(`${host} ${message}`, { hint, named: true });
+        // Who knows what is there says what to do about it.
+        const subject = { name: host, host, port: port ?? 0, canWake: false };
+        const own = error.code === "device_error" ? filled(error.hint, subject) : undefined;
+        throw error.reworded(`${host} ${message}`, { hint: own ?? hint, named: true });
       });
   }
 

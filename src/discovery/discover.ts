@@ -3,7 +3,7 @@
  * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
  */
 
-import { textOf, ZapdError } from "../api/errors.ts";
+import { failedBy, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
@@ -239,8 +239,17 @@ async function inTurn(
   }
 }
 
-/** Of many platforms' failures at one address, that of one which found something there says more than one which found nothing. */
-function tellingMost(failures: readonly unknown[]): unknown {
-  const code = (failure: unknown) => (failure instanceof ZapdError ? failure.code : "");
-  return failures.find((one) => code(one) !== "device_unreachable") ?? failures[0];
+/**
+ * Of many platforms' failures at one address, that of one which found something there says more than one which found
+ * nothing, and most says who knows what to do about it.
+ */
+export function tellingMost(failures: readonly unknown[]): unknown {
+  const spoken = failures.filter((one) => !(one instanceof ZapdError && one.code === "device_unreachable"));
+  const knowing = spoken.find(
+    (one) => one instanceof ZapdError && one.code === "device_error" && one.hint !== undefined,
+  );
+  if (knowing) return knowing;
+  const strangers = spoken.filter((one) => failedBy(one, "protocol"));
+  if (strangers.length > 1) return notUnderstood("answers as nothing that zapd knows", strangers[0]);
+  return spoken[0] ?? failures[0];
 }

@@ -98,7 +98,8 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       const session = id === null ? undefined : sessions.get(id);
       if (session) {
         session.usedAt = performance.now();
-        return session.transport.handleRequest(request, { parsedBody: body });
+        const response = await session.transport.handleRequest(request, { parsedBody: body });
+        return request.method === "GET" ? begun(response) : response;
       }
       if (id !== null) return noSession();
       const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
@@ -127,6 +128,23 @@ function makeRoom(sessions: Map<string, Session>): void {
     sessions.delete(id);
     void transport.close();
   }
+}
+
+/** A stream that nothing has come from yet, with a comment before it: the head of an answer leaves with its first byte. */
+function begun(response: Response): Response {
+  const { body, status, headers } = response;
+  if (!response.ok || !body) return response;
+  const reader = body.getReader();
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode(": listening\n\n")),
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return new Response(stream, { status, headers });
 }
 
 /** As the protocol has it: the client begins a new one. */

@@ -1,7 +1,8 @@
 /** MCP over stdin and stdout, for a client that starts it: a client of the daemon's control socket. */
-import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Client } from "../api/client.ts";
 import type { Explain } from "./failure.ts";
+import { LineTransport } from "./lines.ts";
 import { type Follow, ResourceNews } from "./resources.ts";
 import { createServer } from "./server.ts";
 import type { Calling } from "./tool.ts";
@@ -13,7 +14,7 @@ export interface StdioOptions {
   readonly openPackage: NonNullable<Calling["openPackage"]>;
 }
 
-/** Serves until stdin ends. */
+/** Serves until stdin has ended, and what was asked for before is answered. */
 export async function serveOverStdio({ api, follow, explain, openPackage }: StdioOptions): Promise<void> {
   const news = new ResourceNews(follow);
   const tells = new Set<(uri: string) => void>();
@@ -25,7 +26,7 @@ export async function serveOverStdio({ api, follow, explain, openPackage }: Stdi
     });
     return following;
   };
-  const over = Promise.withResolvers<void>();
+  const transport = new LineTransport(process.stdin, process.stdout, begin);
   const handle = serveStdio(
     ({ era }) => {
       const server = createServer({ api: () => api, explain, openPackage, news });
@@ -33,31 +34,9 @@ export async function serveOverStdio({ api, follow, explain, openPackage }: Stdi
       if (era === "modern") tells.add((uri) => void server.sendResourceUpdated({ uri }).catch(() => {}));
       return server;
     },
-    { transport: new ListeningTransport(begin) },
+    { transport },
   );
-  process.stdin.once("end", () => over.resolve());
-  process.stdin.once("close", () => over.resolve());
-  await over.promise;
+  await transport.closed;
   news.close();
   await handle.close();
-}
-
-/** Hands a message that asks to be told of changes on once they are followed. */
-class ListeningTransport extends StdioServerTransport {
-  readonly #begin: () => Promise<unknown>;
-
-  constructor(begin: () => Promise<unknown>) {
-    super(process.stdin, process.stdout);
-    this.#begin = begin;
-  }
-
-  override async start(): Promise<void> {
-    const { onmessage } = this;
-    this.onmessage = (message) => {
-      if ("method" in message && message.method === "subscriptions/listen")
-        void this.#begin().then(() => onmessage?.(message));
-      else onmessage?.(message);
-    };
-    await super.start();
-  }
 }

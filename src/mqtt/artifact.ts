@@ -12,6 +12,7 @@ import net from "node:net";
 import { pipeline } from "node:stream/promises";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { newUpload } from "../system/state-folder.ts";
+import { netWords } from "./bus.ts";
 
 /** As a request names it. */
 export interface Artifact {
@@ -215,11 +216,12 @@ function statusText(status: number): string {
 function reasonOf(error: unknown): string {
   const code = systemCode(error);
   if (ofCertificates.test(code)) return `its server's certificate is not one that is trusted here (${code})`;
-  return code === "" ? textOf(error) : code;
+  return netWords[code] ?? (code === "" ? textOf(error) : code);
 }
 
 function notFetched(url: URL, why: string, cause?: unknown): ZapdError {
   return new ZapdError("invalid_archive", `The package at ${url.origin}${url.pathname} was not taken: ${why}`, {
+    hint: "The site fetches it by itself: it has to be there, as it was named, and within reach of that machine",
     cause,
   });
 }

@@ -9,7 +9,7 @@ import tls from "node:tls";
 import type { MqttClient } from "mqtt";
 import * as clientModule from "mqtt/lib/client";
 import { systemCode, textOf } from "../api/errors.ts";
-import { type Bus, BusError, type Message, type PublishOptions, type RequestOptions } from "./bus.ts";
+import { type Bus, BusError, type Message, netWords, type PublishOptions, type RequestOptions } from "./bus.ts";
 import { matches } from "./topics.ts";
 
 /** Where a broker is, and who we are to it. */
@@ -433,19 +433,10 @@ function late({ url }: Broker): BusError {
   });
 }
 
-const withoutNet: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens there",
-  ENOTFOUND: "there is no such host",
-  EAI_AGAIN: "its name could not be looked up",
-  EHOSTUNREACH: "there is no route to it",
-  ENETUNREACH: "there is no route to it",
-  ECONNRESET: "it hung up",
-};
-
 /** Why there is no connection; what has none of the network's codes is about certificates. */
 function unreachable(error: unknown, broker: Broker): BusError {
   const code = systemCode(error);
-  const why = withoutNet[code];
+  const why = netWords[code];
   const { url, secure } = broker;
   if (why !== undefined || !secure) {
     const message = `The broker at ${url} cannot be reached: ${why ?? (code || textOf(error))}`;

@@ -76,3 +76,13 @@ export class BusError extends Error {
     this.hint = options.hint;
   }
 }
+
+/** Why nothing was reached, by the codes of the system. */
+export const netWords: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there",
+  ENOTFOUND: "there is no such host",
+  EAI_AGAIN: "its name could not be looked up",
+  EHOSTUNREACH: "there is no route to it",
+  ENETUNREACH: "there is no route to it",
+  ECONNRESET: "it hung up",
+};

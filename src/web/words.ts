@@ -7,11 +7,14 @@ export type Standing = "on" | "standby" | "off" | "unpaired" | "offline" | "sile
 /** What comes first about a device: that it must be paired, or whether it is on. */
 export function standingOf(device: Device, state: State | null): Standing {
   if (device.access === "unpaired" && !device.capabilities.includes("state")) return "unpaired";
-  const power = state === null || state.power === "unknown" ? device.power : state.power;
+  const isGone = device.status === "offline";
+  // What was seen of it last stays its state: that it was on says nothing of one that does not answer any more.
+  const isTold = state !== null && state.power !== "unknown" && !(isGone && state.power === "on");
+  const power = isTold ? state.power : device.power;
   if (power !== "unknown") return power;
+  if (isGone) return "offline";
   // What plays is on, whether or not it says so.
   if (state?.playback && state.playback.status !== "stopped") return "on";
-  if (device.status === "offline") return "offline";
   return device.status === "online" ? "silent" : "unknown";
 }
 

@@ -148,6 +148,18 @@ describe("T33 who is let in at /mcp", () => {
     expect((await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "PUT", headers: bearer() })).status).toBe(405);
   });
 
+  test("a stream of a session answers before anything comes in it", async () => {
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a test", version: "1" } };
+    const begun = await post(bearer(), JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }));
+    await begun.text();
+    const session = begun.headers.get("mcp-session-id") ?? "";
+    const leave = new AbortController();
+    const headers = { ...bearer(), accept: "text/event-stream", "mcp-session-id": session };
+    const stream = await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { headers, signal: leave.signal });
+    expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    leave.abort();
+  });
+
   test("nobody while it is off, and the hint says how it is turned on", async () => {
     await daemon.api("PATCH", "/config", { "mcp.http": false });
     const answer = await post(bearer());

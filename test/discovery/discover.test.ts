@@ -1,8 +1,8 @@
 /** Discovery over platforms of a test: devices say in LOCATION where they are, and are who they are by that port. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, notUnderstood, ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
-import { Discovery } from "../../src/discovery/discover.ts";
+import { Discovery, tellingMost } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/probe-queue.ts";
 import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
@@ -234,4 +234,18 @@ describe.concurrent("the course of things", () => {
     expect(performance.now() - start).toBeLessThan(5_000);
     expect(ended).toBe(true);
   });
+});
+
+test("of all failures at an address the one is told that knows what to do, then what was found there, then that nothing was", () => {
+  const failed = (hint?: string) =>
+    new DeviceError("device_error", "is of 2014", { phase: "answered", reason: "protocol", hint });
+  const silent = new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
+  const knowing = failed("Drive one of 2016");
+  expect(tellingMost([silent, notUnderstood("is no lamp"), knowing])).toBe(knowing);
+  const lamp = notUnderstood("is no lamp");
+  expect(tellingMost([silent, lamp, silent])).toBe(lamp);
+  expect(tellingMost([lamp, notUnderstood("is no radio")])).toMatchObject({
+    message: "answers as nothing that zapd knows",
+  });
+  expect(tellingMost([silent, silent])).toBe(silent);
 });

@@ -130,6 +130,7 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     const nothing = await fleet("key", "nothing", "-d", "all");
     expect([nothing.status, nothing.stdout]).toEqual([2, ""]);
     expect(nothing.stderr.split("\n").filter((line) => line.includes("is not a key"))).toHaveLength(3);
+    expect(nothing.stderr.match(/The keys are/g)).toHaveLength(1);
     const nobody = await fleet("key", "home", "--label", "nobody");
     expect([nobody.status, nobody.stderr]).toEqual([3, expect.stringContaining("zapd fleet ls")]);
     const { status, stderr } = await fleet("key", "home");

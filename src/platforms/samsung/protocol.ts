@@ -38,7 +38,7 @@ export function readInfo(body: string): Info {
   if (duid === null && model === null && token === undefined)
     throw notUnderstood("says nothing that a Samsung set says");
   const type = text(device["type"]) ?? "Samsung SmartTV";
-  if (type !== "Samsung SmartTV") throw notUnderstood(`is no television: it says that it is a "${type.slice(0, 64)}"`);
+  if (type !== "Samsung SmartTV") throw noTelevision(type);
   const year = yearOf(text(device["model"]));
   if (year === undefined ? /^.{4}[HJ]/.test(model ?? "") : year < 2016) throw encrypted();
   const state = text(device["PowerState"])?.toLowerCase();
@@ -64,6 +64,15 @@ export function readInfo(body: string): Info {
       ...(year !== undefined && { year }),
     },
   };
+}
+
+/** A soundbar or a monitor, which answers here, too (3.1). */
+function noTelevision(type: string): DeviceError {
+  return new DeviceError("device_error", `is no television: it says that it is a "${type.slice(0, 64)}"`, {
+    phase: "answered",
+    reason: "protocol",
+    hint: "If it plays what it is handed over the network, a search finds it as a renderer: zapd discover",
+  });
 }
 
 /** Sets of 2014 and 2015, which answer here, too (3.1). */

@@ -53,7 +53,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;
   const standing = standingOf(device, entry.state.value);
   const doing = entry.doing.value;
-  const app = appOf(entry.state.value);
+  const app = standing === "offline" ? null : appOf(entry.state.value);
   const isThere = device.status !== "offline";
   const on = powerKey(device, false);
   const sleeps = takesPackages(device) && (standing === "off" || standing === "standby");

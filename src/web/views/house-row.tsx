@@ -33,8 +33,8 @@ interface RowProps {
 
 export function Row({ entry, ask }: RowProps) {
   const device = entry.device.value;
-  const state = entry.state.value;
-  const standing = standingOf(device, state);
+  const standing = standingOf(device, entry.state.value);
+  const state = standing === "offline" ? null : entry.state.value;
   const withheld = withheldOf(device);
   const isOpen = useSignal(false);
   return (

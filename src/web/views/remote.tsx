@@ -43,6 +43,8 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;
   const state = entry.state.value;
   const standing = standingOf(device, state);
+  /** What is on its screen, as far as that is known. */
+  const told = standing === "offline" ? null : state;
   const ask = (what: Asking) => {
     asking.value = what;
   };
@@ -70,7 +72,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
       <div class="remote-refusal">
         <LastRefusal entry={entry} />
       </div>
-      <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
+      <Standings entry={entry} device={device} state={told} standing={standing} ask={ask} />
       <Leased device={device} />
       {standing === "unpaired" ? (
         <Notice icon="link" title={`${device.name} wants to be asked first`}>
@@ -87,7 +89,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
           )}
           <div class="remote-body">
             <div class="remote-hand">
-              <Playing entry={entry} device={device} state={state} />
+              <Playing entry={entry} device={device} state={told} />
               <Keys entry={entry} />
               <Volume entry={entry} device={device} state={state} />
               <Text entry={entry} />

@@ -1,0 +1,68 @@
+/** A message a line: what is none, what comes in pieces, and what has been asked for when the input ends. */
+import { expect, test } from "bun:test";
+import { PassThrough } from "node:stream";
+import { LineTransport } from "../../src/mcp/lines.ts";
+
+async function opened() {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const transport = new LineTransport(input, output, async () => {});
+  const heard: unknown[] = [];
+  transport.onmessage = (message) => heard.push((message as { id?: unknown }).id);
+  await transport.start();
+  const told = output[Symbol.asyncIterator]();
+  const answer = async () => JSON.parse(String((await told.next()).value));
+  return { input, transport, heard, answer };
+}
+
+const ping = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id, method: "ping" })}\n`;
+
+test("what is no message is answered as one, and the next one is heard", async () => {
+  const { input, heard, answer, transport } = await opened();
+  for (const [line, id, code] of [
+    ["hello", null, -32_700],
+    ["\xff\xfe", null, -32_700],
+    ["[]", null, -32_600],
+    [`[${ping(1)}]`.replace("\n", ""), null, -32_600],
+    ['{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32_600],
+    ["5", null, -32_600],
+  ] as const) {
+    input.write(`${line}\r\n`);
+    const { error, ...rest } = await answer();
+    expect([line, rest, error.code]).toEqual([line, { jsonrpc: "2.0", id }, code]);
+  }
+  const mebibyte = "x".repeat(1024 * 1024);
+  for (let times = 0; times < 11; times++) input.write(mebibyte);
+  input.write("\n\n \n");
+  expect((await answer()).error.message).toContain("10 MiB");
+  const [head, tail] = [ping(8).slice(0, 9), ping(8).slice(9)];
+  input.write(head);
+  input.write(`${tail}${ping(9)}`);
+  while (heard.length < 2) await Bun.sleep(1);
+  expect(heard).toEqual([8, 9]);
+  await transport.close();
+});
+
+test("what was asked for is answered when the input has ended behind it", async () => {
+  const { input, heard, answer, transport } = await opened();
+  input.end(
+    `${ping(1)}${ping(2)}${ping(3)}{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
+  );
+  while (heard.length < 4) await Bun.sleep(1);
+  const order: string[] = [];
+  void transport.closed.then(() => order.push("closed"));
+  for (const id of [3, 1]) {
+    await transport.send({ jsonrpc: "2.0", id, result: {} });
+    order.push(`answered ${(await answer()).id}`);
+  }
+  await transport.closed;
+  expect(order).toEqual(["answered 3", "answered 1", "closed"]);
+});
+
+test("without anything asked for it ends with the input, and with its reader", async () => {
+  const left = await opened();
+  left.input.end();
+  await left.transport.closed;
+  const cut = await opened();
+  cut.input.destroy();
+  await cut.transport.closed;
+});
