@@ -12,9 +12,21 @@ export function stateLine({ device, state }: Result<"getState">): string {
   return printable([`${device.name} ${power}`, ...activity(state)].join(" · "));
 }
 
-/** What is on a set, in parts: the app, what plays, the volume. */
-export function activity(state: State): string[] {
-  return [appPart(state), playbackPart(state.playback), volumePart(state.volume)].filter((part) => part !== "");
+/** What is on a set, in parts: the app, what plays, the volume; at a time, with what plays run on until then. */
+export function activity(state: State, now?: Date): string[] {
+  const { playback } = state;
+  const playing = playback && now ? { ...playback, position_ms: runOn(playback, now) } : playback;
+  return [appPart(state), playbackPart(playing), volumePart(state.volume)].filter((part) => part !== "");
+}
+
+/** Where what plays is by then: its position was read a while ago. */
+function runOn(
+  { position_ms, position_at, rate, duration_ms }: NonNullable<State["playback"]>,
+  now: Date,
+): number | null {
+  if (position_ms === null || position_at === null) return position_ms;
+  const ran = position_ms + (now.getTime() - Date.parse(position_at)) * (rate ?? 0);
+  return Math.max(0, Math.min(ran, duration_ms ?? Number.POSITIVE_INFINITY));
 }
 
 function appPart(state: State): string {

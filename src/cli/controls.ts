@@ -34,7 +34,8 @@ async function tellVolume(
 ): Promise<void> {
   const called = await call(context, "setVolume", { id: context.device, body });
   const { device, volume: shown, confirmed } = called.data;
-  const is = shown?.muted && body.muted !== false ? "muted" : shown?.level == null ? "as it was" : `at ${shown.level}`;
+  const level = shown?.level == null ? "as it was" : `at ${shown.level}`;
+  const is = body.muted === undefined ? level : shown?.muted ? "muted" : "not muted";
   context.tell(called, confirmed === false && `${device.name} took it, but is ${is}`);
 }
 

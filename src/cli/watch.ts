@@ -56,7 +56,9 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "snapshot":
       return event.devices.map(({ device, state }) => ({
         id: device.id,
-        text: [powerWords[state?.power ?? device.power], ...(state ? activity(state) : [])].join(" · "),
+        text: [powerWords[state?.power ?? device.power], ...(state ? activity(state, new Date(event.at)) : [])].join(
+          " · ",
+        ),
       }));
     case "device.added":
       return about(`is known from now on, at ${event.device.host}`);
@@ -71,7 +73,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.removed":
       return about("is no longer known");
     case "state.changed":
-      return about([powerWords[event.state.power], ...activity(event.state)].join(" · "));
+      return about([powerWords[event.state.power], ...activity(event.state, new Date(event.at))].join(" · "));
     case "apps.changed":
       return about(`${event.added.length} apps more, ${event.removed.length} fewer`);
     case "action.finished":

@@ -78,6 +78,8 @@ export class Device {
   #isBeingUsed = false;
   #watch: Watch | undefined;
   #held: HeldKey | undefined;
+  /** When anything of its state was last seen. */
+  #observedAt: string | undefined;
   /** When the position of what plays was last seen. */
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
@@ -669,7 +671,8 @@ export class Device {
   observe(patch: Partial<PlatformState>, cause: Cause, reach: Reach): void {
     if (!reach.isKnown) return;
     reach.note(patch, cause);
-    if (patch.playback !== undefined) this.#positionAt = new Date().toISOString();
+    this.#observedAt = new Date().toISOString();
+    if (patch.playback !== undefined) this.#positionAt = this.#observedAt;
     const state = this.shownState;
     if (state === null) return;
     // Told now, what has never been seen would read as if there were nothing: no app, nothing that plays.
@@ -725,12 +728,15 @@ export class Device {
     const { power } = this.reaches.find((reach) => reach.power !== "unknown") ?? this.reach;
     // An app is known by the catalog of the protocol that tells it.
     const teller = this.reaches.find((reach) => seen.app != null && reach.seen.state.app === seen.app);
-    return this.#shown({ ...unknownState, power, ...seen }, teller ?? this.reach);
+    return this.#shown({ ...unknownState, power, ...seen }, teller ?? this.reach, this.#observedAt);
   }
 
-  #shown({ power, app, screensaver, playback, volume, input }: PlatformState, { id }: Reach): State {
-    const now = new Date().toISOString();
-    const at = playback?.position_ms == null ? null : (this.#positionAt ?? now);
+  #shown(
+    { power, app, screensaver, playback, volume, input }: PlatformState,
+    { id }: Reach,
+    observedAt = new Date().toISOString(),
+  ): State {
+    const at = playback?.position_ms == null ? null : (this.#positionAt ?? observedAt);
     const rate = playback ? (playback.rate ?? (playback.status === "playing" ? 1 : 0)) : null;
     return {
       power,
@@ -739,7 +745,7 @@ export class Device {
       playback: playback && { ...playback, position_at: at, rate },
       volume,
       input,
-      observed_at: now,
+      observed_at: observedAt,
     };
   }
 

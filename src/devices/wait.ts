@@ -17,7 +17,7 @@ export async function waitFor(
 ): Promise<{ state: State; matched: boolean }> {
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
   const { promise, resolve, reject } = Promise.withResolvers<{ state: State; matched: boolean }>();
-  const release = device.watch.hold();
+  const release = device.watch.hold({ waits: true });
   const forget = device.onState((state) => {
     if (canJudge(conditions, device.lastState) && holds(state)) resolve({ state, matched: true });
   });

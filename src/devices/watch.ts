@@ -27,7 +27,7 @@ const limitedParts: readonly StatePart[] = ["power", "app"];
 /** One that is silent is asked after each of these, and then every two minutes: soon, if it was on, for it may have hung up on us alone. */
 const silentMs = [2_000, 5_000, 15_000, 30_000, 60_000] as const;
 const longestMs = 120_000;
-/** How many of them are left out for one that is off. */
+/** How many of them are left out for one that is off, unless somebody waits for it. */
 const longOnly = 3;
 /** After a command, until its effect shows: milliseconds since the command. */
 const burst = [150, 400, 900, 2_000] as const;
@@ -50,6 +50,8 @@ export class Watch {
   readonly #device: Watched;
   readonly #random: () => number;
   #interested = 0;
+  /** Those of them who wait for something, and go away without it before long. */
+  #waiting = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #looking = false;
   #looks = 0;
@@ -65,9 +67,13 @@ export class Watch {
     this.#random = random;
   }
 
-  /** Somebody is interested from now on, until they let go. */
-  hold(): () => void {
-    if (++this.#interested === 1) {
+  /** Somebody is interested from now on, until they let go; one that is silent is looked for anew by whoever waits for it. */
+  hold({ waits = false } = {}): () => void {
+    const isFirst = ++this.#interested === 1;
+    const isSought = waits && this.#failures > 0;
+    if (waits) this.#waiting++;
+    if (isSought) this.#failures = 0;
+    if (isFirst || isSought) {
       this.#hasRead = false;
       this.#schedule(0);
     }
@@ -75,6 +81,7 @@ export class Watch {
     return () => {
       if (!isHeld) return;
       isHeld = false;
+      if (waits) this.#waiting--;
       if (--this.#interested === 0) this.end();
     };
   }
@@ -156,7 +163,7 @@ export class Watch {
     if (next !== null) return next;
     if (this.#failures > 0) {
       const isOff = state?.power === "off" || state?.power === "standby";
-      return this.#spread(silentMs[this.#failures - 1 + (isOff ? longOnly : 0)] ?? longestMs);
+      return this.#spread(silentMs[this.#failures - 1 + (isOff && this.#waiting === 0 ? longOnly : 0)] ?? longestMs);
     }
     const row = state && rowOf(state);
     if (!row) return this.#spread(silentMs[longOnly]);

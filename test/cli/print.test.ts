@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
-import { clock } from "../../src/api/client-words.ts";
+import { activity, clock } from "../../src/api/client-words.ts";
 import { takesColour } from "../../src/cli/context.ts";
 import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
@@ -155,4 +155,21 @@ describe("colour", () => {
   ])("%j on a terminal %p, --no-color %p: %p", (env, terminal, refused, colour) => {
     expect(takesColour(terminal, refused, env)).toBe(colour);
   });
+});
+
+test("what plays is told where it is by then, and not where it was when it was read", () => {
+  const playing = { status: "playing", position_ms: 60_000, duration_ms: 600_000, live: false, title: null } as const;
+  const at = (position_at: string, rate: number) => ({
+    power: "on" as const,
+    app: null,
+    screensaver: false,
+    playback: { ...playing, position_at, rate },
+    volume: null,
+    input: null,
+    observed_at: position_at,
+  });
+  const now = new Date("2026-11-21T21:02:00.000Z");
+  expect(activity(at("2026-11-21T21:01:00.000Z", 1), now)).toEqual(["home", "playing 2:00 / 10:00"]);
+  expect(activity(at("2026-11-21T21:01:00.000Z", 0), now)).toEqual(["home", "playing 1:00 / 10:00"]);
+  expect(activity(at("2026-11-21T20:01:00.000Z", 1), now)).toEqual(["home", "playing 10:00 / 10:00"]);
 });

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { waitFor } from "../../src/devices/wait.ts";
+import { Watch } from "../../src/devices/watch.ts";
 import type { PlatformState, StatePart } from "../../src/platforms/platform.ts";
 import { until } from "../support/http-device.ts";
 import { never, openHouse } from "./harness.ts";
@@ -71,6 +72,25 @@ test("what has not been seen yet is neither taken for nothing by a wait nor told
   ]);
   for (const { emit } of house.connected) emit({ type: "state", patch: { app: null, playback: null } });
   expect(await Promise.all(waits)).toContainEqual(["app:none", true]);
+  // What is shown without asking was seen when it was seen.
+  const seenAt = device.shownState?.observed_at;
+  await Bun.sleep(5);
+  expect(device.shownState?.observed_at).toBe(seenAt);
   events.close();
   house.remove();
+});
+
+test("one that is off and silent is looked for at once by whoever waits for it, however long nobody else would", async () => {
+  let looks = 0;
+  const state = { ...on, app: null, power: "off" as const, observed_at: "2026-11-22T21:00:00.000Z", playback: null };
+  const look = () => Promise.reject(new Error(`It is off, seen ${++looks} times`));
+  const watch = new Watch({ state, access: null, pushes: new Set(), look });
+  watch.hold();
+  await until("it is looked at", () => looks === 1);
+  watch.hold();
+  await Bun.sleep(50);
+  expect(looks).toBe(1);
+  watch.hold({ waits: true });
+  await until("it is looked for", () => looks === 2);
+  watch.end();
 });
