@@ -63,7 +63,8 @@ const modes = { full: "Enabled", limited: "Limited", disabled: "Disabled", unpai
 function refused(device: Device, asked: Outcome<unknown>): Finding {
   const withheld = device.access === "disabled" ? "everything refused" : "keys refused";
   const mode = device.access && device.access !== "full" ? ` (${modes[device.access]})` : "";
-  const hint = !asked.ok && asked.code === "device_refused" ? asked.hint : undefined;
+  const told = !asked.ok && asked.code === "device_refused" ? asked.hint : undefined;
+  const hint = told ?? device.withheld.find((one) => one.hint !== null)?.hint ?? undefined;
   return fail(`${device.name}: ${withheld}${mode}`, hint);
 }
 

@@ -130,6 +130,17 @@ describe("devices", () => {
     ]);
   });
 
+  test("one whose keys wait for its pairing, though it tells its apps to everybody, says how it is paired", async () => {
+    const hint = "Run zapd pair Den";
+    const den = device("Den", { access: "unpaired", withheld: [{ capability: "keys", hint }] });
+    const data = { device: den, state: { power: "on" } };
+    const told = { ok: true, data } as const;
+    const answers = { "getState id-Den": told, "refreshApps id-Den": told };
+    expect(await lines(devicesReachable(examined({ devices: [den], answers })))).toEqual([
+      `FAIL  Den: keys refused (not paired). ${hint}`,
+    ]);
+  });
+
   test("none is a remark, and a missing developer password is one", async () => {
     expect((await devicesReachable(examined()))[0]?.status).toBe("warn");
     const devices = [device("Work\u001b[31mbench", { capabilities: ["dev"] }), device("Den")];
