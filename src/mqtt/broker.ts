@@ -32,6 +32,7 @@ export interface ConnectOptions {
   readonly clientId: string;
   /** What the broker publishes, and keeps, when we are gone without a word. */
   readonly will?: { readonly topic: string; readonly payload: string };
+  /** Ends the attempt. Who is connected leaves by `close`. */
   readonly signal?: AbortSignal;
 }
 
@@ -105,6 +106,8 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   signal?.addEventListener("abort", aborted, { once: true });
   if (signal?.aborted) aborted();
   await promise;
+  // From here on it is left with a goodbye: the broker tells the will of who goes without one.
+  signal?.removeEventListener("abort", aborted);
   return new MqttBus(client, broker, clientId, version, ended, (left) => {
     why ??= left;
   });

@@ -13,7 +13,7 @@ let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 1_500 }, discovery: { timeout_ms: 800 } },
+    config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 1_000 } },
   });
 });
 afterEach(async () => {

@@ -206,5 +206,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       await ears.until(({ topic, text }) => topic === gone && text === "");
     await ears.until(({ topic, json }) => topic === "zapd/1/lab2/status" && json.online === true);
     await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
+    // Whoever goes without a goodbye has its will told, which is kept.
+    expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
   });
 });
