@@ -3,7 +3,7 @@
  * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
  */
 
-import { failedBy, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
@@ -245,8 +245,12 @@ async function inTurn(
  */
 export function tellingMost(failures: readonly unknown[]): unknown {
   const spoken = failures.filter((one) => !(one instanceof ZapdError && one.code === "device_unreachable"));
+  // Whoever has recognized its device says what is wrong with it; all others say that it is none of theirs.
   const knowing = spoken.find(
-    (one) => one instanceof ZapdError && one.code === "device_error" && one.hint !== undefined,
+    (one) =>
+      one instanceof ZapdError &&
+      one.code === "device_error" &&
+      (one.hint !== undefined || !(one instanceof DeviceError)),
   );
   if (knowing) return knowing;
   const strangers = spoken.filter((one) => failedBy(one, "protocol"));

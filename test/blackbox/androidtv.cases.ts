@@ -26,7 +26,7 @@ beforeAll(async () => {
   const stick = createCastSimulator({ name: "Study", host: "127.0.97.3", model: "Chromecast" });
   for (const set of [attic, den, stick]) await plug(set);
   daemon = await startTestDaemon({
-    config: { discovery: { interfaces: ["lo"], timeout_ms: 500 }, devices: { request_timeout_ms: 2_000 } },
+    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
   });
   await succeed(daemon, "discoverDevices");
   for (const device of await succeed(daemon, "listDevices")) ids.set(device.name, device.id);

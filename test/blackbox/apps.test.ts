@@ -4,7 +4,7 @@ import { refuse, succeed } from "./checked.ts";
 import { app, homes } from "./fake-documents.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, start } = await homeForFile({ config: { devices: { request_timeout_ms: 1_500 } } });
+const { daemon, start } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 test.concurrent("the catalog: stable slugs, types, unique ids, served from the cache", async () => {
   const { set, id } = await start();

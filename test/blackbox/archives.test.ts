@@ -13,7 +13,7 @@ let id: string;
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 1_000 }, dev: { vendor_password: "secret-of-the-set" } },
+    config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
   });
   set = await FakeRoku.start();
   id = (await add(daemon, set)).id;

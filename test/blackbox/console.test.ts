@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { refuse, succeed, until } from "./checked.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
+const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
 const read = (id: string, cursor?: string) =>
   succeed(daemon, "readLogs", {

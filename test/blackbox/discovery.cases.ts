@@ -12,11 +12,11 @@ let tv: FakeRoku;
 let stick: FakeRoku;
 let tvSsdp: FakeSsdp;
 let stickSsdp: FakeSsdp;
-const timeoutMs = 500;
+const timeoutMs = 1_000;
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 1_000 } },
+    config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 3_000 } },
   });
   tv = await FakeRoku.start({ name: "Zirbelstube/Ost 100%" });
   stick = await FakeRoku.start({ kind: "stick", facts: { "user-device-name": "" }, style: { close: "said" } });

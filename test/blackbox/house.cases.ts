@@ -78,7 +78,7 @@ test(
   async () => {
     const house = houseOfTwelve("apart");
     await moveIn(house);
-    const config = { discovery: { timeout_ms: 400 }, devices: { request_timeout_ms: 1_500 } };
+    const config = { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 3_000 } };
     let daemon = await startTestDaemon({ config });
     cleanups.push(() => daemon.dispose());
     const stream = new EventStream({ to: daemon.port });

@@ -10,9 +10,9 @@ const { daemon, plug: start } = await homeForFile({
   // On a fast clock a machine that is busy for a second has slept.
   speed: 1,
   config: {
-    devices: { request_timeout_ms: 1_000 },
+    devices: { request_timeout_ms: 3_000 },
     dev: { vendor_password: "secret-of-the-set" },
-    discovery: { timeout_ms: 250 },
+    discovery: { timeout_ms: 1_000 },
   },
 });
 

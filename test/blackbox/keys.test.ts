@@ -4,7 +4,7 @@ import { ask, refuse, refused, succeed } from "./checked.ts";
 import type { Style } from "./fake-wire.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
+const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
 /** SPEC.md 2, and what the protocol notes call each; `null`: no set of this make has it. */
 const keys: Readonly<Record<string, string | null>> = {

@@ -11,7 +11,7 @@ const sets: KodiSimulator[] = [];
 beforeAll(async () => {
   // None of these sets announces itself: on no interface nobody waits to hear one.
   daemon = await startTestDaemon({
-    config: { discovery: { interfaces: ["none"] }, devices: { request_timeout_ms: 1_000 } },
+    config: { discovery: { interfaces: ["none"] }, devices: { request_timeout_ms: 3_000 } },
   });
 });
 afterAll(async () => {

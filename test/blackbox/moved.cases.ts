@@ -10,7 +10,7 @@ const cleanups: (() => unknown)[] = [];
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 1_500 }, discovery: { timeout_ms: 600 } },
+    config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 1_000 } },
   });
 });
 afterEach(async () => {

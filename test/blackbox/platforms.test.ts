@@ -15,7 +15,7 @@ import { freeHost } from "./fake-roku.ts";
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
 });
 afterAll(async () => {
   await daemon.dispose();

@@ -7,7 +7,7 @@ import type { FakeRoku } from "./fake-roku.ts";
 import type { Reply } from "./fake-wire.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, plug: start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
+const { daemon, plug: start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
 const page = (body: string | Buffer, type = 'text/xml; charset="utf-8"'): Reply => ({
   status: 200,

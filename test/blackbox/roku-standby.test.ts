@@ -7,7 +7,7 @@ import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
 const { daemon, plug, start } = await homeForFile({
-  config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
+  config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
 });
 
 const inStandby = (options: FakeOptions = {}) =>

@@ -15,7 +15,7 @@ import { freeHost } from "./fake-roku.ts";
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
 });
 afterAll(async () => {
   await daemon.dispose();
@@ -174,7 +174,7 @@ test("a set that was replaced shows another certificate: it hears no token, and 
 });
 
 test("a key that is down when the daemon stops is let go of", async () => {
-  const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
   cleanups.push(() => own.dispose());
   const set = createSamsungSimulator({
     name: "Held",

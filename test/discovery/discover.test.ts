@@ -86,9 +86,9 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("that is joined late still hears of a device that was off before", async () => {
     let on = false;
     const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));
-    const { discovery } = look([platformFor(target)], { timeout_ms: 500 });
+    const { discovery } = look([platformFor(target)], { timeout_ms: 1_500 });
     const first = discovery.scan();
-    await Bun.sleep(450);
+    await Bun.sleep(1_000);
     on = true;
     expect(await discovery.scan()).toEqual(["id-1"]);
     expect(await first).toEqual(["id-1"]);

@@ -80,7 +80,7 @@ export interface TestDaemon extends AsyncDisposable {
 
 const quiet = {
   daemon: { log_level: "debug" },
-  discovery: { on_start: false, interval_s: 0, timeout_ms: 700, interfaces: ["lo"] },
+  discovery: { on_start: false, interval_s: 0, timeout_ms: 1_000, interfaces: ["lo"] },
   devices: { request_timeout_ms: 5_000 },
 } as const;
 

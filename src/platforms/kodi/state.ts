@@ -6,6 +6,7 @@ import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { busyWindow, isDialog, type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
 import type { Reading } from "./pushed.ts";
+import { codeOf } from "./rpc.ts";
 
 export async function readState(device: KodiDevice, signal: AbortSignal): Promise<PlatformState> {
   device.follow();
@@ -49,9 +50,20 @@ function settledValue(settled: PromiseSettledResult<Json>): Json {
   return settled.status === "fulfilled" ? settled.value : {};
 }
 
+/** What plays. Of a player whose place another has taken between two questions nothing is told (-32100): it is looked at again. */
 export async function readPlayer(device: KodiDevice, signal: AbortSignal): Promise<Playing | null> {
-  const [playerid] = await device.players(signal);
-  if (playerid === undefined) return null;
+  for (let looks = 1; ; looks++) {
+    const [playerid] = await device.players(signal);
+    if (playerid === undefined) return null;
+    try {
+      return await readPlayerOf(device, playerid, signal);
+    } catch (error) {
+      if (codeOf(error) !== -32_100 || looks === 3) throw error;
+    }
+  }
+}
+
+async function readPlayerOf(device: KodiDevice, playerid: number, signal: AbortSignal): Promise<Playing> {
   const [properties, item, labels] = await Promise.all([
     device.read("Player.GetProperties", { playerid, properties: ["speed", "time", "totaltime", "live"] }, signal),
     device
