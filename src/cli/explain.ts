@@ -1,5 +1,5 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
-import { exits } from "../api/errors.ts";
+import { exits, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { listed, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
@@ -50,7 +50,9 @@ export function printDocument(text: string): void {
   stdout().write(`${visible(text)}\n`);
 }
 
+/** What the command does without a daemon fails as the API does; all else is a mistake of ours. */
 function unexpected(error: unknown): CommandError {
+  if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
   const hint = "That is a mistake in zapd: please report it";
   return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint);

@@ -20,7 +20,7 @@ export async function mcp(context: Context): Promise<void> {
   if (word === undefined) return serve(context);
   if (word === "token" && client === undefined) return token(context);
   if (word === "add" && more.length === 0) return add(context, client);
-  throw new UsageError(`there is no mcp ${[word, client, ...more].join(" ")}`);
+  throw new UsageError(`there is no mcp ${context.words.join(" ")}`);
 }
 
 /** Serves until its client ends it. The daemon is called when a tool is: it may be started later, and come back. */

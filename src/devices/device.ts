@@ -91,6 +91,7 @@ export class Device {
   /** Whether the command that ran last has shown its effect by its end. */
   #isShown = false;
   readonly #observers = new Set<(state: State) => void>();
+  #leaving = new AbortController();
 
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
     this.#deps = deps;
@@ -755,6 +756,11 @@ export class Device {
     return () => this.#observers.delete(observer);
   }
 
+  /** Ends with `device_not_found` when it is removed: nobody waits for it any more. */
+  get leaving(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
   /** One look at what it does, for those who follow; whoever looks uses nothing. */
   async #look(parts: readonly StatePart[] | null): Promise<void> {
     const what = parts ? `state ${parts.join(" ")}` : "state";
@@ -789,6 +795,8 @@ export class Device {
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
     this.end();
+    this.#leaving.abort(new ZapdError("device_not_found", "The device is no longer known", { named: true }));
+    this.#leaving = new AbortController();
     const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
     this.#reaches = reaches;

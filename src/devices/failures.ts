@@ -1,6 +1,6 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
-import type { Address, Capability, Platform } from "../platforms/platform.ts";
+import type { Address, Capability, Key, Platform } from "../platforms/platform.ts";
 import { descriptionOf, type Entry } from "./entry.ts";
 import { inCommand } from "./names.ts";
 
@@ -13,10 +13,14 @@ export function requireCapability<Part>(present: Part | undefined, capability: C
 }
 
 /** The failure for a device that lacks a capability. */
-export function lacks(capability: Capability): ZapdError {
-  return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, {
-    hint: capability === "dev" ? developerModeHint : undefined,
-  });
+export function lacks(capability: Capability, keys?: ReadonlySet<Key>): ZapdError {
+  const hint =
+    capability === "dev"
+      ? developerModeHint
+      : capability === "stop" && keys?.has("stop")
+        ? "It has no apps to leave; to end what it plays: zapd key stop -d {device}"
+        : undefined;
+  return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, { hint });
 }
 
 /** What is told of a device in a failure: its record, and whether it can be turned on from here. */

@@ -544,7 +544,7 @@ export class Reach {
   /** Fails with `unsupported_operation` where it lacks a capability; one that its settings withhold it has. */
   require(capability: Capability): void {
     // Says first that its platform is not known, where that is so.
-    if (this.platform && !this.description.has.has(capability)) throw lacks(capability);
+    if (this.platform && !this.description.has.has(capability)) throw lacks(capability, this.description.keys);
   }
 
   /** Fails with `device_unproven` while it is on probation, under its name. */

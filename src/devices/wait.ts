@@ -31,7 +31,7 @@ export async function waitFor(
     },
   );
   try {
-    return await orAborted(promise, signal);
+    return await orAborted(promise, AbortSignal.any([signal, device.leaving]));
   } finally {
     clearTimeout(timer);
     forget();

@@ -72,7 +72,8 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: Ap
     }
     // HEAD asks for the headers alone: it starts no wait.
     if (request.method === "HEAD") return { device: device.describe(), state: device.stateNow, matched: false };
-    const { state, matched } = await waitFor(device, conditions, Number(timeout_ms), signal);
+    const over = AbortSignal.any([signal, devices.ending]);
+    const { state, matched } = await waitFor(device, conditions, Number(timeout_ms), over);
     return { device: device.describe(), state, matched };
   });
 }

@@ -98,6 +98,9 @@ test("a television that is a renderer, too, is one device, with its own keys; sp
   expect(await house()).toEqual(["Den: roku", "[TV] Den 43: dlna"]);
   const played = await succeed(daemon, "playMedia", { id: "[TV] Den 43", body: { url: film } });
   expect([played.confirmed, renderer.state.uri]).toEqual([true, film]);
+  // It has no app that could be left, which is not what somebody means who wants it to stop.
+  const { hint } = await refuse(daemon, "stopApp", { id: "[TV] Den 43" }, "unsupported_operation");
+  expect(hint).toContain('zapd key stop -d "[TV] Den 43"');
 });
 
 test("plays a file, is told of its end by the renderer itself, and asks for nothing meanwhile", async () => {
