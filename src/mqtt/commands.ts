@@ -389,7 +389,8 @@ function askedOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: 
   const named = [device, group].filter((one) => one !== undefined);
   if (endpoint.path.includes("/:scene")) {
     const { scene, ...content } = args;
-    if (typeof scene !== "string" || scene === "") throw invalid(`${snake(name)} needs the name of a scene`);
+    if (typeof scene !== "string" || scene === "")
+      throw invalid(`${snake(name)} needs "scene", such as {"scene":"movie-night"}`);
     return { name, given: { scene, ...token, ...contentOf(endpoint, name, content) } };
   }
   if (!endpoint.path.includes("/:id")) {

@@ -7,6 +7,13 @@ import { join } from "node:path";
 
 const root = join(import.meta.dir, "..", "..");
 
+// A connection that is kept may be closed by its daemon, idle too long, in the moment in which it is used again: each call has its own.
+const { fetch: fetchKept } = globalThis;
+globalThis.fetch = Object.assign(
+  (to: Parameters<typeof fetch>[0], init?: RequestInit) => fetchKept(to, { keepalive: false, ...init }),
+  fetchKept,
+);
+
 /** Ports of this process alone: below those that the system gives out, and another street for each file that runs beside. */
 const street = 10_000 + (process.pid % 200) * 100;
 let house = 0;

@@ -54,7 +54,7 @@ test("an action is one POST with its envelope, and its values come back by name"
   expect(heard?.head).toContain('Content-Type: text/xml; charset="utf-8"');
   const body = readXml(heard?.body.toString() ?? "").children[0];
   const action = body?.children[0];
-  expect([body?.name, action?.name, action?.attributes]).toEqual(["s:Body", "u:GetVolume", { "xmlns:u": service }]);
+  expect([body?.name, action?.name, action?.attributes]).toEqual(["Body", "u:GetVolume", { "xmlns:u": service }]);
   expect(action?.children.map(({ name, text }) => `${name}=${text}`)).toEqual(["InstanceID=0", "Channel=Master"]);
 });
 
