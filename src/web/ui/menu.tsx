@@ -1,4 +1,4 @@
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icon.tsx";
 
 export interface MenuItem {
@@ -35,7 +35,8 @@ export function Menu({
     const { top, bottom } = button.getBoundingClientRect();
     own.classList.toggle("is-above", bottom + height > innerHeight && top > height);
   }, [isOpen]);
-  useEffect(() => {
+  // Before it is drawn: no key is too early for it.
+  useLayoutEffect(() => {
     const all = () => [...(place.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
     if (!isOpen) return;
     const outside = (event: Event) => {
