@@ -15,9 +15,15 @@ export async function callGroup(
   const given = { group: context.device, body } as Arguments<typeof name>;
   const called = await call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
   if (context.json) return context.print(called.text);
+  // What mends many of them alike is told once.
+  const told = new Set<string>();
   for (const { device, data, error } of called.data.results) {
-    if (error) context.say(`zapd: ${printable(error.message)}`);
-    else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
+    if (error) {
+      const { message, hint } = error;
+      context.say(`zapd: ${printable(message)}`);
+      if (hint !== undefined && !told.has(hint)) context.say(`      ${printable(hint)}`);
+      told.add(hint ?? "");
+    } else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
   }
 }
 

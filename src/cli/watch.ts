@@ -1,6 +1,6 @@
 /** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
 import type { ApiEvent, Followed } from "../api/client.ts";
-import { activity, powerWords } from "../api/client-words.ts";
+import { activity, powerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
@@ -134,7 +134,8 @@ export async function wait(context: Context): Promise<number> {
     if (!isOver) continue;
     if (context.json) context.print(called.text);
     if (called.data.matched) return exits.ok;
-    if (!context.json) context.say(`zapd: ${called.data.device.name} was not so in time`);
+    if (!context.json)
+      context.say(`zapd: ${printable(called.data.device.name)} was not so in time\n      ${stateLine(called.data)}`);
     return timedOut;
   }
 }

@@ -79,10 +79,12 @@ export class RokuState {
     }
     if (asksApp) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
     return {
-      ...(asksPower && { power, ...(this.#wasOff && nothingShown) }),
+      ...(asksPower && { power }),
       ...(asksApp && this.#shown(shown)),
       ...(asks("playback") && { playback: this.#playback(player) }),
       ...(asks("volume") && { volume: textOf(audio, readVolume) }),
+      // Some go on saying what they showed before.
+      ...(asksPower && this.#wasOff && nothingShown),
     };
   }
 
