@@ -16,6 +16,8 @@ async function inRoom(run: (presses: () => number, hold: Hold) => Promise<void>)
   const hold = (body: object) => room.daemon.api("POST", "/devices/set/remote/key", { key: "down", ...body });
   await run(() => room.done("key"), hold).finally(() => room.dispose());
 }
+/** A busy machine comes so much later to what is due. */
+const busyMs = 900;
 type Hold = (body: object) => Promise<Answered>;
 
 /** Waits until no press has come for half a second; milliseconds until the last one came. */
@@ -60,7 +62,7 @@ test.concurrent("down goes on until up, and no press comes after up has been ans
 test.concurrent("down, and never again: it is let go after 2 s; said again, it goes on", () =>
   inRoom(async (presses, hold) => {
     await hold({ phase: "down" });
-    expect(await lastPress(presses)).toBeLessThan(2_300);
+    expect(await lastPress(presses)).toBeLessThan(2_000 + busyMs);
     const before = presses();
     expect(before).toBeGreaterThan(3);
     await hold({ phase: "down" });
@@ -173,7 +175,7 @@ describe.each(Object.entries(stages))("%s", (_platform, prepare) => {
     const stage = await prepare();
     try {
       await leave(stage);
-      expect(await lastPress(stage.presses)).toBeLessThan(2_000);
+      expect(await lastPress(stage.presses)).toBeLessThan(2_000 + busyMs);
     } finally {
       await stage.dispose();
     }

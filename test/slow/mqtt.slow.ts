@@ -110,7 +110,10 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     // What the first leaves behind is the machine's warm-up; more of it is no more.
     const before = residentMiB(daemon.process.pid ?? 0);
     for (let round = 0; round < 4; round++) await flood();
-    expect(residentMiB(daemon.process.pid ?? 0) - before).toBeLessThan(48);
+    const grown = () => residentMiB(daemon.process.pid ?? 0) - before;
+    // What the runtime holds for the moment it gives back.
+    for (let look = 0; look < 60 && grown() >= 48; look++) await Bun.sleep(500);
+    expect(grown()).toBeLessThan(48);
   });
 
   test("of two daemons with one site the later one stays, and the other stops and says why", async () => {
