@@ -7,6 +7,7 @@ import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createGoogleTvSimulator, type GoogleTvSimulator } from "../../src/simulators/google-tv.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { mistyped } from "../support/mistyped.ts";
 import { refuse, succeed } from "./checked.ts";
 
 let daemon: TestDaemon;
@@ -62,8 +63,8 @@ test("a Google TV is one device under its name, a set without Cast another, and 
 test("a code: mistyped, typed twice at once, taken from the screen, and right; the key is nobody's but the set's", async () => {
   const { remote } = attic;
   expect(await begin("Attic")).toMatchObject({ step: "code", form: "hex", length: 6 });
-  const code = remote.state.code ?? "";
-  expect(await refuse(daemon, "pairDevice", enter("Attic", "000000"), "pairing_failed")).toMatchObject({
+  const { code } = remote.state;
+  expect(await refuse(daemon, "pairDevice", enter("Attic", mistyped(code)), "pairing_failed")).toMatchObject({
     reason: "wrong",
   });
   expect(await refuse(daemon, "pairDevice", enter("Attic", "no code"), "pairing_failed")).toMatchObject({
@@ -72,7 +73,7 @@ test("a code: mistyped, typed twice at once, taken from the screen, and right; t
   await refuse(daemon, "pairDevice", { id: id("Attic"), body: { begin: true } }, "device_busy");
   expect([remote.state.code, remote.state.wrongSecrets]).toEqual([code, 0]);
   remote.dismiss();
-  const typed = () => refuse(daemon, "pairDevice", enter("Attic", "000000"), "pairing_failed");
+  const typed = () => refuse(daemon, "pairDevice", enter("Attic", mistyped(code)), "pairing_failed");
   await until("that is told", async () => (await typed()).reason === "denied");
   await begin("Attic");
   await succeed(daemon, "pairDevice", enter("Attic", ` ${remote.state.code?.toLowerCase()} `));

@@ -1,6 +1,7 @@
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
 import { freeHost } from "../../blackbox/fake-roku.ts";
 import { pairingContract } from "../../contract/pairing.ts";
+import { mistyped } from "../../support/mistyped.ts";
 import { startAndroid } from "./harness.ts";
 
 pairingContract({
@@ -32,5 +33,5 @@ pairingContract({
     };
   },
   right: ({ code }) => ({ pin: code ?? "123456" }),
-  wrong: { pin: "000000" },
+  wrong: ({ code }) => ({ pin: mistyped(code) }),
 });

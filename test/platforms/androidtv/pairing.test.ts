@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
 import type { Pairing } from "../../../src/platforms/platform.ts";
 import { until } from "../../support/http-device.ts";
+import { mistyped } from "../../support/mistyped.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
 import { cleanups, failure, line, never, own, startAndroid, tidy } from "./harness.ts";
 
@@ -38,7 +39,7 @@ describe("a code", () => {
     const one = await line({ paired: [] }, null);
     const pairing = await one.pair();
     const { code } = one.set.state;
-    for (const wrong of ["000000", `0${code?.slice(1) === "0" ? "1" : "0"}${code?.slice(2)}`])
+    for (const wrong of [mistyped(code), "0000", "no code"])
       expect(await failure(enter(pairing, wrong))).toMatchObject({ code: "pairing_failed", reason: "wrong" });
     expect([one.set.state.code, one.set.state.wrongSecrets]).toEqual([code, 0]);
     expect((await enter(pairing, code ?? "")).secret).not.toBeNull();

@@ -4,6 +4,7 @@ import type { Browser, Page } from "puppeteer-core";
 import { type AskingHouse, AskingSet, openAskingHouse } from "../../support/asking-house.ts";
 import { look, noBrowser, pressNamed, shows, startBrowser, until, write } from "../../support/browser.ts";
 import { type Demo, startDemo } from "../../support/demo.ts";
+import { mistyped } from "../../support/mistyped.ts";
 
 describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
   let browser: Browser;
@@ -53,7 +54,7 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
       await shows(page, "6 letters A to F and digits");
       expect(await axeEverywhere()).toEqual([]);
       const shown = () => [...demo.printed().matchAll(/Attic +shows the code ([0-9A-F]{6})/g)].at(-1)?.[1] ?? "";
-      await write(page, "The code that Attic shows", "000000");
+      await write(page, "The code that Attic shows", mistyped(shown()));
       await page.keyboard.press("Enter");
       await shows(page, "It was not that one");
       await write(page, "The code that Attic shows", shown().toLowerCase());
