@@ -422,12 +422,17 @@ function meantBy(wanted: string, content: Content): Entry | undefined {
   }
 }
 
-/** Which device is the default one, found once for each name in the config. */
+/**
+ * Which device is the default one, found once for each name in the config; and again when it has been forgotten, for the name
+ * may be given to another. Until it is, one that is added anew is the default still.
+ */
 function withDefault(content: Content, wanted: string | undefined): Content {
-  if (wanted === undefined || content.default?.wanted === wanted) return content;
-  const { devices } = content;
+  if (wanted === undefined) return content;
+  const { devices, default: chosen } = content;
+  const isSame = chosen?.wanted === wanted;
+  if (isSame && devices.some(({ id }) => id === chosen.id)) return content;
   const meant = wanted === "" ? undefined : meantBy(wanted, content);
-  if (!meant) return content.default ? { devices } : content;
+  if (!meant) return chosen && !isSame ? { devices } : content;
   return { ...replace({ devices }, meant, { ...meant, used: true }), default: { wanted, id: meant.id } };
 }
 

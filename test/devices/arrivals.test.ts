@@ -156,6 +156,19 @@ describe("a device that the user adds", () => {
     expect((await config.onDisk()).daemon.default_device).toBe("Attic");
   });
 
+  test("is the default one where the user gives it the name of one that is forgotten", async () => {
+    homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
+    const first = await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    await config.patch({ "daemon.default_device": "Den" });
+    await registry.remove(first.id);
+    expect((await arrivals.add({ host: "127.0.0.1:81", name: "Attic" })).id).toBe(first.id);
+    expect(registry.defaultEntry?.name).toBe("Attic");
+    await registry.remove(first.id);
+    const second = await arrivals.add({ host: "127.0.0.1:82", name: "den" });
+    await arrivals.add({ host: "127.0.0.1:81", name: "Attic" });
+    expect(registry.defaultEntry?.id).toBe(second.id);
+  });
+
   test("that cannot be is refused, and nothing is kept", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:7272", "self");
     const refused = [
