@@ -172,6 +172,7 @@ export interface RsaNumbers {
  * where it is not: the code is wrong, and the set need not be told.
  */
 export function secretOf(client: RsaNumbers, server: RsaNumbers, code: string): Uint8Array | null {
+  if (!/^[0-9a-f]{6}$/i.test(code)) return null;
   const hash = createHash("sha256");
   for (const { modulus, exponent } of [client, server]) hash.update(modulus).update(exponent);
   const secret = hash.update(Buffer.from(code.slice(2), "hex")).digest();
