@@ -15,18 +15,18 @@ export function stateLine({ device, state }: Result<"getState">): string {
 /** What is on a set, in parts: the app, what plays, the volume; at a time, with what plays run on until then. */
 export function activity(state: State, now?: Date): string[] {
   const { playback } = state;
-  const playing = playback && now ? { ...playback, position_ms: runOn(playback, now) } : playback;
+  const playing = playback && now ? { ...playback, position_ms: positionAt(playback, now.getTime()) } : playback;
   return [appPart(state), playbackPart(playing), volumePart(state.volume)].filter((part) => part !== "");
 }
 
-/** Where what plays is by then: its position was read a while ago. */
-function runOn(
+/** Where what plays is by `now`, in milliseconds: its position was read a while ago. `null` where the device does not say. */
+export function positionAt(
   { position_ms, position_at, rate, duration_ms }: NonNullable<State["playback"]>,
-  now: Date,
+  now: number,
 ): number | null {
-  if (position_ms === null || position_at === null) return position_ms;
-  const ran = position_ms + (now.getTime() - Date.parse(position_at)) * (rate ?? 0);
-  return Math.max(0, Math.min(ran, duration_ms ?? Number.POSITIVE_INFINITY));
+  if (position_ms === null) return null;
+  const passed = position_at === null ? 0 : Math.max(0, now - Date.parse(position_at));
+  return Math.max(0, Math.min(position_ms + passed * (rate ?? 0), duration_ms ?? Number.POSITIVE_INFINITY));
 }
 
 function appPart(state: State): string {

@@ -1,5 +1,6 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
 import { codes, type ErrorCode, type ErrorDetails, type PairingReason } from "../api/errors.ts";
+import { printable } from "../system/printable.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
@@ -17,6 +18,19 @@ export interface Failure {
   readonly hint?: string | undefined;
   readonly reason?: PairingReason | undefined;
   readonly details?: ErrorDetails | undefined;
+}
+
+/** One failure of many, as it comes; what mends it stands once below the first of those that it mends, and is in `told` then. */
+export function tellFailure(
+  context: { say(line: string): void },
+  message: string,
+  hint: string | undefined,
+  told: Set<string>,
+): void {
+  context.say(`zapd: ${printable(message)}`);
+  if (hint === undefined || told.has(hint)) return;
+  told.add(hint);
+  context.say(`      ${printable(hint)}`);
 }
 
 /** What the daemon answered, or that it did not. */

@@ -11,7 +11,7 @@ import { nearest } from "../system/nearest.ts";
 import { printable } from "../system/printable.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
-import { CommandError, UsageError } from "./failure.ts";
+import { CommandError, tellFailure, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
 import { ownerHere } from "./lease.ts";
@@ -219,10 +219,7 @@ function tellResult(context: Context, result: FleetResult, told: Set<string>): v
   const where = `${result.device.site.site}/${result.device.name}`;
   if (result.ok) return context.print(printable(`${where}: ok`));
   const { message, hint } = result.error;
-  context.say(printable(`zapd: ${where}: ${message}`));
-  if (hint === undefined || told.has(hint)) return;
-  told.add(hint);
-  context.say(`      ${printable(hint)}`);
+  tellFailure(context, `${where}: ${message}`, hint, told);
 }
 
 function selectionOf(context: Context): Selection {

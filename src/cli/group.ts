@@ -4,6 +4,7 @@ import type { EndpointName } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
+import { tellFailure } from "./failure.ts";
 
 /** The same command to every device of the group of `-d`; tells of those that did not take it. */
 export async function callGroup(
@@ -18,12 +19,8 @@ export async function callGroup(
   // What mends many of them alike is told once.
   const told = new Set<string>();
   for (const { device, data, error } of called.data.results) {
-    if (error) {
-      const { message, hint } = error;
-      context.say(`zapd: ${printable(message)}`);
-      if (hint !== undefined && !told.has(hint)) context.say(`      ${printable(hint)}`);
-      told.add(hint ?? "");
-    } else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
+    if (error) tellFailure(context, error.message, error.hint, told);
+    else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import type { Followed } from "../api/client.ts";
-import { clock } from "../api/client-words.ts";
+import { clock, positionAt } from "../api/client-words.ts";
 import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
@@ -309,9 +309,8 @@ function stateIn(event: Followed, id: string): State | null {
 
 function playbackText(playback: State["playback"]): string {
   if (playback === null) return "";
-  const { status, position_ms, duration_ms, position_at, rate } = playback;
-  const runs = position_at === null ? 0 : (Date.now() - Date.parse(position_at)) * (rate ?? 0);
-  const at = position_ms === null ? null : Math.max(0, Math.min(position_ms + runs, duration_ms ?? Number.MAX_VALUE));
+  const { status, duration_ms } = playback;
+  const at = positionAt(playback, Date.now());
   return [status, [at, duration_ms].flatMap((ms) => (ms === null ? [] : [clock(ms)])).join(" / ")].join(" ").trim();
 }
 

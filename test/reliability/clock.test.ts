@@ -198,8 +198,7 @@ test("R13 no duration is measured by the time of day", () => {
     /expiresAt: Date\.parse\(answer\.expires_at/,
     // What plays runs on from the time at which it was where the API says.
     /position_at [!=]== null.* - Date\.parse\(position_at\)/,
-    /playback\.position_at === null \? 0 : now - Date\.parse\(playback\.position_at\)/,
-    /src\/api\/client-words\.ts: const ran = position_ms/,
+    /positionAt\(playback, (now\.getTime|Date\.now)\(\)\)/,
     /runOn\(known, model\.seeking, now\.getTime\(\)\)/,
     /update\(before, event, Date\.now\(\)\)/,
     /untilNextSecond\(this\.#model, Date\.now\(\)\)/,

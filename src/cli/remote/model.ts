@@ -1,5 +1,6 @@
 /** What the remote knows, and how each event changes it. Pure: what must be done in the world comes out as effects. */
 import type { ApiEvent, Arguments } from "../../api/client.ts";
+import { positionAt } from "../../api/client-words.ts";
 import type { Device, State } from "../../api/schemas.ts";
 import { printable } from "../../system/printable.ts";
 import type { Failure } from "../failure.ts";
@@ -130,9 +131,9 @@ export function knownOf(model: Model): Known | undefined {
 /** The state as it is by now: what plays has run on since it was seen, or is being brought elsewhere. */
 export function runOn({ device, state }: Known, seeking: Model["seeking"], now: number): State | null {
   const { playback } = state ?? {};
-  if (!state || !playback || playback.position_ms === null) return state;
-  const passed = playback.position_at === null ? 0 : now - Date.parse(playback.position_at);
-  const there = playback.position_ms + Math.max(0, passed) * (playback.rate ?? 0);
+  if (!state || !playback) return state;
+  const there = positionAt(playback, now);
+  if (there === null) return state;
   const position = seeking?.id === device.id ? seeking.to : there;
   const position_ms = Math.round(Math.max(0, Math.min(position, playback.duration_ms ?? position)));
   return { ...state, playback: { ...playback, position_ms } };

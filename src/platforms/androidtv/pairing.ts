@@ -12,17 +12,7 @@ import { createCertificate, inPem, rsaNumbersOf } from "./certificate.ts";
 import { resetHint, strangerAt } from "./failures.ts";
 import { lookAt } from "./identity.ts";
 import { type AndroidMemory, type AndroidSecret, type AndroidTarget, pairingPortOf } from "./memory.ts";
-import {
-  asks,
-  codeLength,
-  headBytes,
-  Message,
-  maxBytes,
-  pairing as messages,
-  readHead,
-  secretOf,
-  statuses,
-} from "./protocol.ts";
+import { asks, codeLength, framing, Message, pairing as messages, secretOf, statuses } from "./protocol.ts";
 
 /** As long as a code is worth typing; sets say nothing of how long they show it. */
 const shownFor = 120_000;
@@ -50,9 +40,7 @@ export async function pairAndroid(
       address,
       platformHost,
       secure: inPem(own),
-      readHead,
-      headBytes,
-      maxBytes,
+      ...framing,
       onFrame: (body) => talk.take(body),
       onEnd: () => talk.end(),
     },

@@ -5,9 +5,11 @@
 import { createHash } from "node:crypto";
 
 /** A frame is some hundred bytes long; text of 1,024 characters is the longest. */
-export const maxBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 /** A length has three bytes at most, then. */
 export const headBytes = 3;
+/** How a stream of either port is cut into messages. */
+export const framing = { readHead, headBytes, maxBytes } as const;
 /** No message has as many; what says more is none. */
 const mostFields = 256;
 
@@ -172,7 +174,7 @@ export interface RsaNumbers {
  * where it is not: the code is wrong, and the set need not be told.
  */
 export function secretOf(client: RsaNumbers, server: RsaNumbers, code: string): Uint8Array | null {
-  if (!/^[0-9a-f]{6}$/i.test(code)) return null;
+  if (code.length !== codeLength || !/^[0-9a-f]+$/i.test(code)) return null;
   const hash = createHash("sha256");
   for (const { modulus, exponent } of [client, server]) hash.update(modulus).update(exponent);
   const secret = hash.update(Buffer.from(code.slice(2), "hex")).digest();

@@ -9,7 +9,7 @@ import type { Ending, Session } from "../../transport/session.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem, type Own } from "./certificate.ts";
 import { turnedAway } from "./failures.ts";
-import { features, headBytes, Message, maxBytes, ours, readHead, remote, says } from "./protocol.ts";
+import { features, framing, Message, ours, remote, says } from "./protocol.ts";
 
 /** It asks for a sign of life every 5 s, and is gone when it has said nothing for three of them (4.1). */
 const silentMs = 16_000;
@@ -63,9 +63,7 @@ export class RemoteSession implements Session {
         address,
         platformHost,
         secure: inPem(own),
-        readHead,
-        headBytes,
-        maxBytes,
+        ...framing,
         // What a stranger says is not read.
         onFrame: (body) => (this.#line ? this.#take(new Message(body)) : early.push(body)),
         onEnd: () => this.#ended(),
