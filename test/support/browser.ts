@@ -70,19 +70,19 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
   const context = beside ? beside.browserContext() : await browser.createBrowserContext();
   const page = await context.newPage();
   opened?.(page);
-  const problems: string[] = [];
+  const uncaught: string[] = [];
+  const complaints: { readonly text: string; readonly url: string }[] = [];
   // A browser reports each answer that is a refusal. One that a command got is shown to people, and no fault of the page.
+  // What the console says of an answer may come before the answer itself, so it is judged when somebody asks.
   const refusedCommands = new Set<string>();
   page.on("response", (response) => {
     if (response.status() >= 400 && response.request().method() !== "GET") refusedCommands.add(response.url());
   });
   page.on("console", (message) => {
     if (message.type() !== "error" && message.type() !== "warn") return;
-    if (refusedCommands.has(message.location().url ?? "") && message.text().startsWith("Failed to load resource"))
-      return;
-    problems.push(`console: ${message.text()}`);
+    complaints.push({ text: message.text(), url: message.location().url ?? "" });
   });
-  page.on("pageerror", (error) => problems.push(`uncaught: ${error instanceof Error ? error.message : String(error)}`));
+  page.on("pageerror", (error) => uncaught.push(`uncaught: ${error instanceof Error ? error.message : String(error)}`));
   await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   await page.evaluateOnNewDocument(() => {
@@ -130,7 +130,10 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     },
     async problems() {
       const refused = await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused);
-      return [...problems, ...refused.map((one) => `policy: ${one}`)];
+      const isOfRefused = ({ text, url }: (typeof complaints)[number]) =>
+        refusedCommands.has(url) && text.startsWith("Failed to load resource");
+      const said = complaints.filter((one) => !isOfRefused(one)).map(({ text }) => `console: ${text}`);
+      return [...said, ...uncaught, ...refused.map((one) => `policy: ${one}`)];
     },
   };
 }

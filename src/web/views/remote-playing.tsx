@@ -24,29 +24,31 @@ export function Playing({ entry, device, state }: Shown) {
   const isPaused = playback.status === "paused";
   return (
     <section class="playing" aria-label="What plays">
-      {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
-      <div class="playing-about">
-        <p class="playing-title" dir="auto" title={title}>
-          {title}
-        </p>
-        <Position entry={entry} playback={playback} canSeek={can("seek")} />
-      </div>
-      {can("playback") && (
-        <div class="playing-does">
-          {can("seek") && (
-            <Button label="Previous" icon="skip-back" iconOnly kind="quiet" onPress={() => tell("previous")} />
-          )}
-          <Button
-            label={isPaused ? "Play on" : "Pause"}
-            icon={isPaused ? "play" : "pause"}
-            iconOnly
-            onPress={() => tell(isPaused ? "play" : "pause")}
-          />
-          {can("seek") && (
-            <Button label="Next" icon="skip-forward" iconOnly kind="quiet" onPress={() => tell("next")} />
+      <div class="playing-top">
+        {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
+        <div class="playing-about">
+          <p class="playing-title" dir="auto" title={title}>
+            {title}
+          </p>
+          {can("playback") && (
+            <div class="playing-does">
+              {can("seek") && (
+                <Button label="Previous" icon="skip-back" iconOnly kind="quiet" onPress={() => tell("previous")} />
+              )}
+              <Button
+                label={isPaused ? "Play on" : "Pause"}
+                icon={isPaused ? "play" : "pause"}
+                iconOnly
+                onPress={() => tell(isPaused ? "play" : "pause")}
+              />
+              {can("seek") && (
+                <Button label="Next" icon="skip-forward" iconOnly kind="quiet" onPress={() => tell("next")} />
+              )}
+            </div>
           )}
         </div>
-      )}
+      </div>
+      <Position entry={entry} playback={playback} canSeek={can("seek")} />
     </section>
   );
 }

@@ -1,6 +1,6 @@
 /** The remote in a real browser, against the demo's sets: mouse, finger and keyboard. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "puppeteer-core";
+import type { Browser, HTTPRequest, Page } from "puppeteer-core";
 import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../../support/browser.ts";
 import { type Demo, startDemo } from "../../support/demo.ts";
 
@@ -130,13 +130,26 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
   test.each([1280, 320])(
     "keys stay under the finger when something plays and when the set refuses, at %d px",
     async (width) => {
-      await using looked = await look(browser, demo.port, { at: at("Cinema"), width });
+      // Its picture is on its way until the test lets it come, and then there is none.
+      const pictures: HTTPRequest[] = [];
+      const opened = (page: Page) =>
+        void page.setRequestInterception(true).then(() =>
+          page.on("request", (request) => {
+            if (new URL(request.url()).pathname.endsWith("/artwork")) pictures.push(request);
+            else void request.continue();
+          }),
+        );
+      await using looked = await look(browser, demo.port, { at: at("Cinema"), width, opened });
       const { page, problems } = looked;
       const topOfUp = () =>
         page.evaluate(() => document.querySelector('[aria-label="Up"]')?.getBoundingClientRect().top ?? Number.NaN);
       await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
       await shows(page, "film.mp4");
+      await until(page, "its picture has its place", () => document.querySelector(".playing-art") !== null);
       const playing = await topOfUp();
+      for (const request of pictures) await request.continue();
+      await until(page, "there is no picture", () => document.querySelector(".playing-art") === null);
+      expect(await topOfUp()).toBe(playing);
       await api("POST", "/devices/Cinema/playback", { do: "stop" });
       await shows(page, "Nothing plays");
       expect(await topOfUp()).toBe(playing);
