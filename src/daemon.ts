@@ -52,7 +52,11 @@ export async function startDaemon({ config: file, state, log, page = true }: Dae
   const runtime = currentRuntime();
   const serving = createServing(() => runtime.busy());
   const listening: Listening[] = [];
-  const end = () => Promise.all(listening.map((one) => one.end()));
+  const giveUp = async (error: unknown): Promise<never> => {
+    serving.refuse();
+    await Promise.all(listening.map((one) => one.end()));
+    throw error;
+  };
 
   // The port first: it is what two daemons of one config would fight over. No state is touched before both listeners are ours.
   if (http_enabled) {
@@ -63,10 +67,7 @@ export async function startDaemon({ config: file, state, log, page = true }: Dae
   try {
     listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler)));
   } catch (error) {
-    if (!http_enabled || !isUnwritable(error)) {
-      await end();
-      throw error;
-    }
+    if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven without a memory, and without the command line.
     unwritable = `${textOf(error)}: nothing can be remembered, and there is no control socket`;
   }
@@ -81,7 +82,7 @@ export async function startDaemon({ config: file, state, log, page = true }: Dae
     listeners: { socket: socket ?? "", http_host, http_port },
     // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
     hosts: [`${http_host}:${http_port}`],
-  });
+  }).catch(giveUp);
   serving.open(zapd.fetch);
   const started = zapd.start();
   const scanned = config.running.discovery.on_start ? started : null;

@@ -118,6 +118,12 @@ export const events = {
 } as const;
 
 export type EventType = keyof typeof events;
+
+/** Whether a word of the filter means a type: `state.changed` itself, or `state.*` by its beginning. */
+export function meansType(word: string, type: string): boolean {
+  return word.endsWith("*") ? type.startsWith(word.slice(0, -1)) : type === word;
+}
+
 export type EventOf<Type extends EventType> = z.infer<(typeof events)[Type]>;
 /** Any event, as a reader gets it. */
 export type ApiEvent = { [Type in EventType]: EventOf<Type> }[EventType];

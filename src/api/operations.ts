@@ -8,7 +8,7 @@ import { configSchema, restartKeys } from "../config/schema.ts";
 import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
-import { EventLine } from "./events.ts";
+import { EventLine, events, meansType } from "./events.ts";
 import {
   type Endpoint,
   type EndpointName,
@@ -190,6 +190,8 @@ export const everywhere: readonly ErrorCode[] = [
 ];
 
 /** What `{id}` can lead to. */
+const typesOfEvents = Object.keys(events);
+
 const byName: readonly ErrorCode[] = [
   "invalid_device_name",
   "ambiguous_device",
@@ -867,6 +869,9 @@ const own = {
       types: z
         .string()
         .max(1_024)
+        .refine((text) => text.split(",").every((word) => typesOfEvents.some((type) => meansType(word.trim(), type))), {
+          error: `names what is no type of events. They are: ${typesOfEvents.join(", ")}`,
+        })
         .optional()
         .describe(
           "Only these types, exact or by their beginning: `state.changed,device.*`. A snapshot and the end are told in any case",

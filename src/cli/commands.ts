@@ -37,7 +37,7 @@ const many = Number.POSITIVE_INFINITY;
 export const timeout = { timeout: value("TIME", "give up after so long, such as 30s, 500ms or 2m") };
 
 const output: Readonly<Record<string, Option>> = {
-  output: { type: "string", short: "o", value: "FILE", about: "where the picture goes" },
+  output: { type: "string", short: "o", value: "FILE", about: "where the picture goes; - is stdout" },
 };
 
 const leasing: Readonly<Record<string, Option>> = {

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { readPicture } from "../api/client.ts";
 import { exits, systemCode } from "../api/errors.ts";
 import { apiOf, call, failureOf, groupOf } from "./client.ts";
-import type { Context } from "./context.ts";
+import { type Context, stdout } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { callGroup } from "./group.ts";
 import { pressKey } from "./keys.ts";
@@ -104,17 +104,25 @@ export async function icon(context: Context): Promise<void> {
   await save(context, "getIcon", { app });
 }
 
-/** Writes a picture to the file of `-o`. */
+/** Writes a picture to the file of `-o`, or to stdout for `-o -`. */
 async function save(context: Context, name: "getScreenshot" | "getIcon", given: { app?: string }): Promise<void> {
   const file = context.option("output");
   if (file === undefined) throw new UsageError("into which file? It is said with -o FILE");
+  const isForStdout = file === "-";
+  if (isForStdout && context.json)
+    throw new UsageError("the picture and the response of --json would both go to stdout: -o FILE keeps them apart");
   const deadline = context.deadline();
   const asked = { id: context.device, ...given, signal: deadline?.signal };
   const picture = await readPicture(apiOf(context), name, asked).catch(async (error: unknown) => {
     throw await failureOf(error, context, name, deadline?.signal.aborted ? deadline.ms : undefined);
   });
+  const bytes = Buffer.from(await picture.arrayBuffer());
+  if (isForStdout) {
+    stdout().write(bytes);
+    return;
+  }
   try {
-    writeFileSync(file, Buffer.from(await picture.arrayBuffer()));
+    writeFileSync(file, bytes);
   } catch (error) {
     throw new CommandError(`${file} could not be written (${systemCode(error)})`, exits.failed);
   }

@@ -19,7 +19,10 @@ export async function serve(context: Context): Promise<number> {
   const log = terminalLog();
   catchStrays(log);
   const started = await start(configPath(process.env, given), stateFolder(process.env), log, !context.flag("no-page"));
-  if (typeof started === "number") return started;
+  if (typeof started === "number") {
+    endSoon();
+    return started;
+  }
   let unnote = () => {};
   // Behind whoever is knocking already.
   setImmediate(() => {
@@ -91,7 +94,10 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-/** What devices are told at the end, such as that they need call no more, has a second; what waits for an answer must not hold the end. */
+/**
+ * What devices are told at the end, such as that they need call no more, has a second; what waits for an answer must not
+ * hold the end, and no more must who is connected to a daemon that could not start.
+ */
 export function endSoon(): void {
   setTimeout(() => process.exit(), 1_000).unref();
 }

@@ -3,7 +3,7 @@
  * place in it and no queue of their own, so that one that does not read costs nothing.
  */
 import { randomBytes } from "node:crypto";
-import type { ApiEvent, EventOf, EventType, snapshotReasons } from "../api/events.ts";
+import { type ApiEvent, type EventOf, type EventType, meansType, type snapshotReasons } from "../api/events.ts";
 
 /** What is kept at most. */
 export const journalLimits = { events: 1_024, bytes: 1024 * 1024, ageMs: 10 * 60_000 } as const;
@@ -270,9 +270,7 @@ export class Reader {
     // Whoever follows must hear that the stream ends.
     if (type === "daemon.stopping") return true;
     if (devices !== null && deviceId !== null && !devices.has(deviceId)) return false;
-    return (
-      types === null || types.some((one) => (one.endsWith("*") ? type.startsWith(one.slice(0, -1)) : type === one))
-    );
+    return types === null || types.some((word) => meansType(word, type));
   }
 
   /** A snapshot, a hundred devices at a time, each made when it is taken. */

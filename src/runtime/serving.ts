@@ -1,4 +1,5 @@
 /** Requests under way: they wait while the daemon is still opening its state, and it waits for them when it stops. */
+import { errorBody, ZapdError } from "../api/errors.ts";
 import { sleep, until } from "../system/sleep.ts";
 import type { Handler } from "./runtime.ts";
 
@@ -7,6 +8,8 @@ export interface Serving {
   readonly handler: Handler;
   /** From now on requests are handled. */
   open(handler: Handler): void;
+  /** The daemon does not start after all: who waits is told so, and nobody is left waiting. */
+  refuse(): void;
   /** Waits until none is under way; `false` when the grace is over before. */
   drained(graceMs: number): Promise<boolean>;
 }
@@ -22,6 +25,10 @@ export function createServing(onBusy: () => void): Serving {
   let taken = 0;
   const opened = Promise.withResolvers<Handler>();
   let handle: Handler = async (request, call) => (await opened.promise)(request, call);
+  const open = (handler: Handler) => {
+    handle = handler;
+    opened.resolve(handler);
+  };
   return {
     async handler(request, call) {
       running++;
@@ -32,12 +39,19 @@ export function createServing(onBusy: () => void): Serving {
         running--;
       }
     },
-    open(handler) {
-      handle = handler;
-      opened.resolve(handler);
-    },
+    open,
+    refuse: () => open(notStarted),
     drained: (graceMs) => until(() => running === 0, { timeoutMs: graceMs, everyMs: 10 }),
   };
+}
+
+/** No path of the state is told: nobody has judged yet who asks. */
+function notStarted(): Response {
+  const error = new ZapdError("internal_error", "zapd could not start; its log says why");
+  return Response.json(
+    { ok: false, error: errorBody(error) },
+    { status: error.status, headers: { connection: "close" } },
+  );
 }
 
 /** Waits until a listener has no connection left, for a moment at most: who follows a stream still hears that it ends. */

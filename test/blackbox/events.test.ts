@@ -90,6 +90,19 @@ describe("the stream", () => {
     expect(text).toMatch(/^retry: 2000\n\nevent: snapshot\nid: [0-9a-f]{8}\.\d+\ndata: \{"type":"snapshot","at":/);
   });
 
+  test.each(["nope", "state.changed,devices.*", "", "State.Changed"])(
+    "refuses a filter by %j, with the types",
+    async (types) => {
+      const response = await fetch(`${daemon.url}/events?types=${types}`);
+      expect(response.status).toBe(400);
+      const { error } = (await response.json()) as {
+        readonly error: { readonly code: string; readonly message: string };
+      };
+      expect(error.code).toBe("invalid_payload");
+      expect(error.message).toContain("state.changed");
+    },
+  );
+
   test("goes on where it was left, and repeats nothing", async () => {
     const stream = await read();
     const { id: last } = await stream.until(({ type }) => type === "snapshot");

@@ -1,14 +1,16 @@
 /** The daemon's own life: its devices and their names, its end, its files after a crash and after damage. */
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import net from "node:net";
 import { join } from "node:path";
-import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { add, at, refuse, refused, succeed, until } from "./checked.ts";
 import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
 import { install, sound } from "./packages.ts";
 
 const fakes: FakeRoku[] = [];
 const daemons: TestDaemon[] = [];
+const wholeRequest = "GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
 
 async function start(options: FakeOptions = {}): Promise<FakeRoku> {
   const fake = await FakeRoku.start(options);
@@ -223,4 +225,32 @@ test("T16 a second daemon on the same state leaves the first alone, and a stale 
   expect(existsSync(socket)).toBe(true);
   const next = await serve({ folder: daemon.folder });
   expect((await succeed(next, "status")).socket).toBe(socket);
+});
+
+test("a daemon that cannot start ends, though callers have come to its port meanwhile", async () => {
+  const daemon = await serve();
+  const { socket } = await succeed(daemon, "status");
+  const port = await freePort();
+  const callers: net.Socket[] = [];
+  // Whole requests and half ones, from before it listens until it has ended.
+  const knocking = setInterval(() => {
+    for (const request of [wholeRequest, wholeRequest.slice(0, 20)]) {
+      const caller = net.connect(port, "127.0.0.1", () => caller.write(request)).on("error", () => {});
+      callers.push(caller);
+    }
+  }, 3);
+  const began = performance.now();
+  const ended = await startTestDaemon({
+    config: { daemon: { socket, http_port: port } },
+    env: { ZAPD_STATE_DIR: daemon.stateFolder },
+  }).then(
+    () => "it started",
+    (error: Error) => error.message,
+  );
+  const took = performance.now() - began;
+  clearInterval(knocking);
+  for (const caller of callers) caller.destroy();
+  expect(ended).toContain("ended with 1");
+  expect(ended).toContain("already running");
+  expect(took).toBeLessThan(10_000);
 });

@@ -19,6 +19,19 @@ test("who asks while the state is opened is answered when it is; many requests m
   expect(told).toBe(1);
 });
 
+test("who asked a daemon that does not start after all is told so, and so is who asks behind it", async () => {
+  const { handler, refuse, drained } = createServing(() => {});
+  const early = handler(new Request("http://zapd/"), call);
+  refuse();
+  const answer = await early;
+  expect([answer.status, await answer.json()]).toEqual([
+    500,
+    { ok: false, error: { code: "internal_error", message: "zapd could not start; its log says why" } },
+  ]);
+  expect((await handler(new Request("http://zapd/"), call)).status).toBe(500);
+  expect(await drained(60_000)).toBe(true);
+});
+
 test("it is drained when the last request has its answer, or when the grace is over", async () => {
   const { handler, open, drained } = createServing(() => {});
   const slow = Promise.withResolvers<Response>();

@@ -160,14 +160,24 @@ export function shows(page: Page, text: string): Promise<void> {
   return until(page, `the page shows "${text}"`, (wanted) => document.body.innerText.includes(wanted ?? ""), text);
 }
 
-/** Presses what has this name: a button, a link, an entry of a menu. With the mouse, or with a finger. */
+/**
+ * Presses what has this name: a button, a link, an entry of a menu. With the mouse, or with a finger. As a person does, it
+ * aims at what stands still: what is still moving, or is being drawn anew, is looked at again.
+ */
 export async function pressNamed(page: Page, name: string, how: "mouse" | "finger" = "mouse"): Promise<void> {
   const pressed = await page
     .waitForFunction(
-      (wanted) => {
+      async (wanted) => {
         const all = [...document.querySelectorAll<HTMLElement>("button, a[href], [role=menuitem], input, label")];
         const nameOf = (one: HTMLElement) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim();
-        return all.find((one) => nameOf(one) === wanted && one.checkVisibility()) ?? false;
+        const own = all.find((one) => nameOf(one) === wanted && one.checkVisibility());
+        if (!own) return false;
+        // What is scrolled below the bar is there, and not to be hit.
+        own.scrollIntoView({ block: "center" });
+        const place = () => JSON.stringify(own.getBoundingClientRect());
+        const before = place();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return own.isConnected && place() === before ? own : false;
       },
       patience,
       name,
@@ -178,8 +188,6 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
       );
     });
   const element = pressed.asElement() as ElementHandle<HTMLElement> | null;
-  // What is scrolled below the bar is there, and not to be hit.
-  await element?.evaluate((own) => own.scrollIntoView({ block: "center" }));
   await (how === "mouse" ? element?.click() : element?.tap());
 }
 

@@ -84,7 +84,8 @@ export function Settings() {
             </div>
           </section>
         ))}
-      <Doctor />
+      {/* Below the settings, and not before them: it would slide away under the finger. */}
+      {(now !== null || failure.value !== null) && <Doctor />}
       {now !== null && <Reload read={read} />}
     </div>
   );
