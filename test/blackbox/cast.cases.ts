@@ -139,7 +139,7 @@ describe("a Cast device", () => {
     await refuse(daemon, "getArtwork", { id }, "picture_not_found");
     await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "unsupported_key");
     await refuse(daemon, "pressKey", { id, body: { key: "literal:a" } }, "unsupported_operation");
-  }, 40_000);
+  }, 60_000);
 
   test("tells what others do with it, and that its screen sleeps; it is off where its power is cut then", async () => {
     const set = await plug({ name: "Loft" });
@@ -160,7 +160,7 @@ describe("a Cast device", () => {
     await set.wake();
     set.setStandBy(false);
     await until("it is on", async () => (await power()) === "on");
-  }, 40_000);
+  }, 60_000);
 
   test("with a fixed volume has none", async () => {
     const set = await plug({ name: "Amp", volume: { controlType: "fixed" } });

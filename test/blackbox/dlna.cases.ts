@@ -187,4 +187,4 @@ test("told to stop, it gives back what it is subscribed to", async () => {
   await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
   expect(await own.stop()).toBe(0);
   await until("it is let go of", () => set.subscribers.length === 0);
-}, 40_000);
+}, 60_000);

@@ -3,6 +3,7 @@
  * and it keeps what it was sent to the byte.
  */
 import dgram from "node:dgram";
+import { lane } from "../support/lane.ts";
 import { FakeConsole } from "./fake-console.ts";
 import type { FakeApp, FakePlayback, Identity } from "./fake-documents.ts";
 import * as documents from "./fake-documents.ts";
@@ -23,8 +24,8 @@ export interface FakeOptions extends Partial<Identity> {
 }
 
 let made = 0;
-/** Addresses of this machine, a street of its own for each test process. */
-export const freeHost = (): string => `127.0.${20 + (process.pid % 200)}.${1 + (made++ % 250)}`;
+/** An address of this machine that no other set has. */
+export const freeHost = (): string => `127.0.${20 + lane}.${1 + (made++ % 250)}`;
 
 export class FakeRoku {
   readonly host: string;

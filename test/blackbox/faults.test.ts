@@ -124,7 +124,7 @@ test("T9 R4 a set whose every answer is broken: state, apps, key and launch", as
   const { set, id } = sets[0] ?? (await broken());
   set.wire.fault = null;
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
-}, 30_000);
+}, 60_000);
 
 test("R4 the same on the connection that was warm: the fault begins in the middle", async () => {
   const sets = await Promise.all(
@@ -190,7 +190,7 @@ test("R4 nobody at home: refused, and hung before it was accepted", async () => 
   } finally {
     await deaf.release();
   }
-}, 30_000);
+}, 60_000);
 
 test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not into data", async () => {
   const url = `http://127.0.0.1:${daemon.port}`;
@@ -223,7 +223,7 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
     await fails(`${status}: install`, twoRequests, install(daemon, id, sound(String(status))));
   }
   expect(healthy.wire.requests).toEqual([]);
-}, 30_000);
+}, 60_000);
 
 test("R4 afterwards no connection is left open", async () => {
   // A set's own kept connections rest a few seconds; there were hundreds before.

@@ -70,7 +70,7 @@ test(
       });
     }
   },
-  within(60_000),
+  within(),
 );
 
 test(
@@ -129,5 +129,5 @@ test(
       await until(`${one.name} is whole again`, async () => (await state())?.power === "on");
     }
   },
-  within(60_000),
+  within(),
 );

@@ -89,7 +89,7 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
       await set.start();
       expect(await power(id)).toBe("on");
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });
-    }, 40_000);
+    }, 60_000);
 
   test("quits, and is off at once; started again, it is driven again", async () => {
     const { set, id } = await add();
@@ -114,7 +114,7 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
     await until("it sleeps", () => set.state.power === "asleep");
     await succeed(daemon, "launchApp", { id, body: { app: "plugin.video.youtube" } });
     expect([set.state.power, await power(id)]).toEqual(["on", "on"]);
-  }, 40_000);
+  }, 60_000);
 });
 
 describe.concurrent("typing", () => {

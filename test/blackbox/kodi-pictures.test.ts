@@ -113,7 +113,7 @@ for (const [kind, options] of [
     await open(id, "/films/film.mkv");
     expect(Buffer.from((await shown(id, "/screenshot")).bytes).equals(first.bytes)).toBe(false);
     expect(await can(id)).toContain("screenshot");
-  }, 30_000);
+  }, 60_000);
 }
 
 test("without a folder for them, or with one that it shows to nobody, no picture of its screen is taken, and it says what to set", async () => {
@@ -251,5 +251,5 @@ describe("a Kodi that gives something else in place of a picture", () => {
     for (let round = 0; round < 10; round++) await none(id, "/artwork", "device_error");
     // A thousand megabytes were on their way; what was read of them, 2 MiB each, may not have been swept up yet.
     expect([sent, memory() - before < 128]).toEqual([11, true]);
-  }, 30_000);
+  }, 60_000);
 });

@@ -80,7 +80,7 @@ describe("two Kodis on one machine", () => {
     await until("both are followed", () => [one, other].every((set) => set.state.clients.websocket === 1));
     expect((await succeed(daemon, "discoverDevices")).devices.length).toBe(2);
     expect((await succeed(daemon, "listDevices")).length).toBe(2);
-  }, 40_000);
+  }, 60_000);
 
   test("the second has no socket, and the first has the usual one: nothing of the first is taken for the second", async () => {
     const host = newHost();
@@ -105,7 +105,7 @@ describe("two Kodis on one machine", () => {
     first.play({ title: "Film" });
     const [playing, idle] = await Promise.all(added.map(({ id }) => succeed(daemon, "getState", { id })));
     expect([playing?.state.playback?.title, idle?.state.playback]).toEqual(["Film", null]);
-  }, 40_000);
+  }, 60_000);
 
   test("one ends: that one is off, and the other goes on", async () => {
     const host = newHost();
@@ -119,7 +119,7 @@ describe("two Kodis on one machine", () => {
     expect((await succeed(daemon, "getState", { id: "Stays" })).state.power).toBe("on");
     await succeed(daemon, "pressKey", { id: "Stays", body: { key: "left" } });
     expect(one.calls.some(({ method }) => method === "Input.Left")).toBe(true);
-  }, 30_000);
+  }, 60_000);
 });
 
 describe("one Kodi at its two ports is one device", () => {
@@ -139,7 +139,7 @@ describe("one Kodi at its two ports is one device", () => {
       expect(new Set(ids).size).toBe(1);
       expect((await succeed(daemon, "listDevices")).length).toBe(1);
       expect((await succeed(daemon, "getState", { id: ids[0] ?? "" })).state.power).toBe("on");
-    }, 30_000);
+    }, 60_000);
 
     test(`its socket first, then its web server: one ${how}`, async () => {
       const set = await kodi({ host: newHost(), mdns });
@@ -149,7 +149,7 @@ describe("one Kodi at its two ports is one device", () => {
         await succeed(daemon, "addDevice", { body: { host: set.host, port: set.port } }),
       ];
       expect([bySocket.id, bySocket.port]).toEqual([byWeb.id, set.port]);
-    }, 30_000);
+    }, 60_000);
 
     test(`both in discovery.hosts, one ${how}`, async () => {
       const set = await kodi({ host: newHost(), mdns });
@@ -157,7 +157,7 @@ describe("one Kodi at its two ports is one device", () => {
       const daemon = await start({ discovery: { hosts } });
       expect((await succeed(daemon, "discoverDevices")).devices.map(({ port }) => port)).toEqual([set.port]);
       expect((await succeed(daemon, "listDevices")).length).toBe(1);
-    }, 30_000);
+    }, 60_000);
   }
 
   test("one with a login: by its socket it is the same, and still asks", async () => {
@@ -166,7 +166,7 @@ describe("one Kodi at its two ports is one device", () => {
     const web = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.port } });
     const socket = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.ports.tcp } });
     expect([socket.id, socket.port, socket.access]).toEqual([web.id, set.port, "unpaired"]);
-  }, 30_000);
+  }, 60_000);
 
   for (const password of [undefined, "popcorn-2"])
     test(`scanned while its web server is not up yet, it keeps its place (${password ? "with a login" : "open"})`, async () => {
@@ -216,5 +216,5 @@ describe("one Kodi at its two ports is one device", () => {
       expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
       expect((await succeed(daemon, "listDevices")).length).toBe(1);
       expect(set.calls.filter(({ method, error }) => method === "Input.Left" && error === null)).toHaveLength(3);
-    }, 30_000);
+    }, 60_000);
 });

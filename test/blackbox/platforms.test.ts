@@ -78,7 +78,7 @@ describe("an LG set", () => {
     expect(set.state).toMatchObject({ power: "on", activeApp: "netflix" });
     expect((await state(id)).app?.id).toBe("netflix");
     expect(set.received.prompts.length).toBe(2);
-  }, 40_000);
+  }, 60_000);
 
   test("in a standby that goes on answering: it says so, and the next command wakes it, however long that takes", async () => {
     const { set, id } = await webos("Quick", { standby: "active-standby", bootMs: 6_000 });
@@ -91,7 +91,7 @@ describe("an LG set", () => {
     expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
     expect((await state(id)).power).toBe("on");
     await press(id, "literal:a");
-  }, 40_000);
+  }, 60_000);
 
   test("a sleeping set is left alone: nobody asks, nobody calls", async () => {
     const { set, id } = await webos("Sleeper");

@@ -261,7 +261,7 @@ describe("guarantee 4: a device that changes faster than anybody reads", () => {
     const second = 1_000 / house.daemon.speed;
     for (const [at, since] of times.entries())
       expect(times.slice(at).filter((time) => time - since < 0.75 * second).length).toBeLessThanOrEqual(10);
-  }, 30_000);
+  }, 60_000);
 });
 
 describe("guarantee 6: a heartbeat", () => {

@@ -130,7 +130,7 @@ test.concurrent("one that takes the key and stays in standby is told to do so, a
   const error = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_error");
   expect(error.message).toContain("off");
   expect(set.commands.filter((command) => command !== "/keypress/PowerOn")).toEqual([]);
-}, 30_000);
+}, 60_000);
 
 test.concurrent("one that falls from standby into deep sleep is called by magic packets, then turned on", async () => {
   const { set, id } = await inStandby();

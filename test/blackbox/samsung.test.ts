@@ -87,7 +87,7 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   expect([(await state(id)).power, set.state.front]).toEqual(["on", "3201907018807"]);
   expect(set.received.prompts).toEqual(["denied", "allowed"]);
   expect(set.state.channels.most).toBe(1);
-}, 40_000);
+}, 60_000);
 
 test("a set that connecting alone wakes sleeps on, whoever looks, follows and asks for its apps", async () => {
   const { set, id } = await plugIn("Light sleeper", { traits: { socketWakes: true } });
@@ -106,7 +106,7 @@ test("a set that connecting alone wakes sleeps on, whoever looks, follows and as
   expect([set.state.power, taken(set)]).toEqual(["on", ["KEY_HOME", "KEY_UP"]]);
   following.abort();
   await stream;
-}, 30_000);
+}, 60_000);
 
 test("while its request is on the screen it has no other conversation: commands are busy, and what it does can be seen", async () => {
   const { set, id } = await plugIn("Asked", { prompt: "wait" });

@@ -134,7 +134,7 @@ describe("a log that is followed", () => {
     expect(following.talk()).toEndWith("zapd: it is back\n");
     expect(following.talk().split("Waiting").length).toBe(2);
     expect(await following.end()).toBe(0);
-  }, 50_000);
+  }, 60_000);
 
   test("says what is no longer kept on stderr, and with --json in the answer alone", async () => {
     const set = await bench();

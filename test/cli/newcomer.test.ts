@@ -50,7 +50,7 @@ describe.skipIf(!isWhole)(
         process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
         await daemon.ended;
       },
-      40_000,
+      60_000,
     );
   },
 );
@@ -64,7 +64,7 @@ describe("zapd in the clone", () => {
       expect([missing.status, JSON.parse(missing.stdout).error.code]).toEqual([7, "daemon_not_running"]);
       expect((await home.run("npx", [root, "key", "two words", "more"], home.folder)).status).toBe(2);
     },
-    40_000,
+    60_000,
   );
 
   test("it works by a link, as npm link makes one", async () => {
@@ -172,5 +172,5 @@ describe("a command finds the daemon that runs", () => {
     rmSync(planted);
     symlinkSync("/etc/passwd", planted);
     expect(await socketOf()).toBe(one.socket);
-  }, 30_000);
+  }, 60_000);
 });

@@ -99,7 +99,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     // Keys that come up were asked for, and are no more.
     const modes = [...pty.text.matchAll(/\x1b\[(>2u|<u|\?1049[hl])/g)].map(([, mode]) => mode);
     expect(modes).toEqual(["?1049h", ">2u", "<u", "?1049l"]);
-  }, 30_000);
+  }, 60_000);
 
   test("is told what happens, and asks nothing", async () => {
     const asked: string[] = [];
@@ -136,7 +136,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     expect(await pty.end()).toBe("0 cooked");
     tap.close();
     await attic.stop();
-  }, 30_000);
+  }, 60_000);
 
   test("follows the size of the terminal, and a lone Esc leaves", async () => {
     const pty = await remote();
@@ -148,7 +148,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     await pty.fills("╭───");
     pty.type("\x1b");
     expect(await pty.end()).toBe("0 cooked");
-  }, 30_000);
+  }, 60_000);
 
   test("gives the terminal back when it is stopped, and takes it again", async () => {
     const pty = await remote();
@@ -161,7 +161,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     process.kill(Number(/<<stopped (\d+)/.exec(pty.text)?.[1]), "SIGTERM");
     expect(await pty.end()).toBe("143 cooked");
     expect(pty.alternate).toBe(false);
-  }, 30_000);
+  }, 60_000);
 
   test("gives the terminal back when it crashes, and then says what happened", async () => {
     const path = JSON.stringify(join(root, "src/cli/remote/terminal.ts"));
@@ -171,14 +171,14 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     pty.type("x");
     expect(await pty.end()).toBe("1 cooked");
     expect([pty.alternate, pty.screen.includes("zapd: the remote failed: boom[2J")]).toEqual([false, true]);
-  }, 30_000);
+  }, 60_000);
 
   test("ends when its window is closed", async () => {
     const socket = join(daemon.stateFolder, "zapd.sock");
     const pty = new InTerminal([process.execPath, main, "remote", "--socket", socket], { env: process.env });
     await pty.fills(/on · .*volume \d+/);
     expect(["0", "129"]).toContain(`${await pty.hangUp()}`);
-  }, 30_000);
+  }, 60_000);
 
   test("survives a daemon that goes and comes back", async () => {
     const pty = await remote({ NO_COLOR: "1" });
@@ -192,7 +192,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     await pressed(before + 1);
     pty.type("\x03");
     expect(await pty.end()).toBe("0 cooked");
-  }, 30_000);
+  }, 60_000);
 });
 
 describe.skipIf(noJobs !== null)("a key that is kept down", () => {
@@ -250,7 +250,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
     expect(await lastPress()).toBeLessThan(2_000);
     pty.type("q");
     await pty.ended;
-  }, 30_000);
+  }, 60_000);
 
   test("stops when it comes up, where the terminal says so", async () => {
     const { pty, stop } = await keptDown("\x1b[1;1:2B", "\x1b[B");
@@ -259,7 +259,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
     expect(await lastPress()).toBeLessThan(1_000);
     pty.type("q");
     await pty.ended;
-  }, 30_000);
+  }, 60_000);
 
   test.each([
     ["another key is pressed that leaves", (pty: InTerminal) => pty.type("q")],
@@ -275,6 +275,6 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
       // Half a second more for a machine that is busy.
       expect(await lastPress()).toBeLessThan(2_500);
     },
-    30_000,
+    60_000,
   );
 });

@@ -114,7 +114,7 @@ test("in no answer, no header, no log line and no file of the state", async () =
   const logged = daemon.log().split("\n");
   expect(logged.filter((line) => hidden.test(line))).toEqual([]);
   expect(filesIn(daemon.stateFolder).filter((path) => hidden.test(readFileSync(path, "latin1")))).toEqual([]);
-}, 30_000);
+}, 60_000);
 
 test("a log line that would hold it by chance holds something else", async () => {
   const { daemon, set } = room;

@@ -46,7 +46,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
       await has(bench.connection.apps?.launch)(app.platformId, {}, never);
       await dev.reload(never);
       expect(set.inFront).toBe(own);
-    }, 30_000);
+    }, 60_000);
 
     test("the console gives what was said before, then only what is new, to all who ask", async () => {
       const { set, dev } = await workbench();

@@ -44,7 +44,7 @@ export function troubleContract(bench: Bench): void {
       expect(set.awake).toBe(true);
       await has(connection.keys).press("home", never);
       await until("the key has come", () => set.pressed.length > 0);
-    }, 30_000);
+    }, 60_000);
 
     test("a caller who hangs up while a set is woken ends that", async () => {
       if (!can("power_on")) return;

@@ -199,10 +199,12 @@ test("a host that announces itself a thousand times joins nobody, and costs no m
       });
     const quickest = (length: number) => {
       const entries = flood(length);
+      // Of the processor alone: others run beside this.
       const times = Array.from({ length: 40 }, () => {
-        const start = performance.now();
+        const start = process.cpuUsage();
         expect(groupsOf(entries, composition).length).toBe(length);
-        return performance.now() - start;
+        const { user, system } = process.cpuUsage(start);
+        return user + system;
       });
       return Math.min(...times);
     };

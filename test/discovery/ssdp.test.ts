@@ -61,7 +61,7 @@ describe("a datagram", () => {
         { numRuns: runs(20_000, 200_000) },
       );
     },
-    within(5_000),
+    within(),
   );
 });
 

@@ -95,4 +95,4 @@ test("a config that is read again has it tried at once", async () => {
   expect(attempts).toBeGreaterThan(8);
   await zapd.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 10_000);
+}, 60_000);

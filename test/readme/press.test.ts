@@ -9,4 +9,4 @@ test("a warm key press passes the files that the tour names, in its order (else:
   const files = await filesOfAPress();
   expect(named).toEqual(files);
   expect(files.length).toBeLessThanOrEqual(18);
-}, 30_000);
+}, 60_000);

@@ -80,7 +80,7 @@ test.skipIf(!tools)(
       expect(shows(answer, text) ? "as the page says" : `${command}\n${text}`).toBe("as the page says");
     }
   },
-  30_000,
+  60_000,
 );
 
 test("the demo introduces itself as the README shows", () => {

@@ -38,7 +38,8 @@ test("R18 an error that nobody catches stops neither the daemon nor its keys, an
     daemon.process.kill("SIGUSR2");
     for (let key = 0; key < 50; key++)
       expect((await daemon.api("POST", "/devices/set/remote/key", { key: "up" })).status).toBe(200);
-    expect(set.commands).toHaveLength(50);
+    // Beside them a slow set is asked for what else it could be, as it is added.
+    expect(set.commands.filter((one) => one.startsWith("/keypress/"))).toHaveLength(50);
     await until("all are told", () =>
       ["promise", "throw", "word"].every((one) => daemon.log().includes(`stray ${one}`)),
     );

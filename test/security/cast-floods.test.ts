@@ -193,7 +193,7 @@ describe("T10 a set that floods what it tells by itself", () => {
       expect(other.commands.length).toBe(1);
       connection.close();
     },
-    30_000,
+    60_000,
   );
 
   test.each(bombs)(
@@ -246,7 +246,7 @@ describe("T10 a set that floods what it tells by itself", () => {
       flooding.connection.close();
       await until("it has hung up", () => flooding.open === 0);
     },
-    40_000,
+    60_000,
   );
 });
 

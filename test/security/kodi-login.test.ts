@@ -123,7 +123,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
       );
       await daemon.api("DELETE", `/devices/${id}`);
       await set.stop();
-    }, 30_000);
+    }, 60_000);
   }
 
   test("a stranger that comes in the midst of calls gets no login either", async () => {
@@ -137,7 +137,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     await Promise.all(calling);
     await tryAll(id);
     clean(rogue);
-  }, 30_000);
+  }, 60_000);
 
   test("another Kodi that asks in Kodi's words, and announces another id, gets no login", async () => {
     const { set, id } = await locked({ mdns: true, host: "127.0.0.1" });
@@ -161,7 +161,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     // It has the same login: had it been sent, calls would have come through.
     expect(other.calls).toEqual([]);
     await other.stop();
-  }, 30_000);
+  }, 60_000);
 
   test("one that takes the place of a Kodi with a socket, and has another name there, gets no login", async () => {
     const { set, id } = await locked({ tcpPort: 0 });
@@ -187,7 +187,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     }
     expect(other.calls.filter(({ via }) => via === "http")).toEqual([]);
     await other.stop();
-  }, 30_000);
+  }, 60_000);
 });
 
 describe("T27 a login is sent as little as can be", () => {
@@ -254,4 +254,4 @@ test("T27 a forged announcement that leads a known Kodi to another machine gets 
   await tryAll(id);
   expect(forged.calls.map(({ method }) => method)).toEqual([]);
   await forged.stop();
-}, 30_000);
+}, 60_000);

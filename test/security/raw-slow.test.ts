@@ -130,7 +130,7 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
     expect(took.filter((ms) => ms === null)).toEqual([]);
     // None at once: a caller has its time.
     expect(Math.min(...took.map((ms) => ms ?? 0))).toBeGreaterThan(1_000);
-  }, 40_000);
+  }, 60_000);
 
   (deno ? test.skip : slowTest)(
     `T19 callers who have sent no whole request are ended${noLimit}`,
@@ -138,7 +138,7 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
       for (let tries = 0; tries < 300 && open > 0; tries++) await Bun.sleep(100);
       expect(open).toBe(0);
     },
-    40_000,
+    60_000,
   );
 });
 
@@ -182,6 +182,6 @@ describe("T19 more callers than descriptors", () => {
         await small.dispose();
       }
     },
-    40_000,
+    60_000,
   );
 });

@@ -153,7 +153,7 @@ test("T8 T9 what it says of apps and of its volume is bounded, and a part of its
     expect((await failure(has(one.connection.volume?.set)(20, never))).code).toBe("device_error");
   }
   expect(mebibytes() - before).toBeLessThan(192);
-}, 30_000);
+}, 60_000);
 
 test("T9 a renderer that never answers keeps the rest of the state from nobody", async () => {
   const one = await rogue({ renderer: null, rest: (path) => JSON.stringify({ id: path, name: "App", visible: true }) });

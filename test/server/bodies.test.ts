@@ -244,7 +244,7 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
     // The set of this test needs no pairing, and says so; it is one device over one platform, and it has not all there is.
     if (!declined.has(own)) expect(answers.get(200)).toBeGreaterThan(0);
   },
-  within(20_000),
+  within(),
 );
 
 // src/platforms/roku/protocol.ts encodes them for the address, which throws; src/api/operations.ts should have refused them.

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { street } from "./lane.ts";
 
 const root = join(import.meta.dir, "..", "..");
 
@@ -14,14 +15,12 @@ globalThis.fetch = Object.assign(
   fetchKept,
 );
 
-/** Ports of this process alone: below those that the system gives out, and another street for each file that runs beside. */
-const street = 10_000 + (process.pid % 200) * 100;
 let house = 0;
 
 /** A TCP port that was free a moment ago, and that no other test asks for meanwhile. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
-  for (let tries = 0; tries < 100; tries++) {
-    const port = street + (house++ % 100);
+  for (let tries = 0; tries < street.ports; tries++) {
+    const port = street.from + (house++ % street.ports);
     const server = net.createServer();
     const isFree = await new Promise<boolean>((resolve) => {
       server.on("error", () => resolve(false));
@@ -29,7 +28,7 @@ export async function freePort(host = "127.0.0.1"): Promise<number> {
     });
     if (isFree) return port;
   }
-  throw new Error(`no port from ${street} on is free at ${host}`);
+  throw new Error(`no port from ${street.from} on is free at ${host}`);
 }
 
 export interface DaemonSetup {

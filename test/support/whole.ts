@@ -18,9 +18,9 @@ export function runs(few: number, whole: number): number {
   return isWhole ? Math.max(few, Math.round(whole * part)) : few;
 }
 
-/** The time for a property that takes `few` milliseconds: an hour when all its cases are tried. */
-export function within(few: number): number {
-  return isWhole ? 3_600_000 : few;
+/** The time for a property: an hour when all its cases are tried. */
+export function within(): number {
+  return isWhole ? 3_600_000 : 60_000;
 }
 
 /** `count` rows spread over a table in `npm test`; where more is tried, that part of the table, all of it in the end. */

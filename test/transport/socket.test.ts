@@ -128,7 +128,7 @@ describe("a request", () => {
       connection.close();
       expect(refused).toBeGreaterThan(500);
     },
-    within(5_000),
+    within(),
   );
 
   test("carries its body with its length, as fast as it is taken", async () => {

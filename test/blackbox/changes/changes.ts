@@ -102,7 +102,7 @@ export function changesOn(platform: AnyPlatform): void {
           await scene.scan();
           await drives(scene, "key");
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -116,7 +116,7 @@ export function changesOn(platform: AnyPlatform): void {
           await scene.scan();
           await drives(scene, "key");
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -147,7 +147,7 @@ export function changesOn(platform: AnyPlatform): void {
           });
           expect(byName.status).toBe(200);
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -176,7 +176,7 @@ export function changesOn(platform: AnyPlatform): void {
             expect(taken()[at]).toBe(before[at] ?? -1);
           }
         }),
-      40_000,
+      60_000,
     );
 
     test(
@@ -222,7 +222,7 @@ export function changesOn(platform: AnyPlatform): void {
             await scene.end();
           }
         }),
-      40_000,
+      60_000,
     );
 
     test(
@@ -256,7 +256,7 @@ export function changesOn(platform: AnyPlatform): void {
           }
           await drives(scene, "key", "text");
         }),
-      30_000,
+      60_000,
     );
 
     test("a second instance on one machine: two sets, each with its own ports, name and state", () => {
@@ -320,7 +320,7 @@ export function changesOn(platform: AnyPlatform): void {
       } finally {
         for (const scene of scenes) await scene.end();
       }
-    }, 40_000);
+    }, 60_000);
 
     test(
       "T32 a renamed default stays the default, and a stranger of its former name does not become it",
@@ -366,7 +366,7 @@ export function changesOn(platform: AnyPlatform): void {
             await other.end();
           }
         }),
-      40_000,
+      60_000,
     );
 
     test(
@@ -397,7 +397,7 @@ export function changesOn(platform: AnyPlatform): void {
           await scene.confide();
           await drives(scene, "key");
         }),
-      30_000,
+      60_000,
     );
   });
 }

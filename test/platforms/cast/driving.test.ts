@@ -274,7 +274,7 @@ describe.concurrent("a line to a Cast device", () => {
     expect(told.ended).toEqual(["hung_up"]);
     set.fallSilent(false);
     expect((await read(connection)).power).toBe("on");
-  }, 30_000);
+  }, 60_000);
 
   test("that has died without a word costs no command: it is not sent, and the next goes over another line", async () => {
     const { set, connection, told } = await room({ timeout: 300 });

@@ -77,7 +77,7 @@ describe.concurrent("T29 in a scan", () => {
           }
           expect((await scene.device()).host).toBe(scene.real.host);
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -99,7 +99,7 @@ describe.concurrent("T29 in a scan", () => {
           },
           {},
         ),
-      40_000,
+      60_000,
     );
 
     test(
@@ -140,7 +140,7 @@ describe.concurrent("T29 in a scan", () => {
             await Promise.all([ears.stop(), shout.stop()]);
           }
         }),
-      30_000,
+      60_000,
     );
 
     // A Kodi that does not announce itself shows no id that anybody else could have.
@@ -175,7 +175,7 @@ describe.concurrent("T29 in a scan", () => {
           },
           { announces: false },
         ),
-      40_000,
+      60_000,
     );
 
     test(
@@ -201,7 +201,7 @@ describe.concurrent("T29 in a scan", () => {
             await Promise.all([other.off(), third.off()]);
           }
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -220,7 +220,7 @@ describe.concurrent("T29 in a scan", () => {
           }
           await drives(scene, "key", "text");
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -242,7 +242,7 @@ describe.concurrent("T29 in a scan", () => {
           expect(fake.presses).toBe(before);
           expect(body.error.hint).toContain("zapd trust");
         }),
-      30_000,
+      60_000,
     );
 
     test(
@@ -265,7 +265,7 @@ describe.concurrent("T29 in a scan", () => {
           await drives(scene, "key");
           await holds(scene, "text");
         }),
-      30_000,
+      60_000,
     );
   }
 });
@@ -333,7 +333,7 @@ describe.concurrent("T27 on LG", () => {
           await fresh.off();
         }
       }),
-    30_000,
+    60_000,
   );
 
   test(
@@ -350,7 +350,7 @@ describe.concurrent("T27 on LG", () => {
         expect((await scene.api("POST", `/devices/${scene.id}/pair`, {})).status).toBe(200);
         await drives(scene, "key");
       }),
-    30_000,
+    60_000,
   );
 
   test(
@@ -372,7 +372,7 @@ describe.concurrent("T27 on LG", () => {
           await Promise.all([ears.stop(), fake.off()]);
         }
       }),
-    30_000,
+    60_000,
   );
 
   test(
@@ -396,7 +396,7 @@ describe.concurrent("T27 on LG", () => {
         }
         expect(real.secrets).toEqual([old]);
       }),
-    30_000,
+    60_000,
   );
 });
 
@@ -421,7 +421,7 @@ describe.concurrent("T27 on Kodi", () => {
         play("kodi", async (scene) => {
           await withServer(scene, () => ({ status: 401, headers: [`WWW-Authenticate: ${words}`] }));
         }),
-      30_000,
+      60_000,
     );
 
   const others: Readonly<Record<string, { status: number; headers?: readonly string[]; body?: string }>> = {
@@ -499,7 +499,7 @@ describe.concurrent("T27 on Kodi", () => {
           await changed.off();
         }
       }),
-    30_000,
+    60_000,
   );
 
   for (const platformName of ["its very name", "a goodbye for it"] as const)
@@ -515,7 +515,7 @@ describe.concurrent("T27 on Kodi", () => {
           await holds(scene, "text");
           expect((await scene.device()).host).toBe(real.host);
         }),
-      30_000,
+      60_000,
     );
 
   test(
@@ -533,7 +533,7 @@ describe.concurrent("T27 on Kodi", () => {
         await scene.scan();
         await holds(scene, "text");
       }),
-    30_000,
+    60_000,
   );
 });
 
@@ -585,7 +585,7 @@ describe.concurrent("T27 on the installer of a Roku", () => {
             },
             { secrets: known },
           ),
-        30_000,
+        60_000,
       );
 
   test(
@@ -624,7 +624,7 @@ describe.concurrent("T27 on the installer of a Roku", () => {
           inside.stop(true);
         }
       }),
-    30_000,
+    60_000,
   );
 });
 
@@ -655,7 +655,7 @@ describe("T29 over the life of the daemon", () => {
         await Promise.all([scene.real.off(), ...scene.strangers.map((one) => one.off())]);
         await own.dispose();
       }
-    }, 40_000);
+    }, 60_000);
 
   for (const platform of ["kodi", "webos"] as const)
     test(`the files of the first edition: the set is driven as before, and a stranger elsewhere gets nothing: ${platform}`, async () => {
@@ -685,7 +685,7 @@ describe("T29 over the life of the daemon", () => {
         await scene.real.off();
         await own.dispose();
       }
-    }, 40_000);
+    }, 60_000);
 
   test("discovery.hosts that names a stranger: it is asked, and nothing secret is said", async () => {
     const hosts = [freeAddress(), freeAddress()];
@@ -715,7 +715,7 @@ describe("T29 over the life of the daemon", () => {
     } finally {
       await own.dispose();
     }
-  }, 40_000);
+  }, 60_000);
 
   test("a stranger whose answers drip for ever holds no scan up, and the set is found beside it", async () => {
     const real = await plugIn("roku", { password });
@@ -745,7 +745,7 @@ describe("T29 over the life of the daemon", () => {
       });
       await scene.end();
     }
-  }, 30_000);
+  }, 60_000);
 });
 
 /** As `devices.json` and `credentials.json` were written before trust was kept: nothing but the fields of that time. */

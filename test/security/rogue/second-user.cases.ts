@@ -112,6 +112,6 @@ describe.concurrent("T28", () => {
             await scene.end();
           }
         },
-        40_000,
+        60_000,
       );
 });

@@ -13,6 +13,7 @@ import {
   createWebosSimulator,
   type WebosSimulator,
 } from "../../../src/simulators/webos.ts";
+import { lane } from "../../support/lane.ts";
 
 /** Those whose sets are told secrets: a key, a login, text. */
 export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
@@ -39,11 +40,11 @@ export const lockedPlatforms: ReadonlySet<AnyPlatform> = new Set(["webos", "sams
 /** Of these a search leads to the usual port alone. */
 export const searchedAtUsualPort: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung"]);
 
-let street = 0;
-/** An address of this machine that no other set has: a town of its own for each test process. */
+let made = 0;
+/** An address of this machine that no other set has. */
 export function freeAddress(): string {
-  const number = street++;
-  return `127.${64 + (process.pid % 180)}.${1 + Math.floor(number / 250)}.${1 + (number % 250)}`;
+  const number = made++;
+  return `127.${64 + lane}.${1 + Math.floor(number / 250)}.${1 + (number % 250)}`;
 }
 
 export interface Place {
