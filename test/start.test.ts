@@ -179,7 +179,8 @@ test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no 
 });
 
 test("T16 while one stops, none starts on its state; and who starts behind it keeps its socket", async () => {
-  const first = await startDaemon({ config: { discovery: { timeout_ms: 1_500 } } });
+  // It stops for as long as its search goes on, and the other has that long to start.
+  const first = await startDaemon({ config: { discovery: { timeout_ms: 3_000 } }, speed: 1 });
   const { folder: own, stateFolder } = first;
   const socket = join(stateFolder, "zapd.sock");
   const asked = first.api("POST", "/devices/discover");

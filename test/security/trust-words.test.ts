@@ -16,7 +16,14 @@ test("T29 on probation, words of the caller's go only to an address that the cal
     await discover();
     return (await deviceOf(house.daemon, id)).host === now.host;
   });
-  const before = JSON.stringify(now.received);
+  /** A search may still be asking it what it is. */
+  const beyondSearch = () => ({
+    ...now.received,
+    requests: now.received.requests.filter(
+      ({ type, uri }) => type !== "hello" && uri !== "ssap://system/getSystemInfo",
+    ),
+  });
+  const before = beyondSearch();
   for (const words of [{ pin: "canary-4711" }, { user: "canary-me", password: "canary-pw" }]) {
     const { body } = await house.daemon.api("POST", `/devices/${id}/pair`, words);
     expect(body.error.code).toBe("device_unproven");
@@ -24,7 +31,8 @@ test("T29 on probation, words of the caller's go only to an address that the cal
     for (const { host } of [set, now])
       expect(body.error.hint).toContain(`zapd pair "${name}" --host ${host}:${tv.secure}`);
   }
-  expect(JSON.stringify(now.received)).toBe(before);
+  expect(beyondSearch()).toEqual(before);
+  expect(JSON.stringify(now.received)).not.toContain("canary");
   // Said which address is meant, it goes on; and where nothing is said, the old key is not.
   expect(
     codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { pin: "1", host: `${now.host}:${tv.secure}` })),
