@@ -135,7 +135,11 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     sleep: (ms) => Bun.sleep(ms / speed),
     async stop(signal = "SIGTERM") {
       child.kill(signal);
-      return exited;
+      const late = async () => {
+        await Bun.sleep(30_000);
+        throw new Error(`the daemon has not ended 30 s after ${signal}:\n${log.slice(-2_000)}`);
+      };
+      return Promise.race([exited, late()]);
     },
     dispose,
     [Symbol.asyncDispose]: dispose,

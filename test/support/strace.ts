@@ -57,7 +57,10 @@ export async function attach(pid: number, { calls, more = [], filesOnly }: Trace
   return {
     async end() {
       tracer.kill("SIGINT");
+      // One that hangs on a thread that is gone lets go all the same.
+      const hard = setTimeout(() => tracer.kill("SIGKILL"), 5_000);
       await ended;
+      clearTimeout(hard);
       const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
       rmSync(folder, { recursive: true, force: true });
       return lines;
