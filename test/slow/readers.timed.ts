@@ -1,49 +1,17 @@
-/**
- * Those who read the stream of events, in real time and on each runtime: one that stops reading, one that never reads again,
- * 64 at once, and nobody at all (next/EVENTS.md, guarantees 7 and 8).
- */
+/** Those who read the stream of events, in real time and on each runtime: one that stops reading, and 64 at once (next/EVENTS.md, guarantee 7). */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { figure } from "../support/figure.ts";
-import { until } from "../support/http-device.ts";
-import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
-import { root } from "../support/sources.ts";
+import type { PushingHouse } from "../support/pushing-house.ts";
 import { percentile } from "./bench/figures.ts";
 import { part, some } from "./length.ts";
+import { buildOnce, flood, runtimes, startOn } from "./reading.ts";
 
 const setsChanging = 20;
 /** Five times a second. */
 const changeEveryMs = 200;
 
-beforeAll(() => {
-  if (!existsSync(join(root, "dist/zapd"))) execFileSync(process.execPath, [".ci/build.ts"], { cwd: root });
-}, 300_000);
-
-const runtimes = ["bun", "deno", "binary"] as const;
-
-/** What no kernel keeps for a reader: events of 4 KB by commands that fail before they reach a set. */
-async function flood({ daemon, sets }: PushingHouse, count: number): Promise<void> {
-  const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
-  for (let left = count; left > 0; left--) await daemon.api("POST", `/devices/${sets[0]?.id}/remote/sequence`, body);
-}
-
-/** A house on one of the runtimes, in real time. */
-async function startOn(runtime: (typeof runtimes)[number], count: number): Promise<PushingHouse> {
-  const usual = process.env["ZAPD_TEST_RUNTIME"];
-  process.env["ZAPD_TEST_RUNTIME"] = runtime;
-  try {
-    return await startPushingHouse(count, { speed: 1 });
-  } finally {
-    if (usual === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
-    else process.env["ZAPD_TEST_RUNTIME"] = usual;
-  }
-}
+beforeAll(buildOnce, 300_000);
 
 describe.each(runtimes)("under %s", (runtime) => {
   let house: PushingHouse;
@@ -171,83 +139,3 @@ describe.each(runtimes)("under %s", (runtime) => {
     expect(left).toBeLessThan(runtime === "deno" ? 64 : 32);
   }, 240_000);
 });
-
-test("on each runtime one that takes no byte for 120 s is hung up, and its place is free", async () => {
-  const houses: PushingHouse[] = [];
-  const streams: EventStream[] = [];
-  /** Whether one more may follow. */
-  const isFree = async ({ daemon }: PushingHouse) => {
-    const one = new EventStream({ to: daemon.port });
-    await until("an answer", () => one.status !== 0);
-    one.close();
-    return one.status === 200;
-  };
-  const hangUp = async (house: PushingHouse) => {
-    const own = Array.from({ length: 64 }, () => new EventStream({ to: house.daemon.port }));
-    streams.push(...own);
-    for (const stream of own) await stream.until(({ type }) => type === "snapshot");
-    const [reader] = own;
-    const pausedAt = performance.now();
-    reader?.pause();
-    // It takes until the kernel is full.
-    await flood(house, 3_000);
-    expect(await isFree(house)).toBe(false);
-    while (performance.now() - pausedAt < 115_000) await Bun.sleep(1_000);
-    expect(await isFree(house)).toBe(false);
-    await until("it is hung up", () => isFree(house), 90_000);
-    reader?.resume();
-    expect(await reader?.ended(10_000)).toBe(true);
-  };
-  try {
-    for (const runtime of runtimes) houses.push(await startOn(runtime, 1));
-    await Promise.all(houses.map(hangUp));
-  } finally {
-    for (const stream of streams) stream.close();
-    for (const house of houses) await house.dispose();
-  }
-}, 300_000);
-
-test("nobody interested: no set of any platform is called in ten minutes", async () => {
-  const house = await startPushingHouse(1, { speed: 1 });
-  const roku = createRokuSimulator({ name: "Quiet Roku", host: freeHost(), kind: "tv", ssdp: false });
-  const webos = createWebosSimulator({
-    name: "Quiet TV",
-    host: freeHost(),
-    securePort: 0,
-    plainPort: null,
-    ssdp: false,
-    prompt: "none",
-  });
-  for (const set of [roku, webos]) await set.start();
-  try {
-    const { daemon } = house;
-    await daemon.api("POST", "/devices", { host: roku.host, port: roku.port, name: "Quiet Roku" });
-    const tv = { host: webos.host, port: webos.ports.secure, platform: "webos", name: "Quiet TV" };
-    const { id } = (await daemon.api("POST", "/devices", tv)).body.data;
-    await daemon.api("POST", `/devices/${id}/pair`);
-    // Somebody was interested, and has left.
-    const reader = new EventStream({ to: daemon.port });
-    const known = new Set<string>();
-    await reader.until(({ device_id, state }) => {
-      if (state?.power === "on") known.add(device_id);
-      return known.size === 3;
-    });
-    reader.close();
-    await Bun.sleep(5_000);
-    const calls = () => [
-      roku.requests.length,
-      webos.received.requests.length,
-      house.sets[0]?.set.calls.filter(({ method }) => method !== "JSONRPC.Ping").length,
-    ];
-    const before = calls();
-    for (let minute = 0; minute < some(10, 1); minute++) {
-      await Bun.sleep(Math.max(10_000, 60_000 * Math.min(1, part * 10)));
-      expect(calls()).toEqual(before);
-      // What is known without asking is told as ever.
-      expect((await daemon.api("GET", "/devices")).body.data).toHaveLength(3);
-    }
-  } finally {
-    await house.dispose();
-    await Promise.all([roku.stop(), webos.stop()]);
-  }
-}, 700_000);
