@@ -60,6 +60,8 @@ export interface BridgeOptions {
 
 /** Between two tries lies a random part of this, doubled each time: those who were cut off together come back one by one. */
 const backoff = { firstMs: 1_000, mostMs: 60_000 } as const;
+/** Who has taken our place at the broker has told its own status by then, so that we do not take it back. */
+const soonestMs = 250;
 /** A connection that has lasted for so long was a good one. */
 const lastedMs = 60_000;
 /** The broker has taken the last words within this time, or is not waited for. */
@@ -175,7 +177,7 @@ export class Bridge {
       if (performance.now() - since >= lastedMs) tries = 0;
       this.#stand("waiting", why);
       const most = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(tries, 10));
-      await sleep(random() * most, signal).catch(() => {});
+      await sleep(Math.max(soonestMs, random() * most), signal).catch(() => {});
     }
   }
 

@@ -47,7 +47,7 @@ export function createServing(onBusy: () => void): Serving {
 
 /** No path of the state is told: nobody has judged yet who asks. */
 function notStarted(): Response {
-  const error = new ZapdError("internal_error", "zapd could not start; its log says why");
+  const error = new ZapdError("internal_error", "The daemon could not start; its log says why");
   return Response.json(
     { ok: false, error: errorBody(error) },
     { status: error.status, headers: { connection: "close" } },

@@ -26,7 +26,7 @@ test("who asked a daemon that does not start after all is told so, and so is who
   const answer = await early;
   expect([answer.status, await answer.json()]).toEqual([
     500,
-    { ok: false, error: { code: "internal_error", message: "zapd could not start; its log says why" } },
+    { ok: false, error: { code: "internal_error", message: "The daemon could not start; its log says why" } },
   ]);
   expect((await handler(new Request("http://zapd/"), call)).status).toBe(500);
   expect(await drained(60_000)).toBe(true);
