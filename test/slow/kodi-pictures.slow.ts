@@ -110,6 +110,8 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
   }, 60_000);
 
   test("gives pictures of its screen from the folder that its user has set, if it shows that; else it is left alone", async () => {
+    // While it works at something it shows a dialog that says so.
+    await until("it is at rest", async () => (await window()) !== 10_138);
     const before = await window();
     expect((await none("/screenshot", "device_refused")).hint).toContain("Screenshot folder");
     await setFolder(real.pictures.hidden);
