@@ -118,15 +118,14 @@ export const events = {
 } as const;
 
 export type EventType = keyof typeof events;
+export type EventOf<Type extends EventType> = z.infer<(typeof events)[Type]>;
+/** Any event, as a reader gets it. */
+export type ApiEvent = { [Type in EventType]: EventOf<Type> }[EventType];
 
 /** Whether a word of the filter means a type: `state.changed` itself, or `state.*` by its beginning. */
 export function meansType(word: string, type: string): boolean {
   return word.endsWith("*") ? type.startsWith(word.slice(0, -1)) : type === word;
 }
-
-export type EventOf<Type extends EventType> = z.infer<(typeof events)[Type]>;
-/** Any event, as a reader gets it. */
-export type ApiEvent = { [Type in EventType]: EventOf<Type> }[EventType];
 
 /** What keeps a stream of JSON Lines alive; in an event stream it is a comment. */
 export const Heartbeat = z

@@ -189,9 +189,10 @@ export const everywhere: readonly ErrorCode[] = [
   "internal_error",
 ];
 
-/** What `{id}` can lead to. */
+/** What the filter of events may name. */
 const typesOfEvents = Object.keys(events);
 
+/** What `{id}` can lead to. */
 const byName: readonly ErrorCode[] = [
   "invalid_device_name",
   "ambiguous_device",
