@@ -48,6 +48,11 @@ interface Met {
   readonly answering: readonly Address[];
 }
 
+/** What was found, and when it said who it is, of `performance.now()`: what comes of it may take its turn, and be old by then. */
+interface Heard extends Finding {
+  readonly at: number;
+}
+
 export class Arrivals {
   readonly #deps: ArrivalsDependencies;
   /** What is being decided of each device, by its identity: two findings of one are judged one after the other. */
@@ -89,8 +94,8 @@ export class Arrivals {
    * Takes in a device that a scan found; a new one needs a seat. A changed address is followed, unless the device still
    * answers at the old one.
    */
-  found(finding: Finding, seats?: Seats): Promise<Entry> {
-    return this.#inTurn(finding, async () => {
+  found(found: Finding, seats?: Seats): Promise<Entry> {
+    return this.#inTurn(found, async (finding) => {
       const { registry, trust, log } = this.#deps;
       const before = registry.find(finding.platform, finding.sighting, finding.address);
       const stranger = before && this.#strangerTo(before, finding);
@@ -109,7 +114,7 @@ export class Arrivals {
       else seats?.took(finding.address.host, merged.entry.id);
       await this.#dropGone(merged);
       const { entry } = merged;
-      this.#heard(entry, finding.sighting);
+      this.#heard(entry, finding.at, finding.sighting);
       log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
       return entry;
     });
@@ -123,17 +128,17 @@ export class Arrivals {
     const { host, port } = this.#addressIn(addition.host, addition.port);
     // A name that cannot be is refused before the network is asked; whether it is taken, when the device is known.
     if (addition.name !== undefined) checkName(addition.name, []);
-    const finding = await this.#probe(host, port, addition.platform ?? null, addHint);
-    this.#checkPorts(finding.platform, addition.ports);
+    const found = await this.#probe(host, port, addition.platform ?? null, addHint);
+    this.#checkPorts(found.platform, addition.ports);
     const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
-    return this.#inTurn(finding, async () => {
+    return this.#inTurn(found, async (finding) => {
       const { registry, trust } = this.#deps;
       const before = registry.find(finding.platform, finding.sighting, finding.address);
       if (!before) {
         const mac = trust.macOf(finding.address.host);
         const merged = await registry.merge({ ...finding, ...given, mac });
         await this.#dropGone(merged);
-        this.#heard(merged.entry, finding.sighting);
+        this.#heard(merged.entry, finding.at, finding.sighting);
         return merged.entry;
       }
       const stranger = this.#strangerTo(before, finding);
@@ -193,9 +198,11 @@ export class Arrivals {
   }
 
   /** One decision about one device at a time. */
-  #inTurn<T>({ platform, sighting }: Finding, decide: () => Promise<T>): Promise<T> {
-    const key = `${platform} ${sighting.identity}`;
-    const turn = (this.#deciding.get(key) ?? Promise.resolve()).then(decide, decide);
+  #inTurn<T>(finding: Finding, decide: (heard: Heard) => Promise<T>): Promise<T> {
+    const key = `${finding.platform} ${finding.sighting.identity}`;
+    const heard = { ...finding, at: performance.now() };
+    const take = () => decide(heard);
+    const turn = (this.#deciding.get(key) ?? Promise.resolve()).then(take, take);
     this.#deciding.set(key, turn);
     const done = () => {
       if (this.#deciding.get(key) === turn) this.#deciding.delete(key);
@@ -232,9 +239,9 @@ export class Arrivals {
   }
 
   /** Writes down where a known device is, and what it says there. */
-  async #follow(before: Entry, finding: Finding, { place, sighting }: Met, given: object = {}): Promise<Merged> {
+  async #follow(before: Entry, finding: Heard, { place, sighting }: Met, given: object = {}): Promise<Merged> {
     const { registry, log } = this.#deps;
-    const { platform } = finding;
+    const { platform, at } = finding;
     const merged = await registry.merge({
       platform,
       sighting: sighting ?? sightingOf(before),
@@ -243,7 +250,7 @@ export class Arrivals {
       place: { from: before, to: place },
     });
     const { entry } = merged;
-    this.#heard(entry, sighting ?? {});
+    this.#heard(entry, at, sighting ?? {});
     if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
@@ -253,7 +260,7 @@ export class Arrivals {
   }
 
   /** Adding moves no device that answers where it is, and none that is silent and has secrets (SECURITY.md 2.4, T28). */
-  async #checkElsewhere(before: Entry, finding: Finding, met: Met): Promise<void> {
+  async #checkElsewhere(before: Entry, finding: Heard, met: Met): Promise<void> {
     const { registry, trust } = this.#deps;
     const { address } = finding;
     const stays = isSameAddress(met.place, before);
@@ -398,8 +405,8 @@ export class Arrivals {
   }
 
   /** It has said who it is, and perhaps what its power is. */
-  #heard(entry: Entry, { power = "unknown" }: Pick<Sighting, "power"> = {}): void {
-    this.#deps.devices.reachOf(entry).answered(power === "unknown" ? undefined : power);
+  #heard(entry: Entry, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
+    this.#deps.devices.reachOf(entry).answered(power === "unknown" ? undefined : power, at);
   }
 
   async #dropGone({ gone }: Merged): Promise<void> {

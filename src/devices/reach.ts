@@ -7,6 +7,7 @@ import { failedBy, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
+  type Address,
   type Capability,
   type Connection,
   capabilities,
@@ -156,6 +157,8 @@ export class Reach {
   #heard: { readonly words: string; readonly by: Entry } | undefined;
   #known: Known | undefined;
   #contact: Contact | undefined;
+  /** Where, and when, it was last known not to answer. */
+  #silence: (Address & { readonly at: number }) | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
   readonly #seeking = new Seeking();
@@ -213,8 +216,13 @@ export class Reach {
     return saysOff(power) ? (power ?? "unknown") : "unknown";
   }
 
-  /** Notes that it answered; `said` is what is known anew of its power, `null` where it may be either by now. */
-  answered(said?: Power | null): void {
+  /**
+   * Notes that it answered, now or at a moment of `performance.now()`; `said` is what is known anew of its power, `null` where
+   * it may be either by now. What answered where it has been silent since is told no more.
+   */
+  answered(said?: Power | null, at = performance.now()): void {
+    const silence = this.#silence;
+    if (silence && silence.at > at && isSameAddress(silence, this.record)) return;
     const { power: before } = this.contact;
     this.#note({ status: "online", last_seen: new Date().toISOString(), power: said === undefined ? before : said });
   }
@@ -222,6 +230,8 @@ export class Reach {
   /** Notes that it does not answer, or is about to; `off`, where it said so. */
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
+    const { host, port } = this.record;
+    this.#silence = { host, port, at: performance.now() };
     this.#note({ status: "offline", last_seen, power: said ?? power });
   }
 

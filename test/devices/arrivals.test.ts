@@ -21,6 +21,7 @@ let folder: string;
 let registry: Registry;
 let config: ConfigFile;
 let arrivals: Arrivals;
+let devices: Devices;
 let lines: string[];
 /** Who lives where: `host:port` and an identity. */
 let homes: Map<string, string>;
@@ -63,7 +64,7 @@ beforeEach(async () => {
   });
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
-  const devices = new Devices({
+  devices = new Devices({
     registry,
     catalog,
     credentials,
@@ -125,6 +126,30 @@ describe("a device that a scan finds", () => {
     homes.set("192.0.2.1:9", "2");
     await found("1", "192.0.2.2");
     expect(registry.get(id)?.host).toBe("192.0.2.2");
+  });
+});
+
+describe("a device that falls silent while it is being taken in", () => {
+  const statusOf = (entry: Entry) => devices.reachOf(entry).contact.status;
+
+  test("where it answered is silent, until it answers anew", async () => {
+    const entry = await found("1", "192.0.2.1");
+    expect(statusOf(entry)).toBe("online");
+    const again = found("1", "192.0.2.1");
+    devices.reachOf(entry).silent();
+    await again;
+    expect(statusOf(entry)).toBe("offline");
+    await found("1", "192.0.2.1");
+    expect(statusOf(entry)).toBe("online");
+  });
+
+  test("at its old address is where it was found", async () => {
+    const entry = await found("1", "192.0.2.1");
+    homes.delete("192.0.2.1:9");
+    const moved = found("1", "192.0.2.2");
+    devices.reachOf(entry).silent();
+    expect((await moved).host).toBe("192.0.2.2");
+    expect(statusOf(entry)).toBe("online");
   });
 });
 
