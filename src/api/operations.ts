@@ -7,6 +7,7 @@ import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
 import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
+import { wordsOf } from "../system/text.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine, events, meansType } from "./events.ts";
 import {
@@ -191,6 +192,8 @@ export const everywhere: readonly ErrorCode[] = [
 
 /** What the filter of events may name. */
 const typesOfEvents = Object.keys(events);
+const namesTypes = (words: readonly string[]) =>
+  words.length > 0 && words.every((word) => typesOfEvents.some((type) => meansType(word, type)));
 
 /** What `{id}` can lead to. */
 const byName: readonly ErrorCode[] = [
@@ -870,7 +873,7 @@ const own = {
       types: z
         .string()
         .max(1_024)
-        .refine((text) => text.split(",").every((word) => typesOfEvents.some((type) => meansType(word.trim(), type))), {
+        .refine((text) => namesTypes(wordsOf(text)), {
           error: `names what is no type of events. They are: ${typesOfEvents.join(", ")}`,
         })
         .optional()

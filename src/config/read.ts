@@ -5,6 +5,7 @@ import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { readUtf8 } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkAbove, checkGroup, checkOwned, followLinks } from "../system/owners.ts";
+import { wordsOf } from "../system/text.ts";
 import { placeOf } from "./edit.ts";
 import {
   type Config,
@@ -142,8 +143,7 @@ function changeOf(dotted: string, setting: Setting, given: unknown): unknown {
       "Leave the key out to keep the password, or give null to unset it",
     );
   if (setting.list && typeof given !== "string") throw refuse("must be one string, with commas between its entries");
-  const entries = (text: string) => text.split(",").flatMap((part) => part.trim() || []);
-  const value = setting.list && typeof given === "string" ? entries(given) : given;
+  const value = setting.list && typeof given === "string" ? wordsOf(given) : given;
   const problem = problemOf(setting, value);
   if (problem !== null) throw refuse(problem);
   return value;

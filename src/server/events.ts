@@ -1,6 +1,7 @@
 /** What happens, as it happens, from the journal, which keeps it. */
 import type { Hono } from "hono";
 import type { Reader } from "../devices/journal.ts";
+import { wordsOf } from "../system/text.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, stream } from "./route.ts";
 import { formFor, type Streams } from "./streams.ts";
@@ -8,11 +9,11 @@ import { formFor, type Streams } from "./streams.ts";
 export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies, streams: Streams): void {
   stream(app, "events", ({ query, request, context }) => {
     const { devices: names, types, snapshot = "true", since } = query;
-    const ids = names === undefined ? null : new Set(listOf(names).map((name) => devices.find(name).id));
+    const ids = names === undefined ? null : new Set(wordsOf(names).map((name) => devices.find(name).id));
     return streams.open(context, formFor(request), () => {
       const reader = devices.journal.follow({
         devices: ids,
-        types: types === undefined ? null : listOf(types),
+        types: types === undefined ? null : wordsOf(types),
         snapshot: snapshot === "true",
         since: request.headers.get("last-event-id") ?? since ?? null,
       });
@@ -25,11 +26,4 @@ export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies, stream
 function close(reader: Reader, release: () => void): void {
   reader.close();
   release();
-}
-
-function listOf(text: string): string[] {
-  return text
-    .split(",")
-    .map((one) => one.trim())
-    .filter((one) => one !== "");
 }

@@ -7,6 +7,11 @@ export function shellWord(text: string): string {
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
 }
 
+/** The words of a list that is written with commas. */
+export function wordsOf(text: string): string[] {
+  return text.split(",").flatMap((word) => word.trim() || []);
+}
+
 /** A path as its owner writes it. */
 export function homely(path: string): string {
   return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;

@@ -168,6 +168,7 @@ test("a set that was reset is told nothing; pairing anew begins without what was
   const before = den.fingerprint;
   const { cert } = kept()[id("Den")];
   await den.stop();
+  await until("that is seen", async () => (await device("Den")).status === "offline");
   const reset = createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K" });
   await plug(reset);
   expect(reset.fingerprint).not.toBe(before);

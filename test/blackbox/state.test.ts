@@ -6,7 +6,7 @@ import type { FakeRoku } from "./fake-roku.ts";
 import type { Answer, Style } from "./fake-wire.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, plug, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
+const { daemon, plug, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 2_000 } } });
 
 const read = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 
@@ -87,7 +87,7 @@ test.concurrent("one query refused, hanging, cut off or garbage costs its own pa
       const state = await read(id);
       expect(state).toMatchObject(rest);
       expect({ fault, app: state.app }).not.toEqual({ fault, app: shown as never });
-      expect(performance.now() - started).toBeLessThan(3 * 1_200);
+      expect(performance.now() - started).toBeLessThan(3 * 2_500);
     }),
   );
 }, 60_000);
