@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { lane } from "../support/lane.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
@@ -24,7 +25,7 @@ beforeAll(async () => {
     config: { daemon: { log_level: "warn" }, devices: { request_timeout_ms: 1_000 }, discovery: { timeout_ms: 500 } },
   });
   for (let at = 0; at < setCount; at++) {
-    const host = `127.${20 + (process.pid % 200)}.8.${1 + at}`;
+    const host = `127.${20 + lane}.8.${1 + at}`;
     const set = createRokuSimulator({ name: `Soak ${process.pid} ${at}`, host, ssdp: false, launchMs: 0 });
     await set.start();
     sets.push(set);
@@ -82,9 +83,9 @@ test.skipIf(!linux)(
     let sent = 0;
     let over = false;
 
-    const lane = async (index: number, lanes: number) => {
+    const caller = async (index: number, callers: number) => {
       let connection = await Connection.open({ host: "127.0.0.1", port: daemon.port });
-      for (let turn = index; !over; turn += lanes) {
+      for (let turn = index; !over; turn += callers) {
         const due = began + (turn * 1_000) / perSecond;
         await Bun.sleep(Math.max(0, due - performance.now()));
         const [method, path, body] = (turn % 97 === 0 ? rare[(turn / 97) % rare.length] : mix[turn % mix.length])?.(
@@ -127,7 +128,7 @@ test.skipIf(!linux)(
         await Bun.sleep(Math.min(2_000, (minutes * 60_000) / 60));
       }
     };
-    const work = [...Array.from({ length: 40 }, (_, index) => lane(index, 40)), comings(), sampling()];
+    const work = [...Array.from({ length: 40 }, (_, index) => caller(index, 40)), comings(), sampling()];
     await Bun.sleep(minutes * 60_000);
     over = true;
     await Promise.all(work);

@@ -1,5 +1,6 @@
 /** Simulated sets in a process of their own, which write down what is typed on them: `startTypingSets` is its other end. */
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { lane } from "../support/lane.ts";
 import { obey, Worker } from "./bench/worker.ts";
 
 const sets: RokuSimulator[] = [];
@@ -11,7 +12,7 @@ const orders = {
       Array.from({ length: count }, async (_, at) => {
         const set = createRokuSimulator({
           name: `Typed ${process.pid} ${at}`,
-          host: `127.${20 + (process.pid % 200)}.9.${1 + at}`,
+          host: `127.${20 + lane}.9.${1 + at}`,
           ssdp: false,
           launchMs: 0,
         });

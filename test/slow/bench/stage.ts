@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Entry } from "../../../src/devices/entry.ts";
 import type { RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { freePort } from "../../support/daemon.ts";
+import { lane } from "../../support/lane.ts";
 import type { Place } from "./connection.ts";
 import { type Call, type LoadOrders, startLoad } from "./load-worker.ts";
 import { end, type Started, startUntilAnswer } from "./process.ts";
@@ -101,7 +102,7 @@ export class Stage {
   async plugIn(count = 1, options: Partial<RokuSimulatorOptions> = {}): Promise<SetPlace[]> {
     const sets = Array.from({ length: count }, (_, at) => ({
       name: `Bench ${process.pid} ${at}`,
-      host: `127.${20 + (process.pid % 200)}.${at >> 8}.${at & 255 || 200}`,
+      host: `127.${20 + lane}.${at >> 8}.${at & 255 || 200}`,
       ...options,
     }));
     return this.sets.ask("start", { sets });

@@ -1,5 +1,6 @@
 /** 6: how soon a set that answers a search is reported, and whether known ones are there at once. */
 import { freePort } from "../../../support/daemon.ts";
+import { lane } from "../../../support/lane.ts";
 import { median, ratios, short, spreadOf } from "../figures.ts";
 import { drive, nameOf, PeerRounds } from "../peers.ts";
 import { end, startUntilAnswer } from "../process.ts";
@@ -20,7 +21,7 @@ async function run(stage: Stage): Promise<Row[]> {
 async function firstReported(stage: Stage): Promise<Row> {
   const sets = await Promise.all(
     delays.map(async (ssdpDelayMs, at) => {
-      const host = `127.19.${process.pid % 250}.${at + 1}`;
+      const host = `127.${20 + lane}.7.${at + 1}`;
       const [set] = await stage.plugIn(1, { name: `Found ${process.pid} ${at}`, host, ssdp: true, ssdpDelayMs });
       if (!set) throw new Error("no set started");
       return set;

@@ -4,6 +4,7 @@ import { createKodiSimulator } from "../../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../../../src/simulators/webos.ts";
 import { EventStream, type Frame } from "../../../support/event-stream.ts";
+import { lane } from "../../../support/lane.ts";
 import { median, ratios, short, spreadOf } from "../figures.ts";
 import type { Row } from "../report.ts";
 import type { Daemon, Stage } from "../stage.ts";
@@ -58,7 +59,7 @@ interface Pusher {
 }
 
 let made = 0;
-const hostOf = () => `127.${40 + (process.pid % 150)}.${made >> 8}.${made++ & 255 || 201}`;
+const hostOf = () => `127.${20 + lane}.${100 + (made >> 8)}.${made++ & 255 || 201}`;
 
 /** What a client of the set's own is told, in the order of its words, each with its time. */
 function listener(stage: Stage, socket: WebSocket, levelIn: (text: string) => number | null) {
