@@ -466,7 +466,7 @@ const own = {
         .union([z.string().max(512), z.array(z.string().max(512)).max(8)])
         .optional()
         .describe(
-          "Answers when this is so, or when the time is over: `power:on`, `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
+          "Answers when this is so, or when the time is over: `power:on`, `power:off` (off or in standby), `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
         ),
       timeout_ms: z
         .string()

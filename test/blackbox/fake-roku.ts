@@ -111,9 +111,10 @@ export class FakeRoku {
     };
   }
 
-  /** Every command that came, as it stood in the request line. */
+  /** Every command that came, as it stood in the request line; that it is asked whether it is a Kodi is none. */
   get commands(): string[] {
-    return this.wire.requests.filter((request) => request.method === "POST").map((request) => request.target);
+    const posted = this.wire.requests.filter(({ method, target }) => method === "POST" && target !== "/jsonrpc");
+    return posted.map(({ target }) => target);
   }
 
   forget(): void {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
-import type { PlatformState, StatePart } from "../../src/platforms/platform.ts";
+import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";
 import { until } from "../support/http-device.ts";
 import { never, openHouse } from "./harness.ts";
 
@@ -98,9 +98,20 @@ test("one that is off and silent is looked for at once by whoever waits for it, 
 test("nobody waits for what is removed meanwhile", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => on } }));
   const device = house.devices.of(await house.add("Leaves"));
-  const waits = waitFor(device, [readCondition("power:off")], 60_000, never).catch(({ code }) => code);
+  const waits = waitFor(device, [readCondition("power:standby")], 60_000, never).catch(({ code }) => code);
   await until("it is read", () => house.connected.length > 0);
   await house.devices.remove(device);
   expect(await waits).toBe("device_not_found");
   await house.remove();
+});
+
+test("one that was turned off is off, whether its set calls that off or standby", () => {
+  const holds = (text: string, power: PlatformState["power"]) => readCondition(text).holds({ ...shown, power });
+  const shown = { ...on, app: null, playback: null, volume: null, observed_at: "2026-11-22T20:00:00.000Z" };
+  expect(powers.map((power) => [power, holds("power:off", power), holds("power:standby", power)])).toEqual([
+    ["on", false, false],
+    ["standby", true, true],
+    ["off", true, false],
+    ["unknown", false, false],
+  ]);
 });
