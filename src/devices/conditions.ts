@@ -1,7 +1,8 @@
 /** Conditions on what a device does, in words that mean the same in a wait, in a scene and for an agent: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
-import { isTurnedOff, playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
+import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
+import { saysOff } from "./reach.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {
@@ -35,7 +36,7 @@ const parts: Readonly<Record<string, Part>> = {
     words: powers.filter((power) => power !== "unknown"),
     about: "power:on",
     // What `power-off` does is standby on most sets: who turned one off waits for either.
-    holds: ({ power }, word) => power === word || (word === "off" && isTurnedOff(power)),
+    holds: ({ power }, word) => power === word || (word === "off" && saysOff(power)),
   },
   app: {
     part: "app",

@@ -14,7 +14,6 @@ import {
   type Description,
   type DeviceEvent,
   type Facts,
-  isTurnedOff,
   type KeptSecret,
   type Key,
   keys,
@@ -206,15 +205,15 @@ export class Reach {
 
   /** Its last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
   get isOff(): boolean {
-    return isTurnedOff(this.contact.power);
+    return saysOff(this.contact.power);
   }
 
   /** What is known of its power without asking it: of one that is silent, and was on, nothing. */
   get power(): Power {
     const { status, power } = this.contact;
     if (status === "online") return power ?? "unknown";
-    if (status === "offline" && isTurnedOff(power)) return "off";
-    return isTurnedOff(power) ? (power ?? "unknown") : "unknown";
+    if (status === "offline" && saysOff(power)) return "off";
+    return saysOff(power) ? (power ?? "unknown") : "unknown";
   }
 
   /**
@@ -607,6 +606,13 @@ function messageOf(error: unknown): string {
 
 function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
   return new ZapdError("device_timeout", `did not finish within ${Math.round(timeoutMs / 1000)} s`);
+}
+
+// Off is a state, not an error: what the last word of a device and its silence say together.
+
+/** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
+export function saysOff(power: Power | null): boolean {
+  return power === "off" || power === "standby";
 }
 
 /** Whether a failure is that nothing has reached it. */

@@ -5,7 +5,7 @@
  */
 import type { State } from "../api/schemas.ts";
 import type { Access, StatePart } from "../platforms/platform.ts";
-import { isTurnedOff } from "../platforms/platform.ts";
+import { saysOff } from "./reach.ts";
 
 /** How long until the next look, in milliseconds, and what is asked then; every third look asks for the rest as well. */
 interface Row {
@@ -163,7 +163,7 @@ export class Watch {
     const next = this.#nextOfBurst();
     if (next !== null) return next;
     if (this.#failures > 0) {
-      const isOff = isTurnedOff(state?.power ?? null);
+      const isOff = saysOff(state?.power ?? null);
       return this.#spread(silentMs[this.#failures - 1 + (isOff && this.#waiting === 0 ? longOnly : 0)] ?? longestMs);
     }
     const row = state && rowOf(state);
@@ -190,7 +190,7 @@ export class Watch {
 }
 
 function rowOf(state: State): Row {
-  if (isTurnedOff(state.power)) return rows.standby;
+  if (saysOff(state.power)) return rows.standby;
   if (state.input !== null) return rows.input;
   return state.playback?.status === "playing" || state.playback?.status === "buffering" ? rows.playing : rows.on;
 }

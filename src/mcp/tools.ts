@@ -8,7 +8,7 @@ import { ZapdError } from "../api/errors.ts";
 import { operations } from "../api/operations.ts";
 import { type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { App, Device, KeyName, type KeyOrText, State } from "../api/schemas.ts";
-import { isTurnedOff, powers } from "../platforms/platform.ts";
+import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { readState, readUntil } from "./state.ts";
@@ -339,7 +339,7 @@ const setPower = tool({
 const together = (all: readonly (boolean | null)[]) => (all.includes(false) ? false : all.includes(null) ? null : true);
 
 const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
-const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : isTurnedOff(power));
+const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : power === "standby" || power === "off");
 
 /** What was read after a device was told to turn on or off, and whether it is. One that is off may say nothing any more. */
 async function powerAfter(

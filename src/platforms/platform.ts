@@ -59,11 +59,6 @@ export type Kind = (typeof kinds)[number];
 export type Access = (typeof accessModes)[number];
 export type Power = (typeof powers)[number];
 
-/** Whether a device is turned off: some say that they are off then, others that they are in standby. */
-export function isTurnedOff(power: Power | null): boolean {
-  return power === "off" || power === "standby";
-}
-
 /** Ports of a device beside its control port, by the platform's own word for each (`installer`, `console`, `wake`). */
 export type Ports = Readonly<Record<string, number>>;
 
