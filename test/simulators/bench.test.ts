@@ -1,5 +1,6 @@
 /** What every set has: ports on which things go wrong, an address at which it is found, sleep. */
 import { expect, test } from "bun:test";
+import { createServer } from "node:net";
 import { until } from "../support/http-device.ts";
 import { listen, plugInRoku } from "../support/sets.ts";
 import { magicPacket, search, sendDatagram } from "./datagrams.ts";
@@ -66,4 +67,22 @@ test("asleep it is silent until the right magic packet", async () => {
   await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
   await until("it is found again", () => set.state.discoverable);
   expect(set.state.power).toBe("on");
+});
+
+test("a port that somebody else got while it slept is its own again once that is free", async () => {
+  const set = await plugInRoku();
+  const { host, port } = set;
+  await set.sleep("deep");
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(port, host, resolve));
+  await sendDatagram(magicPacket(set.mac), set.ports.wake, host);
+  await Bun.sleep(100);
+  await new Promise((resolve) => other.close(resolve));
+  await until("it is back", async () => {
+    const line = listen(host, port);
+    line.socket.write(asked);
+    await until("it is over", line.closed);
+    return line.text().startsWith("HTTP/1.1 200 OK");
+  });
+  expect(set.port).toBe(port);
 });

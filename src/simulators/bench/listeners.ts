@@ -12,6 +12,8 @@ export type Fault = "refuse" | "hang" | "drop" | "garbage" | "slow";
 export type Build = (track: (socket: Socket) => void) => Server;
 
 const SLOW_MS = 1_000;
+/** How long a set that comes back waits for a port of its own that is taken. */
+const mostComingBackMs = 10_000;
 
 /** A port: one that was found free at the first start is kept, so that a set comes back where it was. */
 export class Listener {
@@ -20,6 +22,7 @@ export class Listener {
   readonly #sockets = new Set<Socket>();
   #port: number;
   #servers: Server[] = [];
+  #wasOpen = false;
   #fault: Fault | null = null;
 
   /** Port 0 is a free one. */
@@ -41,16 +44,29 @@ export class Listener {
       socket.on("error", () => socket.destroy());
       socket.on("close", () => this.#sockets.delete(socket));
     };
-    const open = async (server: Server, port: number) => {
-      this.#servers.push(server);
-      return await listen(server, port, this.#host);
-    };
     const fault = this.#fault;
     if (fault === null || fault === "slow") {
-      const port = await open(this.#build(track), fault === null ? this.#port : 0);
+      const port = await this.#listen(() => this.#build(track), fault === null ? this.#port : 0);
       if (fault === null) this.#port = port;
-      else this.#port = await open(slowly(port, this.#host, track), this.#port);
-    } else this.#port = await open(faulty(fault, track), this.#port);
+      else this.#port = await this.#listen(() => slowly(port, this.#host, track), this.#port);
+    } else this.#port = await this.#listen(() => faulty(fault, track), this.#port);
+    this.#wasOpen = true;
+  }
+
+  /** While it was closed, the system may have given its port to somebody's connection: it is waited for then. */
+  async #listen(build: () => Server, port: number): Promise<number> {
+    const latest = performance.now() + (this.#wasOpen ? mostComingBackMs : 0);
+    for (;;) {
+      const server = build();
+      try {
+        const opened = await listen(server, port, this.#host);
+        this.#servers.push(server);
+        return opened;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || performance.now() > latest) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
   }
 
   /** Frees the port and cuts every connection. */
