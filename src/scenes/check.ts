@@ -14,6 +14,7 @@ import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import { checkPress, type Press, readPress } from "../devices/press.ts";
+import { saysOff } from "../devices/reach.ts";
 import { type Capability, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
@@ -373,14 +374,14 @@ class Check {
         const isOn = step.power === "on";
         const key = isOn ? "power-on" : "power-off";
         this.#able(at, common, ({ record, description }) => checkPress(record.name, description, { key }));
-        const isSo = ({ power }: State) => (isOn ? power === "on" : power === "off" || power === "standby");
+        const isSo = readCondition(isOn ? "power:on" : "power:off").holds;
         const command = this.#body(at, "pressKey", { key });
         return { ...act, does: isOn ? "turn on" : "turn off", commands: [command], isSo, isLookedAt: true };
       }
       case "input": {
         const { input = "" } = step;
         this.#needs(at, common, "inputs", "showing an input");
-        const isSo = (state: State) => state.input === input && state.power !== "off" && state.power !== "standby";
+        const isSo = (state: State) => state.input === input && !saysOff(state.power);
         const command = this.#body(at, "selectInput", { input });
         return { ...act, does: short(`show ${input}`), commands: [command], isSo };
       }
@@ -526,7 +527,7 @@ function short(text: string): string {
 
 function showsApp(app: string): (state: State) => boolean {
   const { holds } = readCondition(`app:${app}`);
-  return (state) => state.power !== "off" && state.power !== "standby" && state.screensaver !== true && holds(state);
+  return (state) => !saysOff(state.power) && state.screensaver !== true && holds(state);
 }
 
 function hasVolume(level: number | undefined, muted: boolean | undefined): (state: State) => boolean {

@@ -13,6 +13,7 @@ import type { CheckedPicture } from "../devices/pictures.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
+import { wordsOf } from "../system/text.ts";
 import { checkLength, readJson } from "./body.ts";
 import { checkReach } from "./guard.ts";
 
@@ -232,11 +233,8 @@ export function picture<Name extends PictureName>(
     const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
     // A page may keep it, and asks whether it is still the same.
     const headers = { etag, "cache-control": "private, no-cache" };
-    const known = request.headers
-      .get("if-none-match")
-      ?.split(",")
-      .map((one) => one.trim());
-    if (known?.includes(etag)) return c.body(null, 304, headers);
+    const known = wordsOf(request.headers.get("if-none-match") ?? "");
+    if (known.includes(etag)) return c.body(null, 304, headers);
     return c.body(new Uint8Array(bytes), 200, { ...headers, "content-type": type });
   });
 }

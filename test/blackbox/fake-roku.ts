@@ -111,10 +111,9 @@ export class FakeRoku {
     };
   }
 
-  /** Every command that came, as it stood in the request line; that it is asked whether it is a Kodi is none. */
+  /** Every command that came, as it stood in the request line. */
   get commands(): string[] {
-    const posted = this.wire.requests.filter(({ method, target }) => method === "POST" && target !== "/jsonrpc");
-    return posted.map(({ target }) => target);
+    return this.wire.requests.filter((request) => request.method === "POST").map((request) => request.target);
   }
 
   forget(): void {

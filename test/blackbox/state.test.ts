@@ -6,9 +6,11 @@ import type { FakeRoku } from "./fake-roku.ts";
 import type { Answer, Style } from "./fake-wire.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, plug, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 2_000 } } });
+const { daemon, plug, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
+/** It gives sets the usual time: those that send byte by byte take longer on a busy machine. */
+const patient = await homeForFile({ speed: 1 });
 
-const read = async (id: string) => (await succeed(daemon, "getState", { id })).state;
+const read = async (id: string, from = daemon) => (await succeed(from, "getState", { id })).state;
 
 function watch(set: FakeRoku): void {
   set.active = set.apps.find((one) => one.id === "12") ?? null;
@@ -34,17 +36,17 @@ const styles: readonly Style[] = [
 ];
 for (const style of styles) {
   test.concurrent(`the whole state, however the set frames it (${JSON.stringify(style)})`, async () => {
-    const { set, id } = await start({ style });
+    const { set, id } = await patient.start({ style });
     watch(set);
-    for (let turn = 0; turn < 3; turn++) expect(await read(id)).toMatchObject(whole);
+    for (let turn = 0; turn < 3; turn++) expect(await read(id, patient.daemon)).toMatchObject(whole);
     set.active = set.apps.find((one) => one.id === "tvinput.hdmi3") ?? null;
     set.playback = null;
     set.muted = true;
-    expect(await read(id)).toMatchObject({
+    expect(await read(id, patient.daemon)).toMatchObject({
       app: { type: "input", platform_id: "tvinput.hdmi3" },
       volume: { level: 23, muted: true },
     });
-    expect((await read(id)).input).not.toBeNull();
+    expect((await read(id, patient.daemon)).input).not.toBeNull();
   });
 }
 
@@ -87,7 +89,7 @@ test.concurrent("one query refused, hanging, cut off or garbage costs its own pa
       const state = await read(id);
       expect(state).toMatchObject(rest);
       expect({ fault, app: state.app }).not.toEqual({ fault, app: shown as never });
-      expect(performance.now() - started).toBeLessThan(3 * 2_500);
+      expect(performance.now() - started).toBeLessThan(3 * 1_200);
     }),
   );
 }, 60_000);

@@ -98,7 +98,7 @@ test("one that is off and silent is looked for at once by whoever waits for it, 
 test("nobody waits for what is removed meanwhile", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => on } }));
   const device = house.devices.of(await house.add("Leaves"));
-  const waits = waitFor(device, [readCondition("power:standby")], 60_000, never).catch(({ code }) => code);
+  const waits = waitFor(device, [readCondition("power:off")], 60_000, never).catch(({ code }) => code);
   await until("it is read", () => house.connected.length > 0);
   await house.devices.remove(device);
   expect(await waits).toBe("device_not_found");

@@ -127,19 +127,17 @@ slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, othe
     over = true;
   });
   const took: number[] = [];
-  let longest = 0;
   while (!over) {
-    const [start, before] = [performance.now(), used()];
+    const start = performance.now();
     await daemon.api("GET", "/health");
     took.push(performance.now() - start);
-    longest = Math.max(longest, used() - before);
   }
   await scans;
   took.sort((one, other) => one - other);
   const median = took[Math.floor(took.length / 2)] ?? 0;
   expect(took.length).toBeGreaterThan(5);
   expect(median).toBeLessThan(20);
-  // One set after the other may be read between two answers, never all of them: of its own time, whatever else the machine does.
-  expect(longest).toBeLessThan(300);
+  // One set after the other may be read between two answers, never all of them.
+  expect(took.at(-1)).toBeLessThan(300);
   await succeed(daemon, "pressKey", { id: good.id, body: { key: "home" } });
 });

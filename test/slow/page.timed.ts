@@ -10,8 +10,8 @@ import { startDemo } from "../support/demo.ts";
 import { devicesOf } from "./bench/registry.ts";
 
 const many = 1_000;
-/** How often the first view is looked at in each of three rounds. */
-const views = 9;
+/** How often the first view is looked at: a machine that does other things as well is slow for seconds. */
+const views = 27;
 const tell = (what: string, figure: string) => process.stderr.write(`${what}: ${figure}\n`);
 const median = (figures: readonly number[]) =>
   figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;
@@ -36,7 +36,7 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
   test("the first view is there 200 ms after the document, by one request for each kind of file", async () => {
     await using daemon = await startWith(20);
     const took: number[] = [];
-    for (let time = 0; time < 3 * views; time++) {
+    for (let time = 0; time < views; time++) {
       await using looked = await look(browser, daemon.port, {
         opened(page) {
           void page.evaluateOnNewDocument(() => {
@@ -63,10 +63,8 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
       expect(measured.files.length).toBeLessThanOrEqual(4);
       expect(await problems()).toEqual([]);
     }
-    // A machine that does other things as well is slow for seconds; what the page itself takes, it takes each time.
-    const medians = [0, 1, 2].map((round) => median(took.slice(round * views, (round + 1) * views)));
-    tell(`first view after the document, medians of ${views}`, `${medians.map((ms) => ms.toFixed(0)).join(", ")} ms`);
-    expect(Math.min(...medians)).toBeLessThanOrEqual(200);
+    tell(`first view after the document, median of ${views}`, `${median(took).toFixed(0)} ms`);
+    expect(median(took)).toBeLessThanOrEqual(200);
   }, 120_000);
 
   test("a thousand devices scroll without a frame over 50 ms, and each can be come to", async () => {
