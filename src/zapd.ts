@@ -2,7 +2,6 @@
 import { join, resolve } from "node:path";
 import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
-import { Arrivals } from "./devices/arrivals.ts";
 import { Catalog } from "./devices/catalog.ts";
 import { Credentials } from "./devices/credentials.ts";
 import { Devices } from "./devices/devices.ts";
@@ -131,14 +130,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     failed: (error) => log.recurring(`Who has which device could not be kept: ${textOf(error)}`),
   });
 
-  const trust = new Trust({
-    registry,
-    credentials,
-    log,
-    platforms,
-    neighbours: options.neighbours ?? neighboursOf(),
-    now: options.now ?? Date.now,
-  });
   config.follow(({ daemon }) => {
     registry
       .wantDefault(daemon.default_device)
@@ -160,6 +151,15 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
+  const trust = new Trust({
+    registry,
+    credentials,
+    log,
+    platforms,
+    platformHost,
+    neighbours: options.neighbours ?? neighboursOf(),
+    now: options.now ?? Date.now,
+  });
   const sleep = new SleepWatch();
   const devices = new Devices({
     registry,
@@ -174,24 +174,16 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     config: () => running,
     lost: () => discovery.lookAgain(),
     look: () => discovery.look(),
-  });
-  const arrivals = new Arrivals({
-    registry,
-    trust,
-    platforms,
-    platformHost,
-    config,
-    log,
     discovery: () => discovery,
-    devices,
+    nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });
   const discovery = new Discovery<Entry>({
     platforms,
     platformHost,
     config: () => config.running.discovery,
-    found: (finding, seats) => arrivals.found(finding, seats),
-    asleep: (platform, address) => arrivals.asleepAt(platform, address),
-    alsoAsked: () => arrivals.alsoAsked(),
+    found: (finding, seats) => devices.found(finding, seats),
+    asleep: (platform, address) => devices.asleepAt(platform, address),
+    alsoAsked: () => trust.alsoAsked(),
     scanning() {
       const before = new Set(registry.devices.map(({ id }) => id));
       return (found) => {
@@ -206,7 +198,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const app = createApp({
     registry,
     devices,
-    arrivals,
     leases,
     config,
     log,

@@ -26,9 +26,9 @@ const layers: readonly Layer[] = [
   },
   {
     name: "endpoints",
-    files: /^src\/api\/routes\.ts$/,
+    files: /^src\/api\/(routes|limits)\.ts$/,
     uses: [],
-    why: "where each operation is, for those who must not load the schemas",
+    why: "where each operation is and what it takes at most, for those who must not load the schemas",
   },
   {
     name: "contract",
@@ -222,7 +222,7 @@ const onlyIn: readonly {
     uses: ["mqtt"],
     why: "a fleet alone is behind a broker",
   },
-  { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
+  { of: "devices", in: /^src\/devices\/devices\.ts$/, uses: ["discovery"], why: "there devices are added" },
 ];
 
 const sources = sourcesIn("src");

@@ -8,9 +8,8 @@ import { join } from "node:path";
 import { answers } from "../src/runtime/control-socket.ts";
 import { createRokuSimulator } from "../src/simulators/roku.ts";
 import { damage } from "./reliability/damage.ts";
-import { freePort, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
+import { freePort, programWords, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
 
-const main = join(import.meta.dir, "../src/main.ts");
 let folder = "";
 const running: ChildProcess[] = [];
 const daemons: TestDaemon[] = [];
@@ -39,7 +38,8 @@ async function serve(config: string, state = join(folder, "state"), name = "conf
 }
 
 async function serveFile(file: string, state: string): Promise<Outcome> {
-  const child = spawn(process.execPath, [main, "serve", "--config", file], {
+  const [program = "", ...words] = programWords();
+  const child = spawn(program, [...words, "serve", "--config", file], {
     env: { ...process.env, ZAPD_STATE_DIR: state },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -198,7 +198,7 @@ test("T16 while one stops, none starts on its state; and who starts behind it ke
 test("T14 T15 under any umask, the socket and all files are 0600, the folders 0700", async () => {
   // A wrapper sets the umask: ours is that of every test.
   const wrapper = join(folder, "open");
-  writeFileSync(wrapper, `#!/bin/sh\numask 000\nexec "${process.execPath}" "${main}" "$@"\n`);
+  writeFileSync(wrapper, `#!/bin/sh\numask 000\nexec ${programWords().join(" ")} "$@"\n`);
   chmodSync(wrapper, 0o755);
   const port = await freePort();
   const config = join(folder, "config.toml");

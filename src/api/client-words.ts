@@ -6,6 +6,11 @@ import type { State } from "./schemas.ts";
 /** What a power is called behind the name of a set. */
 export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
 
+/** Whether a power is one that is off: what `power-off` does is standby on most sets. */
+export function saysOff(power: State["power"]): boolean {
+  return power === "off" || power === "standby";
+}
+
 /** `Living Room is on · YouTube · playing 12:04 / 31:20 · volume 18` */
 export function stateLine({ device, state }: Result<"getState">): string {
   const power = (state.power === "unknown" ? "" : "is ") + powerWords[state.power];

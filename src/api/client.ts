@@ -11,7 +11,7 @@
 
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
-import { codes, type ErrorCode, type ErrorDetails, type PairingReason, ZapdError } from "./errors.ts";
+import { codes, type ErrorCode, type Failure, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, leaseHeader } from "./routes.ts";
 
 export type * from "./client-types.ts";
@@ -131,23 +131,30 @@ export async function* createStream<Line extends StreamLine = Followed>(
   given: AnyArguments = {},
 ): AsyncGenerator<Line> {
   const { broken, resumed, passes = isPassing } = options;
-  const send = senderOf(options);
   const { follow } = await import("./client-stream.ts");
   yield* follow<Line>({
     signal: given.signal,
     ...(broken && { broken }),
     resumed,
     passes,
-    async open(lastId, signal) {
-      const accept = { accept: "application/x-ndjson" };
-      const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
-      const response = await send(name, { ...given, signal }, headers);
-      const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
-      if (isStream && response.body) return response.body;
-      readAnswer(await response.text());
-      throw new NotZapdError("What answers is not zapd");
-    },
+    open: (lastId, signal) => openStream(options, name, { ...given, signal }, lastId),
   });
+}
+
+/** The lines of an operation that is asked for a stream, after the event with that id; it does not come back by itself. */
+export async function openStream(
+  options: ClientOptions,
+  name: EndpointName,
+  given: AnyArguments,
+  lastId: string | null = null,
+): Promise<ReadableStream<Uint8Array>> {
+  const accept = { accept: "application/x-ndjson" };
+  const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
+  const response = await senderOf(options)(name, given, headers);
+  const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
+  if (isStream && response.body) return response.body;
+  readAnswer(await response.text());
+  throw new NotZapdError("What answers is not zapd");
 }
 
 function isPassing(error: unknown): boolean {
@@ -191,14 +198,6 @@ async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments):
   const places: Readonly<Record<string, string>> = { id, app, group, scene };
   const path = endpoint.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
   return new Request(base + path + search, init);
-}
-
-interface Failure {
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string;
-  readonly reason?: PairingReason;
-  readonly details?: ErrorDetails;
 }
 
 function readAnswer(text: string): Answer<unknown> {

@@ -461,6 +461,16 @@ export function pairingFailed(reason: PairingReason, message: string, options: E
   return new DeviceError("pairing_failed", message, { ...options, phase: "answered", reason });
 }
 
+/** It lets nobody in who has not been paired, or no longer us. */
+export function pairingRequired(problem: string, hint: string): DeviceError {
+  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint });
+}
+
+/** It hung up before anything of a command had reached it. */
+export function hungUpBefore(problem = "hung up", cause?: unknown): DeviceError {
+  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed", cause });
+}
+
 /** It says that it is in standby: what was asked was not sent to it, and can be once it is woken. */
 export function inStandby(hint = "It must be on for that: {wake}"): DeviceError {
   return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });
@@ -471,14 +481,22 @@ export function notUnderstood(message: string, cause?: unknown): DeviceError {
   return new DeviceError("device_error", message, { phase: "answered", reason: "protocol", cause });
 }
 
-/** The `error` object of the envelope (SPEC.md 2). */
-export interface ErrorBody {
-  readonly code: ErrorCode;
+/** The `error` object of an envelope as it came, or one in its words: another version may have other codes. */
+export interface Failure {
+  readonly code: string;
   readonly message: string;
-  readonly hint?: string;
-  readonly reason?: PairingReason;
-  readonly details?: ErrorDetails;
+  readonly hint?: string | undefined;
+  readonly reason?: PairingReason | undefined;
+  readonly details?: ErrorDetails | undefined;
 }
+
+/** The `error` object of the envelope (SPEC.md 2). */
+export interface ErrorBody extends Failure {
+  readonly code: ErrorCode;
+}
+
+/** What a call answered, or why it failed. */
+export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
 
 /** A failure as the API tells it; `reason` stands with `pairing_failed` alone. */
 export function errorBody(error: ZapdError): ErrorBody {
@@ -492,6 +510,11 @@ export function errorBody(error: ZapdError): ErrorBody {
     ...(told && { reason: told }),
     ...(details && { details }),
   };
+}
+
+/** A failure of zapd's as it is; anything else thrown is a fault of zapd itself. */
+export function knownError(thrown: unknown): ZapdError {
+  return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
 }
 
 /** The text of anything thrown, for a log line or a `cause`. */

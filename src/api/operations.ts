@@ -10,6 +10,7 @@ import { isObject } from "../system/json.ts";
 import { wordsOf } from "../system/text.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine, events, meansType } from "./events.ts";
+import { leaseLimits, pressLimits, sequenceLimits } from "./limits.ts";
 import {
   type Endpoint,
   type EndpointName,
@@ -18,8 +19,6 @@ import {
   groupable,
   isHolders,
   leaseHeader,
-  leaseLimits,
-  sequenceLimits,
 } from "./routes.ts";
 import { Mistake, SceneGiven, SceneInfo, SceneRequest, SceneResult } from "./scenes.ts";
 import {
@@ -553,7 +552,7 @@ const own = {
     body: z
       .strictObject({
         key: KeyOrText.describe("One of the keys, or `literal:<text>`, which types text"),
-        hold_ms: z.int().min(1).max(10_000).optional().describe("Holds it for so long"),
+        hold_ms: z.int().min(1).max(pressLimits.holdMs).optional().describe("Holds it for so long"),
         repeat: z.int().min(1).max(50).optional().describe("Presses it so often"),
         phase: z
           .enum(["down", "up"])

@@ -3,12 +3,6 @@
  * schemas of the wire (api.ts) are built.
  */
 
-/** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
-export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, usualDelayMs: 200 } as const;
-
-/** Limits on leases: seconds that one lasts and that one waits, characters of who has it and why. */
-export const leaseLimits = { ttlS: 3_600, waitS: 60, owner: 128, note: 512 } as const;
-
 /**
  * How far an operation goes: `memory` answers from what zapd knows; `device` may ask a device, also where a cache spares
  * that most of the time; `stream` stays open.
@@ -112,6 +106,19 @@ const own = {
 export const clientHeader = "zapd-client";
 /** The header in which a caller carries the token of its lease; of several, with commas between. */
 export const leaseHeader = "zapd-lease";
+
+/** The word that stands for every device, and what stands before a label: where a device is named, they mean a group. */
+export const everyWord = "all";
+export const labelWord = "label:";
+
+export function meansGroup(word: string): boolean {
+  return word === everyWord || word.startsWith(labelWord);
+}
+
+/** Whether a device with these labels is of a group. */
+export function isOfGroup(labels: readonly string[] = [], group: string): boolean {
+  return group === everyWord || labels.includes(group.slice(labelWord.length));
+}
 
 /** What a group of devices takes as one device does. */
 export const groupable = [

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { codes, type ErrorCode } from "./errors.ts";
+import { pressLimits } from "./limits.ts";
 import { KeyOrText } from "./schemas.ts";
 
 /** Bounds of a scene: steps with those in others, milliseconds from its first step to its last, bytes of a file. */
@@ -30,7 +31,7 @@ const ms = (most: number, least = 0) => z.int().min(least).max(most);
 const KeyEntry = z.strictObject({
   key: KeyOrText,
   repeat: z.int().min(1).max(50).optional().describe("Presses it so often"),
-  hold_ms: ms(10_000).optional().describe("Holds it for so long"),
+  hold_ms: ms(pressLimits.holdMs).optional().describe("Holds it for so long"),
 });
 
 /** One step, as it is written. */

@@ -139,6 +139,15 @@ export const State = z.object({
 });
 export type State = z.infer<typeof State>;
 
+/** Whether a state shows a volume as it was wanted; a level may be off by less than one. */
+export function showsVolume({ volume }: State, level: number | undefined, muted: boolean | undefined): boolean {
+  return (
+    volume !== null &&
+    (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
+    (muted === undefined || volume.muted === muted)
+  );
+}
+
 /** A key by its name, or text to type. */
 export type KeyOrText = Key | `literal:${string}`;
 

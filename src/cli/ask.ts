@@ -1,4 +1,4 @@
-/** What a person types at a terminal: a line that is shown, or one that nobody may see. */
+/** Reads what a person types at a terminal: a line that is shown, or one that is hidden. */
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
@@ -8,8 +8,8 @@ export function canAsk(): boolean {
 }
 
 /**
- * A value that should stand neither on the screen nor among the words of a command, where every user can see it: a line
- * typed without echo on a terminal, or what a pipe holds.
+ * Reads a value that should appear neither on the screen nor among the words of a command, which every user can see: a line
+ * typed without echo on a terminal, or all that a pipe holds.
  */
 export async function readUnseen(what: string, signal?: AbortSignal): Promise<string> {
   const { stdin } = process;
@@ -63,10 +63,10 @@ async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unsee
     if (!unseen) draw();
   };
   const onAbort = () => reject(signal?.reason);
-  // Before it is asked for: who types at once must not see it either.
+  // Before the prompt: what is typed at once must not be shown either.
   stdin.setRawMode(true);
   stdin.on("data", onData);
-  // One that was paused after the line before does not flow again by itself.
+  // It was paused after the last line, and does not resume by itself.
   stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
   const timer = unseen ? undefined : setInterval(draw, drawEveryMs);

@@ -8,20 +8,20 @@ import {
   type Result,
   type ValueName,
 } from "../api/client.ts";
-import { systemCode, ZapdError } from "../api/errors.ts";
+import { type Outcome, systemCode, ZapdError } from "../api/errors.ts";
 import type { Caller } from "../api/events.ts";
-import { clientHeader, type EndpointName, endpoints } from "../api/routes.ts";
+import { clientHeader, type EndpointName, endpoints, meansGroup } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
-import { CommandError, type Failure, notRunning, UsageError } from "./failure.ts";
+import { CommandError, notRunning, UsageError } from "./failure.ts";
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends ValueName> = Answer<Result<Name>>;
 
 interface CallOptions {
-  /** Nothing is told while it takes its time. */
+  /** Nothing is shown while it takes long. */
   readonly quiet?: boolean;
-  /** `--timeout` is told to the daemon, which ends the call by itself. */
+  /** The daemon is told the time of `--timeout`, and ends the call itself. */
   readonly untilAnswered?: boolean;
 }
 
@@ -53,7 +53,7 @@ export async function call<Name extends ValueName>(
 
 /** The group that `-d` means, `all` or `label:bar`; none where it means a device. */
 export function groupOf({ device }: Context): string | undefined {
-  return device === "all" || device.startsWith("label:") ? device : undefined;
+  return meansGroup(device) ? device : undefined;
 }
 
 async function callOnce<Name extends ValueName>(
@@ -98,7 +98,7 @@ export async function failureOf(
   return (await import("./unanswered.ts")).unanswered(error, context, name, lateMs);
 }
 
-/** Who waits for longer than this wants to know for what. */
+/** A call that takes longer than this shows what it waits for. */
 const momentMs = 1_000;
 
 function afterAMoment(context: Context, name: EndpointName, given: Given): { end(done: boolean): Promise<void> } {
@@ -116,7 +116,7 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
   };
 }
 
-/** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
+/** Sends one request, whatever the answer. Where nothing listens at the usual socket, the one daemon that runs is asked. */
 export async function sendRequest(
   context: Context,
   request: Request,
@@ -138,13 +138,10 @@ export async function sendRequest(
   }
 }
 
-/** Whether nobody is behind the socket, and nothing was sent. */
+/** Whether nothing listens at the socket, so that nothing was sent. */
 function isAbsent(error: unknown): boolean {
   return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }
-
-/** What the daemon answered, or why it did not. */
-export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
 
 /** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
 export async function ask<Name extends ValueName>(

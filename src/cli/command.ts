@@ -4,7 +4,7 @@ import { type Command, commands } from "./commands.ts";
 import { type Context, common, createContext } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
-/** Runs one command and gives its exit status. What is not needed for a command that succeeds is loaded when it is. */
+/** Runs one command and gives its exit status. What only failures and help need is loaded for them. */
 export async function runCommand(given: readonly string[]): Promise<number> {
   const { word, words } = split(given);
   const name = word === "--version" ? "version" : word;
@@ -22,7 +22,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   }
 }
 
-/** The words as they are read: those of programs as they are, and numbers with a minus behind what options there are. */
+/** The words as they are parsed: those for programs unchanged, and numbers with a minus moved behind `--`. */
 function wordsFor({ hidden, signed }: Command, words: readonly string[]): readonly string[] {
   if (hidden) return ["--", ...words];
   const isNumber = (word: string) => /^-\d+$/.test(word);
@@ -40,7 +40,7 @@ async function commandOf(word: string): Promise<Command | undefined> {
 /** The command, and all that stands before and behind it: options may come first (`zapd -d Bedroom key home`). */
 export function split(given: readonly string[]): { word: string; words: string[] } {
   const [first = "", ...others] = given;
-  // As nearly always, with which the rest need not be made.
+  // The usual case, in which the table of options is not needed.
   if (!first.startsWith("-")) return { word: first, words: others };
   const takesValue = Object.entries(common).flatMap(([name, option]) =>
     option.type === "string" ? [`--${name}`, ...("short" in option ? [`-${option.short}`] : [])] : [],

@@ -12,25 +12,25 @@ export interface Command {
   /** How many words it takes at most: none, where no number is given. */
   readonly most?: number;
   readonly examples?: readonly string[];
-  /** What completes its first word, or each of them: a kind of thing that is looked up, or the words themselves. */
+  /** What completes its words: a kind of thing that is looked up, or the possible first words. */
   readonly completes?: Completed | readonly string[];
-  /** Words of other tools for it, for those who come from them. */
+  /** What other tools call it, for suggestions. */
   readonly also?: readonly string[];
   /** A word of it may be a number with a minus, which is no option. */
   readonly signed?: boolean;
-  /** For programs: neither listed nor suggested, and its words are taken as they are. */
+  /** For programs: neither listed nor suggested, and its words are not parsed. */
   readonly hidden?: boolean;
   load(): Promise<Run>;
 }
 
-/** What words stand for: one of the first group only in the first place. */
+/** What words stand for; those of the first group complete the first word only. */
 export type Completed =
   | ("device" | "app" | "input" | "channel" | "key" | "scene" | "file")
   | ("devices" | "part" | "label" | "keys" | "config");
 
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
 const flag = (about: string): Option => ({ type: "boolean", about });
-/** It judges its words itself. */
+/** The command checks its words itself. */
 const many = Number.POSITIVE_INFINITY;
 
 /** For commands that wait for a device. */

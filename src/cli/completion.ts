@@ -1,11 +1,13 @@
-/** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
+/** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and gives nothing when that does not answer at once. */
 import { parseArgs } from "node:util";
+import { everyWord, isOfGroup, labelWord } from "../api/routes.ts";
+import type { Device } from "../api/schemas.ts";
 import { keys } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import { split } from "./command.ts";
 import { type Command, type Completed, commands } from "./commands.ts";
-import { readSettings } from "./config.ts";
+import { readSettings, verbs } from "./config.ts";
 import { type Context, common, createContext, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { keyCommand, keyCommands } from "./key-commands.ts";
@@ -28,7 +30,7 @@ interface Asked {
   readonly command: string;
 }
 
-/** Who waits for a list behind the Tab key does not wait long. */
+/** How long somebody who pressed Tab waits. */
 const timeoutMs = 1_000;
 /** Tells the shell's script to complete files. */
 const filesWord = ":files";
@@ -40,12 +42,12 @@ const first =
   (asked) =>
     asked.before.length === 0 ? source(asked) : [];
 
-const devices: Source = async ({ context, signal }) => {
-  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
-  return data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
-};
+const deviceList = async ({ context, signal }: Asked) =>
+  (await call(context, "listDevices", { signal }, { quiet: true })).data;
+const nameOf = ({ name, model, platform }: Device): Candidate => ({ word: name, about: model ?? platform });
+const devices: Source = async (asked) => (await deviceList(asked)).map(nameOf);
 
-/** Those of the device that stands before. */
+/** The platforms of the device that was given before. */
 const platformsOf: Source = async ({ context, signal, before }) => {
   const [id, ...more] = before;
   if (id === undefined || more.length > 0) return [];
@@ -77,39 +79,44 @@ const forGroups: readonly string[] = [
 ];
 
 /** Devices, and the groups of them where the command takes any. */
-const meant: Source = async ({ context, signal, command }) => {
-  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
-  const names = data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
-  if (!forGroups.includes(command) && !keyCommand(command)) return names;
-  const labels = new Set(data.flatMap((one) => one.labels ?? []));
-  const groups = [...labels].sort().map((label) => {
-    const count = data.filter((one) => one.labels?.includes(label)).length;
-    return { word: `label:${label}`, about: devicesText(count) };
-  });
-  return [...names, ...groups, { word: "all", about: devicesText(data.length) }];
+const meant: Source = async (asked) => {
+  const all = await deviceList(asked);
+  const names = all.map(nameOf);
+  if (!forGroups.includes(asked.command) && !keyCommand(asked.command)) return names;
+  const groups = [
+    ...labelsOf(all)
+      .sort()
+      .map((label) => labelWord + label),
+    everyWord,
+  ];
+  const sizeOf = (group: string) => all.filter(({ labels }) => isOfGroup(labels, group)).length;
+  return [...names, ...groups.map((word) => ({ word, about: devicesText(sizeOf(word)) }))];
 };
+
+function labelsOf(all: readonly Device[]): string[] {
+  return [...new Set(all.flatMap(({ labels = [] }) => labels))];
+}
 
 function devicesText(count: number): string {
   return count === 1 ? "one device" : `${count} devices`;
 }
 
-/** A device, what is done, then labels: those that it has, or those that there are. */
+/** A device, then `add` or `remove`, then labels: those that exist, or those that it has. */
 const labels: Source = async (asked) => {
-  const { context, signal, before } = asked;
+  const { before } = asked;
   const [id, verb] = before;
   if (id === undefined) return devices(asked);
   if (verb === undefined) return plain(["add", "remove"]);
-  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
-  const own = data.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
-  const all = new Set(data.flatMap((one) => one.labels ?? []));
-  const offered = verb === "add" ? [...all].filter((label) => !own.includes(label)) : own;
+  const all = await deviceList(asked);
+  const own = all.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
+  const offered = verb === "add" ? labelsOf(all).filter((label) => !own.includes(label)) : own;
   return plain(offered.filter((label) => !before.slice(2).includes(label)).sort());
 };
 
 /** A verb, then settings; behind `set` each with its value. */
 const config: Source = async (asked) => {
   const [verb, ...given] = asked.before;
-  if (verb === undefined) return plain(["get", "set", "unset", "reload", "path", "edit"]);
+  if (verb === undefined) return plain(Object.keys(verbs));
   const { settings } = await readSettings(asked.context, asked.signal);
   const keys = [...settings].map(([word, value]) => ({ word, about: JSON.stringify(value) }));
   if (verb === "unset" || (verb === "get" && given.length === 0)) return keys;
@@ -224,7 +231,7 @@ export async function completion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ script }) : script);
 }
 
-/** Words reach a bash function as they were typed, quotes and all, and what it gives back is put there as it is. */
+/** Words reach a bash function as they were typed, with their quotes, and what it gives back is inserted unchanged. */
 const bash = `# zapd completion for bash. Load it with: source <(zapd completion bash)
 _zapd() {
   local zapd=\${1/#\\~/$HOME} cur=\${COMP_WORDS[COMP_CWORD]} word line quote=

@@ -7,22 +7,20 @@ import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { listOf } from "./print.ts";
+import { verbOf } from "./words.ts";
 
 type Value = string | number | boolean | readonly string[];
 
 type Verb = (context: Context, words: readonly string[]) => Promise<void>;
 
-const verbs: Readonly<Record<string, Verb>> = { get, set, unset, reload, path, edit };
+export const verbs: Readonly<Record<string, Verb>> = { get, set, unset, reload, path, edit };
 const wordless: readonly Verb[] = [reload, path, edit];
 
 export async function config(context: Context): Promise<void> {
   const [verb = "", ...words] = context.words;
-  const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
-  if (run && words.length > 0 && wordless.includes(run)) throw new UsageError(`${verb} takes no words`);
-  if (run) return run(context, words);
-  const meant = nearest(verb, Object.keys(verbs));
-  const given = verb === "" ? "get, set, unset, reload, path or edit?" : `${JSON.stringify(verb)} is none of its verbs`;
-  throw new UsageError(meant && verb !== "" ? `${given}. Did you mean ${meant}?` : given);
+  const run = verbOf(verbs, verb);
+  if (words.length > 0 && wordless.includes(run)) throw new UsageError(`${verb} takes no words`);
+  await run(context, words);
 }
 
 async function get(context: Context, words: readonly string[]): Promise<void> {
@@ -77,7 +75,7 @@ async function edit(context: Context): Promise<void> {
   if (context.json) context.print(JSON.stringify({ path: configFile }));
 }
 
-/** Silence is success; only what has no effect yet is told. */
+/** Silence is success; only what takes effect later is told. */
 function changed(
   context: Context,
   { data, text }: Called<"patchConfig">,
@@ -100,7 +98,7 @@ export async function readSettings(
   return { settings: new Map(settings), text };
 }
 
-/** A value as the setting has it: what a name looks like says nothing, "42" may be a device. */
+/** A value in the type of its setting: that cannot be told from the text, since "42" may be a device. */
 function typed(key: string, given: string, now: Value | undefined): unknown {
   const refuse = (wanted: string) =>
     CommandError.of({

@@ -43,7 +43,7 @@ export async function createContext(
   given: readonly string[],
   own: Readonly<Record<string, Option>> = {},
 ): Promise<Context> {
-  // A key press mostly has no option, and waits for nothing that reads them.
+  // A key press mostly has no option, and need not load what parses them.
   if (!given.some((word) => word.startsWith("-"))) return new Context({ values: {}, positionals: given });
   const { milliseconds, parseWords } = await import("./words.ts");
   const parsed = parseWords(given, { ...own, ...common });
@@ -107,13 +107,13 @@ export class Context {
     return said || configuredSocket(configPath(process.env, this.option("config")));
   }
 
-  /** Whether it was said which daemon is meant: by an option, or in the environment. */
+  /** Whether an option or the environment says which daemon is meant. */
   get chosen(): boolean {
     if (this.option("socket") !== undefined || this.option("config") !== undefined) return true;
     return ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]);
   }
 
-  /** From now on another socket is called: that of the one daemon that runs. */
+  /** Calls another socket from now on: that of the one daemon that runs. */
   turnTo(socket: string): void {
     this.#found = socket;
   }
@@ -156,7 +156,7 @@ function escaped(text: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
-/** `daemon.socket` of the config, or the usual place. The whole schema is not loaded for one line. */
+/** `daemon.socket` of the config, or the usual place. Without loading the whole schema for one line. */
 function configuredSocket(config: string): string {
   const state = stateFolder(process.env);
   const text = readText(config);
@@ -190,7 +190,7 @@ export function takesColour(
 
 const heeded = new WeakSet<NodeJS.WriteStream>();
 
-/** Data. Who reads no further (`zapd devices | head -1`) has what they wanted. */
+/** Data. Where it is read no further (`zapd devices | head -1`), the command ends. */
 export function stdout(): NodeJS.WriteStream {
   return heed(process.stdout, endWhereNobodyReads);
 }
@@ -200,7 +200,7 @@ export function stderr(): NodeJS.WriteStream {
   return heed(process.stderr, endWhereNobodyReads);
 }
 
-/** The log of a daemon, which goes on when whoever read it has gone. */
+/** The log of a daemon, which goes on when nothing reads it any more. */
 export function logStream(): NodeJS.WriteStream {
   return heed(process.stderr, () => {});
 }

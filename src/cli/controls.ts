@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { readPicture } from "../api/client.ts";
 import { exits, systemCode } from "../api/errors.ts";
+import { pressLimits } from "../api/limits.ts";
 import { apiOf, call, failureOf, groupOf } from "./client.ts";
 import { type Context, stdout } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -130,14 +131,13 @@ async function save(context: Context, name: "getScreenshot" | "getIcon", given: 
     context.print(JSON.stringify({ ok: true, data: { file, type: picture.type, bytes: picture.size } }));
 }
 
-/** Longer than this no key is held. */
-const holdMs = { usual: 1_000, most: 10_000 } as const;
+const usualHoldMs = 1_000;
 
 export async function hold(context: Context): Promise<void> {
   const [key, time] = context.words;
   if (key === undefined) throw new UsageError("which key?");
-  const hold_ms = time === undefined ? holdMs.usual : milliseconds("time", time);
-  if (hold_ms > holdMs.most) throw new UsageError("a key is held for 10s at most");
+  const hold_ms = time === undefined ? usualHoldMs : milliseconds("time", time);
+  if (hold_ms > pressLimits.holdMs) throw new UsageError("a key is held for 10s at most");
   await pressKey(context, key, { hold_ms });
 }
 

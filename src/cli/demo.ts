@@ -61,14 +61,17 @@ export async function demo(context: Context): Promise<number> {
   }
 }
 
-/** What nobody reads any more ends the demo as Ctrl-C does, so that nothing is left behind. */
+/** Where nothing reads the output any more, the demo ends as with Ctrl-C, so that nothing is left behind. */
 function show(text: string): void {
   if (process.stdout.listenerCount("error") === 0)
     process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
   process.stdout.write(text);
 }
 
-/** Whether a command without more words finds this daemon: the user's own would go first, and of several none is guessed. */
+/**
+ * Whether a command finds this daemon without being told where it is: the user's own would be found first, and among several
+ * none is guessed.
+ */
 async function isAlone(context: Context, { socket }: Daemon): Promise<boolean> {
   if (await currentRuntime().answers(context.socket())) return false;
   return (await runningDaemons()).every((one) => one.socket === socket);

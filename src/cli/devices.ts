@@ -65,14 +65,14 @@ export async function defaultDevice(context: Context): Promise<void> {
   context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
 }
 
-/** What answers for a device that is on probation is it. */
+/** Says that what answers for a device on probation is that device. */
 export async function trust(context: Context): Promise<void> {
   const called = await call(context, "trustDevice", { id: deviceMeant(context.words[0]) });
   const { host, port, name } = called.data;
   context.tell(called, `what is at ${addressText(host, port)} is ${name}`);
 }
 
-/** Two devices are one. */
+/** Makes two devices one. */
 export async function join(context: Context): Promise<void> {
   const [id, other] = context.words;
   if (other === undefined) throw new UsageError(id === undefined ? "which devices?" : "with which other device?");
@@ -81,7 +81,7 @@ export async function join(context: Context): Promise<void> {
   context.tell(called, `${name} is reached over ${listed(platforms)}`);
 }
 
-/** What reaches a device over a platform is a device of its own. */
+/** Makes a platform of a device a device of its own. */
 export async function split(context: Context): Promise<void> {
   const [id, platform] = context.words;
   if (platform === undefined) throw new UsageError(id === undefined ? "which device?" : "which of its platforms?");
@@ -156,7 +156,7 @@ function deviceFacts(one: Device): string {
   return listOf(rows.flatMap(([name, value]) => (value ? [[name, value]] : [])));
 }
 
-/** What it has but keeps back, with what its user does about it: a row for each of those. */
+/** What it has but withholds, a row for each remedy. */
 function withheldRows({ withheld }: Device): (readonly [name: string, value: string])[] {
   return [...new Set(withheld.map(({ hint }) => hint))].map((hint) => {
     const kept = withheld.filter((one) => one.hint === hint).map(({ capability }) => capability);
@@ -164,7 +164,10 @@ function withheldRows({ withheld }: Device): (readonly [name: string, value: str
   });
 }
 
-/** The lines for a search that found nothing: where was asked (`discovery.interfaces`, or all), what is usually in the way, what always works. */
+/**
+ * What to say of a search that found nothing: on which interfaces it asked (`discovery.interfaces`, or all), what is usually in
+ * the way, what always works.
+ */
 export function nothingFound(wanted: readonly string[]): string[] {
   const asked = wanted.length > 0 ? wanted : interfaces();
   return [

@@ -2,6 +2,7 @@
 import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
 import { examine, type Finding, type Told, thisMachine, type Verdict } from "../doctor/examination.ts";
+import { counted, withHint } from "../system/text.ts";
 import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
@@ -27,7 +28,6 @@ export async function doctor(context: Context): Promise<number> {
 }
 
 export function summary(problems: number, remarks: number): string {
-  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const parts = [problems > 0 && counted(problems, "problem"), remarks > 0 && counted(remarks, "remark")];
   return parts.filter(Boolean).join(", ") || "all is well";
 }
@@ -46,6 +46,9 @@ export function findingLine(
 ): string {
   const { word, colour: start } = labels[status];
   const label = colour ? `${start}${word}\x1b[0m` : word;
-  const sentence = hint === undefined ? text : `${text}. ${hint}`;
-  return label + " ".repeat(indent - word.length) + wrap(sentence, width - indent).join(`\n${" ".repeat(indent)}`);
+  return (
+    label +
+    " ".repeat(indent - word.length) +
+    wrap(withHint(text, hint), width - indent).join(`\n${" ".repeat(indent)}`)
+  );
 }

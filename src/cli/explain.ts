@@ -1,10 +1,10 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
-import { exits, ZapdError } from "../api/errors.ts";
+import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { listed, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
-import { CommandError, type Failure, failureDocument, UsageError } from "./failure.ts";
+import { CommandError, failureDocument, UsageError } from "./failure.ts";
 import { columnsOf, wrap } from "./print.ts";
 
 /** The command that failed. */
@@ -35,7 +35,7 @@ export async function explain(error: unknown, { given, context, use }: Failed): 
   return failure.exit;
 }
 
-/** Whether a document is wanted, as far as it can be told from words that may be wrong. */
+/** Whether a document is wanted, so far as words that may be wrong can tell. */
 export function asksForJson(words: readonly string[]): boolean {
   return beforeDashes(words).includes("--json");
 }
@@ -50,7 +50,7 @@ export function printDocument(text: string): void {
   stdout().write(`${visible(text)}\n`);
 }
 
-/** What the command does without a daemon fails as the API does; all else is a mistake of ours. */
+/** What a command does without a daemon fails as the API does; anything else is a bug of zapd. */
 function unexpected(error: unknown): CommandError {
   if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
@@ -58,10 +58,10 @@ function unexpected(error: unknown): CommandError {
   return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint);
 }
 
-/** A house has no more; a lab has its own list. */
+/** More names than a house has; a lab has a list of its own. */
 const mostNames = 12;
 
-/** Who has no default device is told the names, and what to type; as it was, where no device is known. */
+/** Where no default device is set, tells the names and what to type; unchanged, where no device is known. */
 async function withNames(failure: CommandError, context: Context, given: readonly string[]): Promise<CommandError> {
   const asked = await ask(context, "listDevices", {}, 2_000);
   if (!asked.ok || asked.data.length === 0) return failure;
@@ -96,7 +96,7 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
   const [first = "", ...rest] = message.split("\n");
   const asked = /^Did you mean .*?\?(?= |$)/.exec(hint)?.[0] ?? "";
   const aside = hint.slice(asked.length).trim();
-  // Who is told the word that was meant needs no list of all words.
+  // With a suggestion, the list of all words is left out.
   const below = asked !== "" && aside.length > longestAside ? "" : aside;
   const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
   return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]

@@ -1,26 +1,17 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-import { codes, type ErrorCode, type ErrorDetails, type PairingReason } from "../api/errors.ts";
+import { codes, type ErrorCode, type Failure } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
 
-/** The code of a failure to which the daemon had no part: it does not run, or did not answer in time. */
+/** The code of a failure that is not the daemon's: it does not run, or did not answer in time. */
 export const notRunning = "daemon_not_running";
 
 /** What the command itself can fail with, beside the codes of the API. */
 type OwnCode = typeof notRunning | "usage" | "file_unreadable" | "broker_unreachable";
 
-/** The `error` object of an envelope. */
-export interface Failure {
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-  readonly reason?: PairingReason | undefined;
-  readonly details?: ErrorDetails | undefined;
-}
-
-/** One failure of many, as it comes; what mends it stands once below the first of those that it mends, and is in `told` then. */
+/** Prints one failure of many; its hint only below the first failure that has it. `told` holds the hints that were printed. */
 export function tellFailure(
   context: { say(line: string): void },
   message: string,
@@ -39,24 +30,16 @@ export class CommandError extends Error {
   readonly exit: number;
   readonly code: string;
   /** Why a pairing failed. */
-  readonly reason: PairingReason | undefined;
-  readonly details: ErrorDetails | undefined;
+  readonly reason: Failure["reason"];
+  readonly details: Failure["details"];
   /** The response, where there was one. */
   readonly response: string | undefined;
-  /** The daemon ended the connection before it had answered. */
-  readonly hungUp: boolean;
 
   constructor(
     message: string,
     exit: number,
     hint?: string,
-    more: {
-      code?: ErrorCode | OwnCode;
-      reason?: PairingReason | undefined;
-      details?: ErrorDetails | undefined;
-      response?: string | undefined;
-      hungUp?: boolean;
-    } = {},
+    more: Pick<Failure, "reason" | "details"> & { code?: ErrorCode | OwnCode; response?: string | undefined } = {},
   ) {
     super(message);
     this.exit = exit;
@@ -65,7 +48,6 @@ export class CommandError extends Error {
     this.reason = more.reason;
     this.details = more.details;
     this.response = more.response;
-    this.hungUp = more.hungUp === true;
   }
 
   /** The failure of an envelope, or one in its words. */

@@ -3,39 +3,37 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { activity, powerWords } from "../api/client-words.ts";
-import { codes, type ErrorCode, exits, systemCode, ZapdError } from "../api/errors.ts";
+import { codes, type ErrorCode, exits, ZapdError } from "../api/errors.ts";
+import { labelWord } from "../api/routes.ts";
 import type { State } from "../api/schemas.ts";
 import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
-import { nearest } from "../system/nearest.ts";
 import { printable } from "../system/printable.ts";
+import { counted } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
 import { CommandError, tellFailure, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
 import { ownerHere } from "./lease.ts";
-import { type Cell, paintFor, table } from "./print.ts";
+import { type Cell, paintFor, table, unreadable } from "./print.ts";
+import { verbOf } from "./words.ts";
 
 type Verb = (context: Context, words: readonly string[]) => Promise<number>;
 
 const verbs: Readonly<Record<string, Verb>> = { ls, state, run, key, install };
 
-/** All that a command may take, from its first word to the last answer, where nothing else is said. */
+/** How long a command may take in all, without `--timeout`. */
 const usualMs = 30_000;
 /** Fetching, sending and starting a package. */
 const installMs = 240_000;
 const noSites = "A site is there once its daemon has the broker: zapd config set mqtt.url mqtt://HOST:1883";
-/** Somebody who has the device may be done soon. */
+/** How long to wait for a device that somebody else has. */
 const leaseWaitS = 30;
 
 export async function fleet(context: Context): Promise<number> {
   const [verb = "", ...words] = context.words;
-  const found = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
-  if (found) return found(context, words);
-  const meant = verb === "" ? null : nearest(verb, Object.keys(verbs));
-  const given = verb === "" ? "ls, state, run, key or install?" : `${JSON.stringify(verb)} is none of its verbs`;
-  throw new UsageError(meant ? `${given}. Did you mean ${meant}?` : given);
+  return verbOf(verbs, verb)(context, words);
 }
 
 /** Every site and every device that it keeps on the broker. */
@@ -43,7 +41,7 @@ async function ls(context: Context, words: readonly string[]): Promise<number> {
   return look(context, words, false);
 }
 
-/** What each device does, as it was last told. */
+/** What each device does, as its site last published it. */
 async function state(context: Context, words: readonly string[]): Promise<number> {
   return look(context, words, true);
 }
@@ -74,7 +72,7 @@ async function look(context: Context, words: readonly string[], states: boolean)
   }
 }
 
-/** What is done to one device, on many. */
+/** A command for one device, given to many. */
 async function run(context: Context, words: readonly string[]): Promise<number> {
   if (words.length === 0) throw new UsageError("run what? Such as: zapd fleet run launch netflix --label lab");
   return everywhere(context, requestOf(words), usualMs);
@@ -87,7 +85,7 @@ async function key(context: Context, words: readonly string[]): Promise<number> 
   return everywhere(context, requestOf(["key", ...words]), usualMs);
 }
 
-/** A package that each site fetches by itself, from an origin that its own config lists. */
+/** Has each site fetch a package itself, from an origin that its own config lists. */
 async function install(context: Context, words: readonly string[]): Promise<number> {
   const [url, ...pairs] = words;
   if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== "https:")
@@ -98,7 +96,7 @@ async function install(context: Context, words: readonly string[]): Promise<numb
   return everywhere(context, { op: "dev_install", args, leased: true }, installMs);
 }
 
-/** The package's own print: of the file that was put at the address, or as it is said. */
+/** The hash and the size of the package: of the file that is at the address, or as the options give them. */
 async function named(context: Context): Promise<{ sha256: string; bytes: number }> {
   const file = context.option("file");
   const [sha256, bytes] = [context.option("sha256"), context.option("bytes")];
@@ -113,9 +111,7 @@ async function named(context: Context): Promise<{ sha256: string; bytes: number 
         }
       });
     } catch (error) {
-      const why = systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
-      const message = `${file} ${why}`;
-      throw new CommandError(message, exits.failed, undefined, { code: "file_unreadable" });
+      throw new CommandError(`${file} ${unreadable(error)}`, exits.failed, undefined, { code: "file_unreadable" });
     }
     return { sha256: hash.digest("hex"), bytes: count };
   }
@@ -127,7 +123,7 @@ async function named(context: Context): Promise<{ sha256: string; bytes: number 
   return { sha256: sha256.toLowerCase(), bytes: Number(bytes) };
 }
 
-/** Has each device to itself while something is done to it, and gives it back. */
+/** Takes a lease of a device while something is done to it, and frees it. */
 async function withLease(
   ask: Ask,
   device: string,
@@ -135,7 +131,7 @@ async function withLease(
   work: (lease: string) => Promise<unknown>,
 ): Promise<unknown> {
   const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
-  // Whoever has gone by then is given nothing.
+  // Waits for half of the time at most, so that the lease is not given to a command that has ended.
   const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
   const given = await ask({
     op: "take_lease",
@@ -146,7 +142,7 @@ async function withLease(
   try {
     return await work(lease);
   } finally {
-    // What cannot be given back ends by itself.
+    // A lease that cannot be freed expires.
     await ask({ op: "free_lease", args: { device }, lease }).catch(() => {});
   }
 }
@@ -214,7 +210,7 @@ function ended(context: Context, results: readonly FleetResult[]): number {
   return status;
 }
 
-/** As it comes; what mends many of them alike, `told`, once. */
+/** Prints a result as it comes; a hint that many share, only once. */
 function tellResult(context: Context, result: FleetResult, told: Set<string>): void {
   const where = `${result.device.site.site}/${result.device.name}`;
   if (result.ok) return context.print(printable(`${where}: ok`));
@@ -229,7 +225,7 @@ function selectionOf(context: Context): Selection {
     .map((one) => one.trim());
   if (labels?.includes("")) throw new UsageError("--label takes labels, with commas between them");
   const device = context.option("device");
-  const own = device?.startsWith("label:") ? [device.slice("label:".length)] : [];
+  const own = device?.startsWith(labelWord) ? [device.slice(labelWord.length)] : [];
   return {
     labels: [...(labels ?? []), ...own],
     site: context.option("site"),
@@ -251,8 +247,8 @@ function summaryOf(sites: readonly FleetSite[], devices: readonly FleetDevice[])
   const off = sites.filter(({ online }) => !online);
   const listed = off.slice(0, 8).map(({ site }) => site);
   const names = off.length > listed.length ? [...listed, `${off.length - listed.length} more`] : listed;
-  const counted = `${devices.length} ${devices.length === 1 ? "device" : "devices"}, ${sites.length} ${sites.length === 1 ? "site" : "sites"}`;
-  return off.length === 0 ? counted : `${counted}; offline: ${names.join(", ")}`;
+  const count = `${counted(devices.length, "device")}, ${counted(sites.length, "site")}`;
+  return off.length === 0 ? count : `${count}; offline: ${names.join(", ")}`;
 }
 
 function deviceTable(devices: readonly FleetDevice[], context: Context): string {
@@ -290,7 +286,7 @@ function stateLine({ site, name, state }: FleetDevice): string {
   return printable([...parts, ...(site.online ? [] : ["offline"])].join(" · "));
 }
 
-/** A state as a site tells it, so far as it is one. */
+/** The state that a site has published, so far as it is one. */
 function stateIn(told: Readonly<Record<string, unknown>>): State | null {
   const { power, app, playback, volume } = told;
   if (typeof power !== "string" || !Object.hasOwn(powerWords, power)) return null;

@@ -4,8 +4,8 @@ import { apiOf, failureOf, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
 
 /**
- * What happens, as it happens. Fails with CommandError where it cannot be followed; once it has begun it comes back by
- * itself, and `broken` is told. `resumed`: it was followed before, and whoever is not there is waited for.
+ * What happens, as it happens. Fails with CommandError where it cannot be followed; once it has begun it comes back by itself,
+ * and `broken` is told. `resumed`: it was followed before, and a daemon that does not run is waited for.
  */
 export async function* followEvents(
   context: Context,

@@ -16,7 +16,7 @@ export async function callGroup(
   const given = { group: context.device, body } as Arguments<typeof name>;
   const called = await call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
   if (context.json) return context.print(called.text);
-  // What mends many of them alike is told once.
+  // A hint that many share is told once.
   const told = new Set<string>();
   for (const { device, data, error } of called.data.results) {
     if (error) tellFailure(context, error.message, error.hint, told);

@@ -77,7 +77,7 @@ function unknownCommand(word: string): UsageError {
   return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
 }
 
-/** What thirty rows would say. */
+/** In place of thirty rows. */
 const keysRow = "  home, on …  any key by its own name, and on and off (zapd help key lists them)";
 
 function overview(): string {

@@ -3,20 +3,22 @@ import { createReadStream, type Stats } from "node:fs";
 import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve, sep } from "node:path";
-import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { Deflate } from "fflate";
 import type { Upload } from "../api/client.ts";
 import { systemCode } from "../api/errors.ts";
+import { packageBytes } from "../api/limits.ts";
 import type { Device } from "../api/schemas.ts";
+import { streamFile } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
+import { counted } from "../system/text.ts";
 import { asksForPassword, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { logHint } from "./logs.ts";
-import { size } from "./print.ts";
+import { size, unreadable } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
 /** A package, ready to be sent. */
@@ -25,16 +27,8 @@ interface Parcel {
   readonly bytes: number;
 }
 
-/** A package with what is said beside it. */
+/** A package with the fields of its form. */
 interface Delivery extends Parcel, Pick<Upload, "params" | "password"> {}
-
-/** The bytes of a file, read as fast as they are taken. */
-function bytesOf({ path, bytes }: Parcel): ReadableStream<Uint8Array> {
-  // The types of node:stream/web know nothing of what is in it.
-  return Readable.toWeb(
-    createReadStream(path, { highWaterMark: 256 * 1024, end: bytes - 1 }),
-  ) as unknown as ReadableStream;
-}
 
 export async function install(context: Context): Promise<void> {
   const [given, ...pairs] = context.words;
@@ -67,9 +61,7 @@ export async function install(context: Context): Promise<void> {
 /** What is at a path, once it can be a package. */
 async function examined(given: string): Promise<{ readonly found: Stats; readonly content: FolderContent | null }> {
   const found = await stat(given).catch((error: unknown) => {
-    throw packageError(
-      `${given} ${systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`}`,
-    );
+    throw packageError(`${given} ${unreadable(error)}`);
   });
   const content = found.isDirectory() ? await packageFiles(given) : null;
   if (!content) await checkZip(given, found.size);
@@ -86,16 +78,16 @@ export async function packageAt(given: string): Promise<{ archive: Upload["archi
   try {
     const path = folder ? join(folder, "package.zip") : given;
     const bytes = content && folder ? await writeArchive(content.files, path, () => {}) : found.size;
-    return { archive: { size: bytes, stream: () => bytesOf({ path, bytes }) }, dispose };
+    return { archive: { size: bytes, stream: () => streamFile(path, bytes) }, dispose };
   } catch (error) {
     await dispose();
     throw error;
   }
 }
 
-/** What can be seen before a byte is sent. */
+/** Checks what can be checked before a byte is sent. */
 async function checkZip(path: string, bytes: number): Promise<void> {
-  if (bytes > mostBytes) throw packageError(`${path} is larger than 100 MiB, and no package may be`);
+  if (bytes > packageBytes) throw packageError(`${path} is larger than 100 MiB, and no package may be`);
   const file = await open(path, "r").catch((error: unknown) => {
     throw packageError(`${path} could not be read (${systemCode(error)})`);
   });
@@ -111,7 +103,7 @@ async function zip(
   progress: Progress,
 ): Promise<Parcel> {
   const line = (count: number, sum: number) =>
-    printable(`zipping ${basename(resolve(folder))}  ${count} ${count === 1 ? "file" : "files"}, ${size(sum)}`);
+    printable(`zipping ${basename(resolve(folder))}  ${counted(count, "file")}, ${size(sum)}`);
   const bytes = await writeArchive(files, path, (count, sum) => progress.show(line(count, sum)));
   progress.keep(line(files.length, bytes));
   return { path, bytes };
@@ -126,13 +118,13 @@ async function deliver(
   const line = printable(`sending to ${device.name}`);
   const sent = `${line}  ${bar(1, 1)} ${size(parcel.bytes)}`;
   const start = performance.now();
-  // The daemon has it at once; the set takes its time.
+  // The daemon has it at once, but the set takes long to install it.
   const timer = setInterval(() => {
     const seconds = Math.floor((performance.now() - start) / 1_000);
     if (seconds > 0) progress.show(`${sent}  installing, ${seconds} s`);
   }, 250);
   try {
-    const archive = { size: parcel.bytes, stream: () => bytesOf(parcel) };
+    const archive = { size: parcel.bytes, stream: () => streamFile(parcel.path, parcel.bytes) };
     const show = (done: number) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`);
     const given = { id: context.device, archive, progress: show, params, password };
     const called = await call(context, "installPackage", given, { quiet: true });
@@ -169,7 +161,7 @@ interface PackageFile {
 
 /** What every package has at its root. */
 const manifest = "manifest";
-/** What no package needs: it belongs to the tools that were used. */
+/** Files of tools, which no package needs. */
 const leftOut = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
 const mostFiles = 10_000;
 
@@ -184,7 +176,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
   const files: PackageFile[] = [];
   const links: string[] = [];
   let root = "";
-  // The folders on the way down: a link back to one of them would never end.
+  // The folders on the way down: a link back to one of them would be an endless loop.
   const walk = async (at: string, prefix: string, way: readonly string[]): Promise<void> => {
     for (const entry of (await readdir(at)).sort()) {
       if (leftOut.test(entry)) continue;
@@ -234,8 +226,6 @@ function isWithin(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** What the daemon takes. */
-export const mostBytes = 100 * 1024 * 1024;
 /** Packed already: another pass costs time and saves nothing. */
 const packed = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
 const utf8Names = 0x0800;
@@ -277,7 +267,7 @@ export async function writeArchive(
   }
 }
 
-/** The data first, then the header before it: only then are its sizes known. */
+/** Writes the data first, and then the header before it, since its sizes are known only then. */
 async function add(archive: FileHandle, { name, path }: PackageFile, offset: number): Promise<Written> {
   const method = packed.test(name) ? 0 : 8;
   const start = { name: Buffer.from(name), method, offset };
@@ -289,7 +279,7 @@ async function add(archive: FileHandle, { name, path }: PackageFile, offset: num
   const write = async () => {
     for (const piece of pieces) {
       const at = offset + headerBytes(start) + compressed;
-      if (at + piece.length > mostBytes) throw packageError("the package is larger than 100 MiB, and none may be");
+      if (at + piece.length > packageBytes) throw packageError("the package is larger than 100 MiB, and none may be");
       await archive.write(piece, 0, piece.length, at);
       compressed += piece.length;
     }

@@ -1,4 +1,4 @@
-/** The keys of a remote on the command line, loaded alone: a key press waits for nothing that it does not need. Silence is success. */
+/** The keys of a remote on the command line, which load nothing that a key press does not need. Silence is success. */
 import type { KeyOrText } from "../api/schemas.ts";
 import { call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -18,7 +18,7 @@ export async function pressKey(context: Context, key: string, how: { readonly ho
   context.tell(await call(context, "pressKey", { id: context.device, body }));
 }
 
-/** Any word is sent: the daemon knows the keys, and says which was meant. */
+/** Any word is sent: the daemon knows the keys, and suggests the one that was meant. */
 function keyOf(word: string): KeyOrText {
   return word as KeyOrText;
 }

@@ -2,7 +2,8 @@
 import { hostname, userInfo } from "node:os";
 import type { Result } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
-import { leaseLimits } from "../api/routes.ts";
+import { leaseLimits } from "../api/limits.ts";
+import { everyWord, isOfGroup, labelWord } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { shellWord, shortTime } from "../system/text.ts";
@@ -13,7 +14,7 @@ import { table } from "./print.ts";
 import { milliseconds } from "./words.ts";
 
 const usualTtlMs = 600_000;
-/** Whoever waits for several may be given two in the same breath: what it does not know of ends after so many seconds. */
+/** Who waits for several devices may get two at once: the lease of the second, if it cannot be freed, ends after these seconds. */
 const briefS = 5;
 
 const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
@@ -112,7 +113,10 @@ function nameHere(): string {
   }
 }
 
-/** Takes the device that is meant, or of a group the first that is free. Fails with CommandError: `device_leased`, where none is. */
+/**
+ * Takes a lease of the device that is meant, or of the first free one of a group. Fails with CommandError; `device_leased`
+ * where none is free.
+ */
 export async function takeLease(context: Context, wanted: WantedLease): Promise<Called<"takeLease">> {
   const group = groupOf(context);
   if (group === undefined) return callLease(context, context.device, wanted);
@@ -128,7 +132,7 @@ export async function takeLease(context: Context, wanted: WantedLease): Promise<
   return takeFirst(context, members, wanted);
 }
 
-/** Waits for all of them at once: the first that is free is taken, and who waits for the others no longer waits. */
+/** Waits for all of them at once: the first that is free is taken, and the other calls are given up. */
 async function takeFirst(
   context: Context,
   members: readonly Device[],
@@ -152,13 +156,13 @@ async function takeFirst(
   }
 }
 
-/** The devices of a group: those that nobody has and that answer first. */
+/** The devices of a group, free and online ones first. */
 async function membersOf(context: Context, group: string): Promise<Device[]> {
-  const label = group.startsWith("label:") ? group.slice("label:".length) : undefined;
   const { data } = await call(context, "listDevices", {});
-  const members = data.filter(({ labels }) => label === undefined || labels?.includes(label));
+  const members = data.filter(({ labels }) => isOfGroup(labels, group));
   if (members.length === 0) {
-    const message = label === undefined ? "No device is known yet" : `No device has the label ${JSON.stringify(label)}`;
+    const label = JSON.stringify(group.slice(labelWord.length));
+    const message = group === everyWord ? "No device is known yet" : `No device has the label ${label}`;
     throw new CommandError(message, exits.notFound, "Give a device one: zapd label NAME add LABEL", {
       code: "group_not_found",
     });
@@ -179,12 +183,12 @@ function noneFree(group: string, members: readonly Device[]): CommandError {
   );
 }
 
-/** Somebody else has it; and not that a lease of our own has ended. */
+/** Whether somebody else has the device, which is not that our own lease has ended. */
 function isTaken(error: unknown): boolean {
   return error instanceof CommandError && error.code === "device_leased" && error.details?.lease !== null;
 }
 
-/** One device; who waits for longer than one call does asks again. With a token its lease is renewed. */
+/** Takes the lease of one device, with as many calls as the wait needs. With a token its lease is renewed. */
 async function callLease(
   context: Context,
   id: string,
@@ -210,7 +214,7 @@ async function callLease(
   }
 }
 
-/** What has been given back, or ends soon by itself, where the daemon cannot be told. */
+/** Frees a lease; where the daemon cannot be told, it expires soon. */
 export async function freeLease(
   context: Context,
   { device, token }: Pick<Result<"takeLease">, "device" | "token">,

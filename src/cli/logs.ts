@@ -4,17 +4,17 @@ import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
 import { shellWord } from "../system/text.ts";
-import { apiOf, type Called, call, failureOf } from "./client.ts";
+import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
 import { failureText } from "./explain.ts";
 
-/** So many lines tell where a log goes on that is read from its beginning again. */
+/** Lines that are compared to find where a log goes on that is read from its beginning again. */
 const kept = 20;
 
 export async function logs(context: Context): Promise<void> {
   if (!context.flag("follow")) {
-    const { data, text } = await read(context, undefined);
+    const { data, text } = await call(context, "readLogs", { id: context.device });
     return context.json ? context.print(text) : printLines(context, data.lines, data.dropped);
   }
   const stopped = new AbortController();
@@ -57,7 +57,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
     for await (const { id, lines, dropped = 0 } of batches) {
       let fresh = lines;
       if (isNew) {
-        // Another daemon knows no cursor of the one before, and begins with what the set still has.
+        // A restarted daemon does not know the cursor, and begins with what the set still has.
         const now = (await call(context, "status", { signal }, { quiet: true })).data.pid;
         if (pid !== undefined && pid !== now) fresh = lines.slice(overlap(tail, lines));
         pid = now;
@@ -79,11 +79,6 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
 function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.code === "too_many_streams" || codes[error.code].exit === exits.unreachable;
-}
-
-function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<"readLogs">> {
-  const given = { id: context.device, query: { cursor }, signal };
-  return call(context, "readLogs", given, signal ? { quiet: true } : {});
 }
 
 function printLines(context: Context, lines: readonly string[], dropped = 0): void {

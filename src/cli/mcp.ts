@@ -2,9 +2,8 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { createClient, createStream } from "../api/client.ts";
-import { exits } from "../api/errors.ts";
+import { exits, type Failure } from "../api/errors.ts";
 import { stateFolder } from "../config/paths.ts";
-import type { ToolFailure } from "../mcp/failure.ts";
 import { homely } from "../system/text.ts";
 import { apiOf, ask, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
@@ -12,7 +11,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
 import { isCompiled, runningNow, variables } from "./service-managers.ts";
 
-/** Who asks for a token waits no longer for the daemon to say where it is. */
+/** How long the daemon has to say where the token is. */
 const statusTimeoutMs = 2_000;
 
 export async function mcp(context: Context): Promise<void> {
@@ -38,8 +37,8 @@ async function serve(context: Context): Promise<void> {
   });
 }
 
-async function explained(error: unknown, context: Context): Promise<ToolFailure> {
-  const { code, message, hint } = error instanceof CommandError ? error : await failureOf(error, context);
+async function explained(error: unknown, context: Context): Promise<Failure> {
+  const { code, message, hint } = await failureOf(error, context);
   return { code, message, ...(hint !== undefined && { hint }) };
 }
 

@@ -1,12 +1,12 @@
 /** `zapd open`: the page of the daemon, in the browser of its user. */
 import { spawn } from "node:child_process";
-import { exits } from "../api/errors.ts";
+import { exits, type Failure } from "../api/errors.ts";
 import { call, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError, type Failure } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 import { addressText } from "./print.ts";
 
-/** A program that opens addresses may go on as the browser itself: after this it is taken to have done so. */
+/** The program that opens addresses may become the browser itself: after this it is taken to have opened it. */
 const startsWithinMs = 2_000;
 
 export async function open(context: Context): Promise<void> {

@@ -38,13 +38,13 @@ export async function pair(context: Context): Promise<void> {
       { id: name, body: { host, user, platform: context.option("platform"), ...typed } },
       isAsking ? { quiet: true } : {},
     );
-  // A pipe holds it already. A person is not asked for a password that is not wanted: who wants one says so first.
+  // A pipe holds it already. A person is asked only once the device has said that it wants a password.
   const piped = wantsPassword && process.stdin.isTTY !== true ? (await readUnseen("")) || undefined : undefined;
   const first = await enter({ pin, password: piped });
   const done = (called: Called<"pairDevice">) => context.tell(called, `paired with ${name}`);
   if (first.data.step === undefined) return done(first);
   if (context.json && isAsking) return context.print(first.text);
-  // This pairing lasts, for the command that the hint tells.
+  // The pairing goes on, for the command in the hint.
   if (first.data.step === "code" && !canAsk()) throw untyped(name, first.data);
   await givingUp(context, name, async (stopped) => {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
@@ -63,7 +63,7 @@ async function cancel(context: Context, name: string): Promise<void> {
   context.tell(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
 }
 
-/** Whatever ends this but success also ends the pairing; so does Ctrl-C, and then the command. */
+/** Cancels the pairing when the work fails, or with Ctrl-C, which then also ends the command. */
 async function givingUp(context: Context, name: string, work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
   const stopped = new AbortController();
   const stop = () => stopped.abort();

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import type { Followed } from "../api/client.ts";
-import { clock, positionAt } from "../api/client-words.ts";
+import { clock, positionAt, saysOff } from "../api/client-words.ts";
 import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
@@ -18,18 +18,18 @@ import { size } from "./print.ts";
 import { type Progress, progressOn } from "./progress.ts";
 import { ServedFile } from "./served-file.ts";
 
-/** A set that has asked for nothing within this time cannot reach us; one that shows nothing of it then does not play it. */
+/** A set that has requested nothing by then cannot reach us; one that does not show the file by then does not play it. */
 const fetchesWithinMs = 30_000;
-/** It is over when that is shown for so long: between two files a set plays none, and one whose app is covered may go on reading. */
+/** It is over when the set shows that for this long: between two files it plays none, and an app in the background may go on reading. */
 const overAfterMs = { stopped: 3_000, elsewhere: 15_000 } as const;
 /** Until then a set may show what it did before. */
 const settlesWithinMs = 5_000;
-/** A set that shows nothing that plays by then does not do so at all. */
+/** A set that does not show what plays by then never does. */
 const showsWithinMs = 10_000;
 /** How often what is shown on the terminal moves on. */
 const tickMs = 500;
 const stopsWithinMs = 5_000;
-/** As a shell tells of what Ctrl-C has ended: `&&` goes no further. */
+/** The status of what Ctrl-C has ended: a shell does not go on after `&&`. */
 const interrupted = 130;
 
 export async function play(context: Context): Promise<number> {
@@ -95,7 +95,7 @@ async function serve(file: ServedFile, device: Device): Promise<PeerListener> {
   }
 }
 
-/** What a set showed when it began to play: what it shows later is held against it. */
+/** What a set showed when it began to play, to compare what it shows later. */
 interface Beginning {
   readonly app: string | null;
   readonly title: string | null;
@@ -173,7 +173,7 @@ class PlayedFile {
     return exits.ok;
   }
 
-  /** Takes in what the set shows, until it is over: whoever follows is told, and asks for nothing. */
+  /** Follows what the set shows, until it is over. */
   async #follow(signal: AbortSignal): Promise<void> {
     const { id } = this.#device;
     const broken = (isBroken: boolean) =>
@@ -233,11 +233,11 @@ class PlayedFile {
 
   /** What tells that it plays something else, or nothing; `null` while it plays on. */
   #whyOver({ power, app, playback }: State): keyof typeof overAfterMs | null {
-    if (power === "off" || power === "standby") return "stopped";
+    if (saysOff(power)) return "stopped";
     if (this.#shows && (playback === null || playback.status === "stopped")) return "stopped";
     const { app: ownApp = null, title = null, durationMs = null } = this.#beginning ?? {};
     if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
-    // Either of them may become known better while a file plays; both become others with another file.
+    // Either of them may be corrected while a file plays; with another file both change.
     const isOther =
       title !== null &&
       durationMs !== null &&
@@ -278,7 +278,7 @@ class PlayedFile {
 
   async #interrupted(): Promise<number> {
     const { name } = this.#device;
-    // Who is interrupted while it is being handed over knows only by its questions that the set has it already.
+    // Interrupted while it is handed over, only the set's requests tell that it has it already.
     const hasIt = this.#since !== null || this.#file.movedAt !== null;
     const isPlaying = hasIt && (this.#state === null || this.#whyOver(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
@@ -287,7 +287,7 @@ class PlayedFile {
     return interrupted;
   }
 
-  /** Without the file it would stand still: it is told to stop, or leaves the app that plays, where it knows no stop. */
+  /** Tells the set to stop, since the file is gone; or to leave the app, where it knows no stop. */
   async #stop(): Promise<boolean> {
     const { id } = this.#device;
     const told = await ask(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopsWithinMs);

@@ -1,5 +1,6 @@
 /** Text for people: aligned, quiet, and never with a control character that a device sent. */
 
+import { systemCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 
 interface Column {
@@ -45,7 +46,7 @@ export function listOf(rows: readonly (readonly [name: string, value: string])[]
   return table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY);
 }
 
-/** So many columns of a shortened text can still be read. */
+/** Columns that a shortened text keeps, to be readable; and at least. */
 const readable = 8;
 const least = 3;
 
@@ -163,6 +164,11 @@ export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
   const [unit, divisor] = bytes < 999_950 ? ["kB", 1_000] : ["MB", 1_000_000];
   return `${(bytes / Number(divisor)).toFixed(1)} ${unit}`;
+}
+
+/** Why there is nothing to read in a file or folder, behind its path. */
+export function unreadable(error: unknown): string {
+  return systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
 }
 
 /** `192.168.1.40:8060`, or `[fd00::40]:8060`. */

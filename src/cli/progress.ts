@@ -1,5 +1,6 @@
 /** One line on a terminal that changes while something goes on; silent elsewhere. */
 
+import { saysOff } from "../api/client-words.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { ask } from "./client.ts";
@@ -49,7 +50,7 @@ export function bar(done: number, total: number): string {
 
 const tellEveryMs = 1_000;
 
-/** Tells what a call waits for; what it gives ends that, and keeps the line where a set was woken. `since` is when the waiting began. */
+/** Shows what a call waits for, until the returned function is called; the line stays where a set was woken. `since`: when the wait began. */
 export async function tellWaiting(
   context: Context,
   name: EndpointName,
@@ -57,7 +58,7 @@ export async function tellWaiting(
   since: number,
 ): Promise<(done: boolean) => void> {
   const known = given.id === undefined ? null : await ask(context, "getDevice", { id: given.id }, 1_000);
-  const asleep = known?.ok === true && /^(off|standby)$/.test(known.data.power);
+  const asleep = known?.ok === true && saysOff(known.data.power);
   const waking = asleep && wakes(name, given.body);
   const set = printable((known?.ok ? known.data.name : given.id) ?? "the daemon");
   const text = waking ? `waking ${set}` : `waiting for ${set}`;
@@ -73,7 +74,7 @@ export async function tellWaiting(
   };
 }
 
-/** Reading, turning off and leaving an app wake nobody (README, Off is a state). */
+/** Reading, turning off and leaving an app wake nobody (src/api/README.md, Off and waking). */
 function wakes(name: EndpointName, body: unknown): boolean {
   const key = typeof body === "object" && body !== null && "key" in body ? body.key : undefined;
   const { method, reaches } = endpoints[name];

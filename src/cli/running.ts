@@ -1,7 +1,6 @@
 /**
- * The daemons that run: each notes its socket in a folder of its user's alone, so that a command finds one that is not
- * at the usual place, such as the demo. A note is a help and no more: without one a daemon runs as well, and nothing
- * is believed that another user could have put there.
+ * The daemons that run: each notes its socket in a folder of its user's alone, so that a command finds one that is not at the
+ * usual place, such as the demo. A daemon runs also without a note, and a note that another user could have written is ignored.
  */
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +15,7 @@ import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 
-/** What runs: the daemon of a house, or the one with the simulated sets. */
+/** The daemon of a house, or the one with the simulated sets. */
 export type Kind = "serve" | "demo";
 
 /** A daemon, as it has noted itself. */
@@ -28,12 +27,12 @@ interface Noted {
 
 const name = /^(\d{1,10})\.json$/;
 const mostBytes = 4_096;
-/** Nobody runs more, and a folder of notes is read while somebody waits. */
+/** Notes that are read at most, since somebody waits meanwhile. */
 const mostNotes = 64;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where notes may be: the folder for what runs, and the one for passing files where a login has none of that. */
+/** Where notes may be: the runtime folder of the login, and one in the temporary folder where there is none. */
 function foldersOf(env: Environment): string[] {
   const runtime = env["XDG_RUNTIME_DIR"];
   const uid = process.getuid?.();
@@ -69,7 +68,7 @@ function noteIn(noted: Noted, folders: readonly string[]): () => void {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch {
-      // It is there, or cannot be made: what matters is whose it is.
+      // It exists, or cannot be made: what counts is whose it is.
     }
     if (!isOurFolder(folder)) continue;
     const path = join(folder, `${process.pid}.json`);
@@ -124,7 +123,7 @@ function readNote(path: string): Noted | null {
   try {
     const value: unknown = JSON.parse(readRegular(path, mostBytes) ?? "");
     if (!isObject(value)) return null;
-    const { pid, kind, socket } = value as Readonly<Record<string, unknown>>;
+    const { pid, kind, socket } = value;
     if (typeof pid !== "number" || typeof socket !== "string" || !socket.startsWith("/")) return null;
     return { pid, kind: kind === "demo" ? "demo" : "serve", socket };
   } catch {
@@ -135,7 +134,7 @@ function readNote(path: string): Noted | null {
 /** Turns the context to the one daemon that runs; false where none does. Fails with CommandError where several run. */
 export async function turnToOnly(context: Context): Promise<boolean> {
   const usual = context.socket();
-  // Asked already: it has ended since.
+  // The usual one was asked already: it has ended since.
   const running = (await runningDaemons()).filter(({ socket }) => socket !== usual);
   const [only] = running;
   if (only === undefined) return false;

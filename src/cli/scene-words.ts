@@ -1,4 +1,4 @@
-/** What comes of steps, in words. */
+/** The results of steps, in words. */
 import type { StepResult } from "../api/client.ts";
 
 export const statusWords: Readonly<Record<StepResult["status"], string>> = {

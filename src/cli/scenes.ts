@@ -1,14 +1,14 @@
 /** Scenes on the command line: `zapd run`, which tells each step as it happens, and `zapd scenes`. */
 import { readFileSync, statSync } from "node:fs";
-import type { SceneInfo, SceneResult, StepResult } from "../api/client.ts";
+import { openStream, type SceneInfo, type SceneResult, type StepResult } from "../api/client.ts";
 import { linesOf } from "../api/client-stream.ts";
-import { codes, type ErrorCode, exits, systemCode } from "../api/errors.ts";
-import { endpoints } from "../api/routes.ts";
+import { codes, type ErrorCode, exits, type Failure } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
+import { counted } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError, type Failure, UsageError } from "./failure.ts";
-import { paintFor, table } from "./print.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { paintFor, table, unreadable } from "./print.ts";
 import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
 
 /** What is run, and how the API is asked for it. */
@@ -33,7 +33,7 @@ export async function run(context: Context): Promise<number> {
   return follow(context, asked);
 }
 
-/** A scene of the daemon's, or one that is given with the call. */
+/** The call for a scene of the daemon, or for one in a file or on stdin. */
 async function askedFor(word: string, context: Context): Promise<Asked> {
   const device = context.option("device");
   const more = { ...(device !== undefined && { device }), ...(context.flag("dry-run") && { dry_run: true }) };
@@ -57,7 +57,7 @@ async function askedFor(word: string, context: Context): Promise<Asked> {
   }
 }
 
-/** More than this is no scene. */
+/** The largest scene. */
 const mostBytes = 256 * 1024;
 
 function textOf(path: string): string {
@@ -67,9 +67,7 @@ function textOf(path: string): string {
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const hint = "The scenes beside the config are run by their names, which zapd scenes lists";
-    const code = { code: "file_unreadable" } as const;
-    const why = systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
-    throw new CommandError(`${path} ${why}`, exits.failed, hint, code);
+    throw new CommandError(`${path} ${unreadable(error)}`, exits.failed, hint, { code: "file_unreadable" });
   }
 }
 
@@ -90,7 +88,7 @@ type Line =
   | { readonly type: "scene.finished"; readonly data: SceneResult }
   | { readonly type: "error"; readonly error: Failure };
 
-/** Runs it, and tells each step as it ends. Who ends the command ends the run. */
+/** Runs it, and tells each step as it ends. The run ends with the command. */
 async function follow(context: Context, asked: Asked): Promise<number> {
   const deadline = context.deadline();
   const told = new Set<string>();
@@ -101,7 +99,9 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
   };
   try {
-    for await (const text of await streamOf(context, asked, deadline?.signal ?? new AbortController().signal)) {
+    const signal = deadline?.signal ?? new AbortController().signal;
+    const body = await openStream(apiOf(context), asked.name, { ...asked.given, signal });
+    for await (const text of linesOf(body, signal)) {
       const line = JSON.parse(text) as Line;
       if (line.type === "scene.step") tell(line.step);
       if (line.type === "error") throw CommandError.of(line.error);
@@ -113,27 +113,12 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       return exitOf(line.data);
     }
   } catch (error) {
-    if (error instanceof CommandError) throw error;
     throw await failureOf(error, context, asked.name, deadline?.signal.aborted ? deadline.ms : undefined);
   }
   throw new CommandError("the daemon ended before the scene did", exits.failed);
 }
 
-/** Asks for it, in lines as they come. Fails with what the daemon answers in their place. */
-async function streamOf(context: Context, { name, given }: Asked, signal: AbortSignal): Promise<AsyncIterable<string>> {
-  const { url, fetch } = apiOf(context);
-  const path = endpoints[name].path.replace(":scene", "scene" in given ? encodeURIComponent(given.scene) : "");
-  const headers = { accept: "application/x-ndjson", "content-type": "application/json" };
-  const init = { method: "POST", headers, body: JSON.stringify(given.body), signal };
-  const response = await fetch(new Request(url + path, init));
-  const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
-  if (isStream && response.body) return linesOf(response.body, signal);
-  const text = await response.text();
-  const { error } = JSON.parse(text) as { error: Failure };
-  throw CommandError.of(error, text.trim());
-}
-
-/** That of the failure that stopped it. */
+/** The exit status of the failure that stopped it. */
 function exitOf({ outcome, steps }: SceneResult): number {
   if (outcome === "done" || outcome === "checked") return exits.ok;
   const code = steps.findLast(({ error }) => error !== undefined)?.error?.code;
@@ -175,8 +160,7 @@ export async function scenes(context: Context): Promise<void> {
 function listed(all: readonly SceneInfo[], context: Context): string {
   const paint = paintFor(context.colour);
   const check = ({ ok, mistakes }: SceneInfo) => {
-    if (ok) return { text: "ok", paint: paint.good };
-    return { text: mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`, paint: paint.bad };
+    return ok ? { text: "ok", paint: paint.good } : { text: counted(mistakes.length, "mistake"), paint: paint.bad };
   };
   return table(
     [

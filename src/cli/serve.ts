@@ -4,7 +4,7 @@ import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import { createLog, type Log } from "../system/log.ts";
-import { homely } from "../system/text.ts";
+import { counted, homely, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { nothingFound } from "./devices.ts";
@@ -24,7 +24,7 @@ export async function serve(context: Context): Promise<number> {
     return started;
   }
   let unnote = () => {};
-  // Behind whoever is knocking already.
+  // After the first requests, which may be waiting already.
   setImmediate(() => {
     if (started.socket !== null) unnote = note(started.socket, "serve");
     log.info(
@@ -48,7 +48,7 @@ export async function start(config: string, state: string, log: Log, page: boole
     return await startDaemon({ config, state, log, page });
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    log.error(error.hint === undefined ? error.message : `${error.message}. ${error.hint}`);
+    log.error(withHint(error.message, error.hint));
     return error.code === "config_invalid" ? exitConfig : exits.failed;
   }
 }
@@ -95,8 +95,8 @@ export function untilSignal(): Promise<void> {
 }
 
 /**
- * What devices are told at the end, such as that they need call no more, has a second; what waits for an answer must not
- * hold the end, and no more must who is connected to a daemon that could not start.
+ * Ends the process in a second at the latest: devices may still be told something, such as to unsubscribe us, but nothing that
+ * waits for an answer, or is connected to a daemon that could not start, may keep it running.
  */
 export function endSoon(): void {
   setTimeout(() => process.exit(), 1_000).unref();
@@ -105,6 +105,6 @@ export function endSoon(): void {
 function knownLines(daemon: Daemon): string[] {
   const count = daemon.registry.devices.length;
   if (count === 0) return nothingFound(daemon.interfaces());
-  const known = `${count} ${count === 1 ? "device" : "devices"} known`;
+  const known = `${counted(count, "device")} known`;
   return [`${known}. Ctrl-C stops; \`zapd service install\` keeps it running`];
 }

@@ -34,7 +34,7 @@ export class ServedFile {
     this.type = type;
   }
 
-  /** Opens it, for as long as it is served: a name that is given to another file meanwhile does not change what is played. */
+  /** Opens it for as long as it is served: a file that takes its name meanwhile does not change what is played. */
   static async open(path: string, type: string | null): Promise<ServedFile> {
     const refuse = (why: string) =>
       new CommandError(`${path} ${why}`, exits.failed, undefined, { code: "file_unreadable" });
@@ -42,7 +42,7 @@ export class ServedFile {
     const found = await stat(path).catch((error: unknown) => {
       throw unreadable(error);
     });
-    // What is no file may keep whoever opens it waiting.
+    // Opening what is no file, such as a pipe, may block.
     if (found.isDirectory()) throw refuse("is a folder: give one of its files");
     if (!found.isFile()) throw refuse("is no file that could be played from any place in it");
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
@@ -58,7 +58,7 @@ export class ServedFile {
     await this.#handle.close();
   }
 
-  /** The file, or the one range of it that is asked for. Of several ranges none is heeded, as anybody may. */
+  /** The file, or the one range of it that is asked for. Several ranges are answered with the whole, as a server may. */
   async answer({ method, headers }: Pick<PeerRequest, "method" | "headers">): Promise<PeerAnswer> {
     const { size, mtime } = await this.#handle.stat();
     this.movedAt = performance.now();

@@ -29,11 +29,11 @@ export interface Manager {
   state(): Promise<{ readonly installed: boolean; readonly enabled: boolean; readonly running: boolean }>;
   /** Has it run what the file says, from now on and at each login; `changed` when the file is another than before. */
   start(changed: boolean): Promise<void>;
-  /** Ends it, and takes it from those that are started. The file is still there. */
+  /** Ends it, and starts it no more. The file is still there. */
   stop(): Promise<void>;
   /** After the file has been removed. */
   forget(): Promise<void>;
-  /** What else its owner should know. */
+  /** What else to tell its owner. */
   advice(): Promise<string[]>;
 }
 

@@ -12,7 +12,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
 import * as managers from "./service-managers.ts";
 
-/** What the command works with beside its words; tests bring their own. */
+/** What the command needs of the system; tests give their own. */
 export interface PlatformHost {
   readonly platform: string;
   readonly owner: Owner;
@@ -40,7 +40,7 @@ export async function service(context: Context): Promise<number> {
   });
 }
 
-/** The same, with its platformHost given. */
+/** The same, on a given system. */
 export async function serve(context: Context, platformHost: PlatformHost): Promise<number> {
   const [word = ""] = context.words;
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;

@@ -13,9 +13,7 @@ export function unanswered(error: unknown, context: Context, name?: EndpointName
   if (name && lateMs !== undefined) return late(name, lateMs);
   if (error instanceof NotZapdError) return new CommandError(`what answers at ${socket} is not zapd`, exits.failed);
   if (code === "ECONNRESET" || code === "EPIPE")
-    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why", {
-      hungUp: true,
-    });
+    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why");
   if (code === "EACCES" || code === "EPERM")
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused);
   const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];

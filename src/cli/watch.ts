@@ -118,9 +118,9 @@ function actionText({
   return `${action}${what && ` ${what}`}${who}${ok ? "" : ` failed: ${error?.message ?? "it is not known why"}`}`;
 }
 
-/** The longest that one call waits, in milliseconds; who waits for longer calls again. */
+/** How long one call waits at most; a longer wait takes several calls. */
 const callMs = 30_000;
-/** As with timeout(1): it was not so in time. */
+/** The exit status of timeout(1): it was not so in time. */
 const timedOut = 124;
 
 export async function wait(context: Context): Promise<number> {

@@ -10,11 +10,11 @@ import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { freeLease, takeLease, type WantedLease, wantedIn } from "./lease.ts";
 
-/** A lease whose holder was killed ends after this: it is renewed while the program runs. */
+/** A lease whose holder was killed ends after this; while the program runs it is renewed. */
 const usualTtlMs = 60_000;
 /** How long to wait before a daemon that does not answer is asked again. */
 const againMs = 1_000;
-/** As a shell has it: not found, and found but not run. */
+/** Exit statuses of shells: not found, and found but not executable. */
 const notFound = 127;
 const notRun = 126;
 
@@ -57,10 +57,10 @@ function tellKept(context: Context, { device }: Taken, error: unknown): void {
   context.say(printable(`zapd: ${device.name} could not be freed; its lease ends by itself within a minute or two`));
 }
 
-/** The exit status of a program, as a shell gives it. What we are told to end by, it is told. */
+/** The exit status of a program, as a shell gives it. Signals that would end us are passed on to it. */
 async function endOf(child: ChildProcess, program: string): Promise<number> {
   const signals = (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const).map((signal) => {
-    // A terminal tells all that run in it.
+    // A terminal signals all processes in it.
     const isTold = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
     return [signal, () => void (isTold || child.kill(signal))] as const;
   });

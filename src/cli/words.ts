@@ -14,7 +14,7 @@ export function parseWords(given: readonly string[], options: Readonly<Record<st
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    // What is called by its letter is no option of that name.
+    // `-x` is never the long option `x`.
     if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
     if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
     if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
@@ -29,6 +29,16 @@ function unknown(flag: string, names: readonly string[]): UsageError {
   return new UsageError(
     `there is no option ${flag}. ${meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --"}`,
   );
+}
+
+/** What a command does by its first word, such as `get` of `zapd config get`. Fails with UsageError where that is none of its verbs. */
+export function verbOf<Verb>(verbs: Readonly<Record<string, Verb>>, word: string): Verb {
+  const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined;
+  if (verb) return verb;
+  const names = Object.keys(verbs);
+  if (word === "") throw new UsageError(`${names.slice(0, -1).join(", ")} or ${names.at(-1)}?`);
+  const meant = nearest(word, names);
+  throw new UsageError(`${JSON.stringify(word)} is none of its verbs${meant ? `. Did you mean ${meant}?` : ""}`);
 }
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };

@@ -44,7 +44,7 @@ function run(program) {
       process.exitCode = status ?? 1;
       return;
     }
-    // Whoever started this sees the same end.
+    // The process that started this sees the same end.
     for (const one of signals) process.removeAllListeners(one);
     process.kill(process.pid, signal);
     // A signal that does not end this process, in a container's first one, is told as shells tell it.

@@ -1,7 +1,7 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
 
 import { ZapdError } from "../api/errors.ts";
-import { sequenceLimits } from "../api/routes.ts";
+import { sequenceLimits } from "../api/limits.ts";
 import type { App } from "../api/schemas.ts";
 import {
   type Archive,
@@ -213,13 +213,7 @@ export async function pressKeys(
       return runSequence(presses, delayMs, { progress, send }, deadline);
     },
   };
-  const ran = await device.command(task, {
-    takes: total + presses.length * 50,
-    atLeast: total,
-    patient: true,
-    ...turn,
-  });
-  return ran;
+  return device.command(task, { takes: total + presses.length * 50, atLeast: total, patient: true, ...turn });
 }
 
 /** Fails where nothing can be installed, before a byte of a package is read. */
@@ -300,7 +294,7 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
   );
 }
 
-/** What is typed may be a password: on probation nothing is (SECURITY.md 2.4). */
+/** Typed text may be a password, so a device on probation gets none (SECURITY.md 2.4). */
 function checkTyped(device: Device, press: Press): void {
   if ("text" in press) device.checkTrusted(doing(press));
 }
@@ -323,7 +317,7 @@ async function resolve(device: Device, at: At, wanted: string, turn: Turn): Prom
   }
   // Part of a command: a device that is asleep is woken for it.
   const list = await command(device, turn, listing(device, at)).catch((error: unknown) => {
-    // One that keeps its list to itself may still launch what everybody knows.
+    // A device that refuses to list its apps may still launch a well-known one.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;
     throw error;

@@ -1,7 +1,7 @@
 /**
- * Several protocols, one device: which entries of the registry belong together, in which order they are asked, and how what
- * they tell is put together. Pure: it depends on what is known of the entries, and on nothing that came before, so that the
- * order in which they were found does not matter.
+ * Several protocols, one device: which entries of the registry belong together, in which order they are asked, and how their
+ * answers are merged. Pure: it depends only on what is known of the entries now, so that the order in which they were found
+ * does not matter.
  */
 import type { Composition, PlatformState } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
@@ -10,16 +10,16 @@ import type { Entry } from "./entry.ts";
 export interface Seen<State extends object = Partial<PlatformState>> {
   readonly state: State;
   readonly pushed: ReadonlySet<string>;
-  /** It knows a part of the device: what it says stands where nobody else says it. */
+  /** It knows only a part of the device: its word counts where no other has one. */
   readonly isPartial?: boolean;
-  /** Parts of the state of which that is so, though it knows the device as a whole. */
+  /** Parts of the state for which that holds, though it knows the whole device. */
   readonly behind?: readonly string[];
 }
 
-/** Which entries belong to each entry; always told of both. */
+/** Which entries belong to each entry; kept in both directions. */
 type Edges = Map<Entry, Set<Entry>>;
 
-/** A hardware's own words that are shorter, or that many have, tell nothing apart. */
+/** Characters: shorter serial numbers tell no hardware apart. */
 const shortestSerial = 6;
 
 /**
@@ -66,7 +66,7 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
     const [only] = group;
     if (only?.alone && group.length === 1) continue;
     if (only && group.length === 1 && isPart(only)) at(only.host).parts.push(only);
-    // What is none of the rest there, as a group of speakers, has no such part.
+    // What is `alone`, such as a group of speakers, has no such part.
     else if (!group.every((one) => isPart(one) || one.alone)) for (const { host } of group) at(host).devices.add(group);
   }
   let linked = false;
@@ -93,7 +93,7 @@ function conflict(one: Entry, other: Entry): boolean {
   return one !== other && (one.platform === other.platform || areApart(one, other));
 }
 
-/** What the user joined; of two of one platform, which a file may say by mistake, the later is left out. */
+/** The entries that the user joined. Where a file wrongly joins two of one platform, the later is left out. */
 function joinedByUser(entries: readonly Entry[]): Edges {
   const edges: Edges = new Map();
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
@@ -149,8 +149,9 @@ function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Compositio
 }
 
 /**
- * Who is driven at the very port where what reaches a part says its device's page to be, and that part: two players of one
- * name on one machine are told apart so. Where two say the same page, it tells nothing.
+ * The pairs of an entry that reaches a part of a device, and the entry that is driven at the port of the web page that the
+ * part gives for its device: this tells two players of one name on one machine apart. Where two give the same page, it tells
+ * nothing.
  */
 function pageOwners(entries: readonly Entry[], partial: readonly string[]): ReadonlyMap<Entry, Entry> {
   const isPart = ({ platform }: Entry) => partial.includes(platform);
@@ -168,7 +169,7 @@ function pageOwners(entries: readonly Entry[], partial: readonly string[]): Read
   return owners;
 }
 
-/** Those at hosts that several platforms share: the others, and what is a device of its own, have nobody to agree with. */
+/** The entries at hosts that several platforms share, but for those that are `alone`: no other can belong to another. */
 function shared(all: readonly Entry[]): readonly Entry[] {
   const entries = all.filter(({ alone }) => alone !== true);
   const platforms = new Map<string, string | null>();
@@ -286,8 +287,8 @@ export function inOrder<T>(
 }
 
 /**
- * A device's state, part by part: of those that say anything of it who tells it by itself, then who was asked, the preferred
- * first; who knows but a part of the device stands behind the others.
+ * A device's state, put together part by part. Of the protocols that say anything of a part, those that know the whole device
+ * come before those that know a part of it, then those that push it before those that were asked, then the preferred first.
  */
 export function mergedState<State extends object>(first: Seen<State>, ...others: readonly Seen<State>[]): State {
   if (others.length === 0) return first.state;

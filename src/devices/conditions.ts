@@ -8,7 +8,7 @@ import { saysOff } from "./reach.ts";
 export interface Condition {
   /** As it was written. */
   readonly text: string;
-  /** What of the state it is about; without it, any of it. */
+  /** The part of the state that it is about; without it, all of it. */
   readonly part?: StatePart;
   holds(state: State): boolean;
 }
@@ -35,7 +35,7 @@ const parts: Readonly<Record<string, Part>> = {
     part: "power",
     words: powers.filter((power) => power !== "unknown"),
     about: "power:on",
-    // What `power-off` does is standby on most sets: who turned one off waits for either.
+    // `power-off` leads to standby on most sets, so `power:off` holds in both.
     holds: ({ power }, word) => power === word || (word === "off" && saysOff(power)),
   },
   app: {
@@ -47,7 +47,7 @@ const parts: Readonly<Record<string, Part>> = {
     part: "playback",
     words: playbackStatuses,
     about: "playback:playing",
-    // What plays nothing, and says so by saying nothing, has stopped.
+    // A device that tells of no playback has stopped.
     holds: ({ playback }, word) => (playback?.status ?? "stopped") === word,
   },
   input: { part: "input", about: "input:hdmi1", holds: ({ input }, word) => input === word },

@@ -62,7 +62,7 @@ export function setVolume(
       work: async (connection, signal, reach) => {
         const control = requireCapability(connection.volume, needs);
         const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
-        // One that does not answer is told nothing yet.
+        // Nothing is sent to a device that does not answer this.
         const before = async () => (await seenOf(connection, volumeParts, signal))?.volume?.level ?? null;
         const { wanted, from } =
           step === undefined
@@ -88,8 +88,8 @@ export function setVolume(
 }
 
 /**
- * Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is
- * known: elsewhere than `from`, before its last step, where that was not at the end of the scale.
+ * The level that steps lead to (`wanted`), on a device that sets levels. On one that only steps, the steps are taken here: all
+ * that is known is that the level then differs from `from`, the one before the last step; `null` at the end of the scale.
  */
 async function stepped(
   control: VolumeControl,
@@ -173,7 +173,7 @@ async function press(control: VolumeControl, steps: number, signal: AbortSignal)
   }
 }
 
-/** What is read once it is so, or when it has not become so in time. */
+/** Reads until it is so, or the time is up; gives the last that was read. */
 async function shown<T>(
   read: () => Promise<T | null>,
   isSo: (value: T | null) => boolean,
@@ -191,7 +191,7 @@ async function shown<T>(
   return last;
 }
 
-/** What a command can change, once it is so, or when it has not become so in time; everybody who follows is told it. */
+/** The same for parts of the state; everybody who follows is told the last of it. */
 async function stateAfter(
   device: Device,
   reach: Reach,
@@ -218,7 +218,7 @@ async function seenOf(
   return (await (state?.readParts?.(parts, signal) ?? state?.read(signal))) ?? null;
 }
 
-/** The same; one that does not answer to that is not in the way of what it took. */
+/** The same, or `null` where it does not answer: it took the command all the same. */
 function stateOf(
   connection: Connection,
   parts: readonly StatePart[],

@@ -46,7 +46,7 @@ export class Credentials {
   private constructor(store: Store<Content>, hide: (secret: string) => void) {
     this.#store = store;
     this.#hide = hide;
-    for (const kept of Object.values(store.value.credentials)) this.#hideAll(kept);
+    for (const kept of Object.values(store.value.credentials)) this.conceal(kept);
   }
 
   static async open({ path, damaged, hide }: CredentialsOptions): Promise<Credentials> {
@@ -76,7 +76,7 @@ export class Credentials {
       readAnyway: read,
       keep: (kept) => {
         // Hidden before it is on disk: a failure to write it must not show it either.
-        this.#hideAll(kept);
+        this.conceal(kept);
         return this.#change(id, kept);
       },
       drop: () => this.#change(id, null),
@@ -91,11 +91,6 @@ export class Credentials {
   /** Whether anything is kept of a device. */
   has(id: string): boolean {
     return Object.hasOwn(this.#store.value.credentials, id);
-  }
-
-  /** Keeps secrets that are not on disk yet out of logs and answers. */
-  conceal(kept: Kept): void {
-    this.#hideAll(kept);
   }
 
   async forget(id: string): Promise<void> {
@@ -114,7 +109,8 @@ export class Credentials {
     });
   }
 
-  #hideAll(kept: Kept): void {
+  /** Keeps secrets out of logs and answers, be they on disk or not. */
+  conceal(kept: Kept): void {
     for (const [name, value] of Object.entries(kept)) if (!open.has(name)) this.#hide(value);
   }
 }

@@ -9,11 +9,9 @@ import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
   type Capability,
-  type Connection,
   capabilities,
   type Description,
   keys,
-  type Platform,
   type PlatformState,
   type StatePart,
   stateParts,
@@ -24,21 +22,13 @@ import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { filled, named, requireCapability } from "./failures.ts";
-import type { Feed } from "./feed.ts";
+import type { Cause, Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import type { Leases } from "./leases.ts";
+import { noLongerKnown } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
-import {
-  type At,
-  type Cause,
-  isSilent,
-  isUnreached,
-  offState,
-  type Reach,
-  type ReachDependencies,
-  type Task,
-} from "./reach.ts";
+import { type At, isSilent, isUnreached, offState, type Reach, type ReachDependencies, type Task } from "./reach.ts";
 import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends ReachDependencies {
@@ -186,11 +176,11 @@ export class Device {
   /** The leading one. */
   get reach(): Reach {
     const [first] = this.reaches;
-    if (!first) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+    if (!first) throw noLongerKnown();
     return first;
   }
 
-  /** Those that drive it as a whole: what reaches a part of it waits behind them, where there are such. */
+  /** Those that drive it as a whole; where there are none, all of them. */
   get #leaders(): readonly Reach[] {
     const { reaches } = this;
     if (reaches.length < 2) return reaches;
@@ -202,19 +192,19 @@ export class Device {
     return this.#deps.registry.composition.partial?.includes(platform) === true;
   }
 
-  /** How far what a reach says of its state stands behind what others say. */
+  /** Whether, or for which parts, the word of a reach on the state counts only where no other has one. */
   #standingOf(reach: Reach): { readonly isPartial: boolean; readonly behind: readonly StatePart[] } {
     const { behind = {} } = this.#deps.registry.composition;
     return { isPartial: this.#isPartial(reach), behind: behind[reach.record.platform] ?? [] };
   }
 
-  /** Those whose keys are its own: what reaches a part of a device has keys for that part, which mean another thing. */
+  /** Those whose keys are the keys of the whole device, where there are such: a part has keys that mean another thing. */
   get #keyed(): readonly Reach[] {
     const leaders = this.#leaders;
     return leaders.some(({ description }) => description.has.has("keys")) ? leaders : this.reaches;
   }
 
-  /** Who takes a press: a reach itself, if it can, or else the first of the others that can. */
+  /** The reach that takes a press: the usual one, if it can, or else the first that can. */
   taker(task: Pick<Task<unknown>, "needs" | "fits" | "confidential">, usual: Reach): Reach {
     const able = this.#able(task);
     return able.includes(usual) ? usual : (able[0] ?? usual);
@@ -277,20 +267,11 @@ export class Device {
     return this.reach.timeoutMs;
   }
 
-  get platform(): Platform {
-    return this.reach.platform;
-  }
-
   /** What works on it now, over any of its protocols. */
   get capabilities(): readonly Capability[] {
     const { reaches } = this;
     if (reaches.length < 2) return this.reach.capabilities;
     return capabilities.filter((one) => reaches.some((reach) => reach.has(one)));
-  }
-
-  /** The connection over its leading protocol. */
-  get connection(): Connection {
-    return this.reach.connection;
   }
 
   /** What it can do over any of its protocols, told without a connection. */
@@ -375,7 +356,7 @@ export class Device {
   }
 
   /** The payload of an action: the device as it is known after it, the action's name, and what the action adds. */
-  acted<Name extends string, Payload extends object>(
+  actionResult<Name extends string, Payload extends object>(
     action: Name,
     payload: Payload,
   ): { device: View; action: Name } & Payload {
@@ -500,7 +481,7 @@ export class Device {
     try {
       const own = this.#admitted(turn);
       return await this.#queue.run(own, () => {
-        // Who waited for the turn may have lost the device meanwhile.
+        // The lease may have ended while it waited.
         this.admit(turn.lease);
         begun = true;
         this.#isShown = false;
@@ -512,7 +493,7 @@ export class Device {
     } finally {
       this.#commands++;
       if (begun && this.#action?.id === turn.action) this.#action = actionOf(turn, performance.now());
-      // Whoever has read its effect back has told it.
+      // A command that has read its effect back has told it.
       if (begun && !this.#isShown) this.#watch?.commanded(task.changes ?? stateParts);
       this.#leaveIfGone();
     }
@@ -536,7 +517,7 @@ export class Device {
         if (!isUnreached(error) || failedBy(error, "asleep")) break;
       }
     }
-    if (!missed) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+    if (!missed) throw noLongerKnown();
     const { reach, before, error } = missed;
     const { whenOff } = task;
     if (whenOff?.wake === false && reach.isOff) return whenOff.result;
@@ -600,7 +581,7 @@ export class Device {
     at?: Finding,
     reach = this.pairingReach(),
   ): Promise<PairingStep | null> {
-    // What the caller says is a secret: it goes to none of which one protocol is on probation.
+    // The code or password is a secret: a device with any protocol on probation gets none.
     if (!at && (request.pin ?? request.password) !== undefined) this.checkTrusted("pairing");
     this.#pairing = reach;
     try {
@@ -653,19 +634,19 @@ export class Device {
 
   /** What was last seen of its state, part by part; one that was never seen is missing. */
   get lastState(): Partial<PlatformState> {
-    const [first = this.reach.seen, ...others] = this.#told.map((reach) => ({
+    const [first = this.reach.seen, ...others] = this.#credible.map((reach) => ({
       ...reach.seen,
       ...this.#standingOf(reach),
     }));
     return mergedState(first, ...others);
   }
 
-  /** Those of its protocols of which a word is still worth something: what is silent, and did not say that it goes off, is old. */
-  get #told(): readonly Reach[] {
+  /** Its protocols whose last word still counts: not the word of one that fell silent without saying that it goes off. */
+  get #credible(): readonly Reach[] {
     const { reaches } = this;
     if (reaches.length < 2) return reaches;
-    const told = reaches.filter(({ contact, isOff }) => contact.status !== "offline" || isOff);
-    return told.length > 0 ? told : reaches;
+    const credible = reaches.filter(({ contact, isOff }) => contact.status !== "offline" || isOff);
+    return credible.length > 0 ? credible : reaches;
   }
 
   /** The one writer of its last state, as one of its protocols shows it. */
@@ -795,7 +776,7 @@ export class Device {
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
     this.end();
-    this.#leaving.abort(new ZapdError("device_not_found", "The device is no longer known", { named: true }));
+    this.#leaving.abort(noLongerKnown());
     this.#leaving = new AbortController();
     const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
@@ -810,14 +791,14 @@ export class Device {
   }
 
   /**
-   * What is under way keeps its queue, so that nothing overtakes it when the device is added anew. What has become a part of
-   * another device is one no more.
+   * What is under way keeps its queue, so that nothing overtakes it when the device is added anew. One that has become a part
+   * of another device goes, too.
    */
   #leaveIfGone(): void {
     if (this.#queue.idle && !this.#isKnown) this.#deps.gone(this);
   }
 
-  /** Whoever was asked for something that it could have done is used, though it failed at it. */
+  /** Marks it as used by a request that it could have fulfilled, even where it failed. */
   async #using<T>(work: Promise<T>): Promise<T> {
     try {
       const result = await work;
@@ -849,7 +830,7 @@ export class Device {
   }
 }
 
-/** What changes so soon after a command is its doing, in milliseconds. */
+/** Milliseconds after a command within which a change is taken for its effect. */
 const effectsWithin = 2_200;
 
 /** The state of a device of which nothing is known. */

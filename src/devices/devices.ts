@@ -1,18 +1,56 @@
-/** All devices: which one is meant, which is the default one, and which are no longer known. */
-import { ZapdError } from "../api/errors.ts";
+/** All devices: which one is meant, which is the default one, those that are found or added, and those that are removed. */
+import { textOf, ZapdError } from "../api/errors.ts";
+import { everyWord, labelWord } from "../api/routes.ts";
 import type { State, Device as View } from "../api/schemas.ts";
+import type { Discovery } from "../discovery/discover.ts";
+import { invalidHost, splitHost } from "../discovery/hosts.ts";
+import type { Finding, Seats } from "../discovery/probe-queue.ts";
+import type { Address, Ports, Sighting } from "../platforms/platform.ts";
+import { redacted } from "../system/log.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
-import type { Entry } from "./entry.ts";
+import type { Discovered, Entry } from "./entry.ts";
+import { filled, isPredicate, shown } from "./failures.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { everyWord, labelWord, noneKnown } from "./names.ts";
+import { checkName, noneKnown } from "./names.ts";
 import { Reach } from "./reach.ts";
+import type { EntryChange, Merged } from "./registry.ts";
+import { isSameAddress } from "./standing.ts";
+import { provesToBe, sightingOf, type Whereabouts } from "./trust.ts";
+
+/** What each device gets from `Devices` itself. */
+type Own = "gone" | "reachOf" | "changed" | "hinted" | "pairing" | "feed";
+
+export interface DevicesDependencies extends Omit<DeviceDependencies, Own> {
+  discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
+  /** Writes down in the config what the default device is called now. */
+  nameDefault(name: string): Promise<unknown>;
+}
+
+/** What the user gives to add a device. */
+export interface Addition {
+  readonly host: string;
+  readonly port?: number | undefined;
+  readonly platform?: string | undefined;
+  readonly name?: string | undefined;
+  readonly ports?: Ports | undefined;
+}
+
+/** What was found, and when it answered (`performance.now()`), which may be a while before its turn comes. */
+interface Answer extends Finding {
+  readonly at: number;
+}
+
+/** Milliseconds that a device may take to show that it is still at its old address. */
+const oldAddressMs = 2_000;
+const pairHint = "Check the address in the network settings of the device, and that it is on";
+const addHint = `${pairHint}: a device that is off cannot be added`;
 
 /** So many words for devices are remembered. */
-const mostFound = 1_000;
+const mostMeant = 1_000;
 
 export class Devices {
-  readonly #deps: DeviceDependencies;
+  readonly #deps: DeviceDependencies & DevicesDependencies;
   readonly #devices = new Map<string, Device>();
   /** The entries of the registry, live: what is joined or split keeps its connections. */
   readonly #reaches = new Map<string, Reach>();
@@ -31,9 +69,11 @@ export class Devices {
   #over: ZapdError | undefined;
   readonly #ending = new AbortController();
   /** The devices that path segments were found to mean, until the registry changes. */
-  readonly #found = new Map<string, Device>();
+  readonly #meant = new Map<string, Device>();
+  /** What is being decided of each device, by its identity: two findings of one are judged one after the other. */
+  readonly #deciding = new Map<string, Promise<unknown>>();
 
-  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "hinted" | "pairing" | "feed">) {
+  constructor(deps: DevicesDependencies) {
     const gone = (device: Device) => {
       this.#devices.delete(device.id);
       for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
@@ -120,7 +160,7 @@ export class Devices {
 
   #registryChanged(): void {
     const { registry } = this.#deps;
-    this.#found.clear();
+    this.#meant.clear();
     for (const [id, reach] of this.#reaches) reach.update(registry.get(id));
     for (const device of this.#devices.values()) device.update();
     const before = this.#told;
@@ -145,11 +185,11 @@ export class Devices {
 
   /** The device that a path segment means; `device_not_found`, `default_device_missing` and their like. */
   find(segment: string): Device {
-    const known = this.#found.get(segment);
+    const known = this.#meant.get(segment);
     if (known) return known;
     const device = this.of(this.#deps.registry.resolve(segment) ?? this.#default());
-    if (this.#found.size >= mostFound) this.#found.clear();
-    this.#found.set(segment, device);
+    if (this.#meant.size >= mostMeant) this.#meant.clear();
+    this.#meant.set(segment, device);
     return device;
   }
 
@@ -205,6 +245,241 @@ export class Devices {
     return registry.devices.map((entry) => this.of(entry).describe());
   }
 
+  /** Looks for devices now; answers with those found. */
+  async discover(): Promise<Device[]> {
+    const found = await this.#deps.discovery().scan();
+    // Some may have given way to others by its end.
+    const known = found.flatMap((entry) => this.#deps.registry.get(entry.id) ?? []);
+    return [...new Set(known.map((entry) => this.of(entry)))];
+  }
+
+  /** The device that is known at an address, said that it goes off, and would be turned on by being asked who it is. */
+  asleepAt(platform: string, address: Address): Entry | null {
+    const entry = this.#deps.registry.entries.find((one) => one.platform === platform && isSameAddress(one, address));
+    const reach = entry && this.reachOf(entry);
+    return reach?.isOff && reach.connection.power?.wakesByConnecting ? reach.record : null;
+  }
+
+  /**
+   * Takes in a device that a scan found; a new one needs a seat. A changed address is followed, unless the device still
+   * answers at the old one.
+   */
+  found(finding: Finding, seats?: Seats): Promise<Entry> {
+    return this.#inTurn(finding, async (answer) => {
+      const { registry, trust, log } = this.#deps;
+      const { platform, sighting, address } = answer;
+      const before = registry.find(platform, sighting, address);
+      const stranger = before && trust.strangerTo(before, answer);
+      if (stranger) {
+        log.recurring(`${before.name} ${stranger}: it is not taken for it`);
+        throw new ZapdError("device_error", stranger);
+      }
+      if (before) {
+        registry.meet(before.id);
+        return this.#follow(before, answer, await trust.locate(before, answer, oldAddressMs));
+      }
+      const seat = seats?.take(address.host);
+      if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
+      const mac = trust.macOf(address.host);
+      const merged = await registry.merge({ ...answer, by: "scan", mac, instead: seat?.instead, since: seats?.since });
+      // A part of a device that is known is no new one.
+      if (registry.partsOf(merged.entry.id).length > 1) seats?.giveBack(address.host);
+      else seats?.took(address.host, merged.entry.id);
+      const entry = await this.#added(merged, answer);
+      log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
+      return entry;
+    });
+  }
+
+  /**
+   * Asks an address which device lives there, and adds it. One that is known, and that answers where it is, or has secrets
+   * that only the set itself may get, is not moved there: `device_elsewhere`.
+   */
+  async add(addition: Addition): Promise<Device> {
+    const { host, port } = addressIn(addition.host, addition.port);
+    // A name that cannot be is refused before the network is asked; whether it is taken, when the device is known.
+    if (addition.name !== undefined) checkName(addition.name, []);
+    const found = await this.#probe(host, port, addition.platform ?? null, addHint);
+    this.#checkPorts(found.platform, addition.ports);
+    const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
+    const entry = await this.#inTurn(found, async (answer) => {
+      const { registry, trust, config } = this.#deps;
+      const { platform, sighting, address } = answer;
+      const before = registry.find(platform, sighting, address);
+      if (!before) {
+        const mac = trust.macOf(address.host);
+        return this.#added(await registry.merge({ ...answer, ...given, mac }), answer);
+      }
+      const stranger = trust.strangerTo(before, answer);
+      if (stranger)
+        throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {
+          hint: `It is driven where it is known, at ${shown(before)}; if it was really replaced, or shows another since: ${trust.anewAt(before, address)}`,
+        });
+      const patienceMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
+      const whereabouts = await trust.locate(before, answer, patienceMs);
+      await this.#checkElsewhere(before, answer, whereabouts);
+      const after = await this.#follow(before, answer, whereabouts, given);
+      await this.#followDefault(before, after);
+      return after;
+    });
+    return this.of(entry);
+  }
+
+  /** Asks an address whether a known device is there, to pair with it anew. Fails when nobody is, or another. */
+  async recognize(entry: Entry, text: string): Promise<Finding> {
+    const { platforms, registry } = this.#deps;
+    const { host, port } = addressIn(text);
+    const usual = platforms.find((one) => one.name === entry.platform)?.ports.control ?? entry.port;
+    const finding = await this.#probe(host, port ?? entry.port, entry.platform, pairHint).catch((error: unknown) => {
+      if (port !== null || entry.port === usual) throw error;
+      return this.#probe(host, usual, entry.platform, pairHint);
+    });
+    const { platform, sighting, address } = finding;
+    if (provesToBe(sighting, entry)) return finding;
+    const at = shown(address);
+    const other = registry.find(platform, sighting, address);
+    // A record without an identity of its own has nothing that could be compared: the user says who it is.
+    if (entry.provisional && (!other || other.id === entry.id)) return finding;
+    if (sighting.provisional)
+      throw new ZapdError(
+        "device_error",
+        `${entry.name} could not be recognized: what answers at ${at} does not say who it is`,
+        { hint: "Check that the device is on and has finished starting, then try again" },
+      );
+    const who = other?.name ?? sighting.facts.name ?? sighting.facts.model ?? sighting.identity;
+    throw new ZapdError(
+      "device_elsewhere",
+      `${entry.name} is not at ${at}: another device answers there, ${JSON.stringify(who)}`,
+      { hint: `Check the address in the network settings of ${entry.name}; to add the other one: zapd add ${at}` },
+    );
+  }
+
+  /** One decision about one device at a time. */
+  #inTurn<T>(finding: Finding, decide: (answer: Answer) => Promise<T>): Promise<T> {
+    const key = `${finding.platform} ${finding.sighting.identity}`;
+    const answer = { ...finding, at: performance.now() };
+    const take = () => decide(answer);
+    const turn = (this.#deciding.get(key) ?? Promise.resolve()).then(take, take);
+    this.#deciding.set(key, turn);
+    const done = () => {
+      if (this.#deciding.get(key) === turn) this.#deciding.delete(key);
+    };
+    turn.then(done, done);
+    return turn;
+  }
+
+  /** Drops what has given way to a new device, and notes that this one answered. */
+  async #added({ entry, gone }: Merged, { at, sighting }: Answer): Promise<Entry> {
+    await this.forget(gone).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
+    this.#answered(entry, at, sighting);
+    return entry;
+  }
+
+  /** Writes down where a known device is, and what it says there. */
+  async #follow(
+    before: Entry,
+    { platform, at }: Answer,
+    { place, sighting }: Whereabouts,
+    given: Pick<Discovered, "name" | "ports" | "by"> = {},
+  ): Promise<Entry> {
+    const { registry, trust, log } = this.#deps;
+    const { entry } = await registry.merge({
+      platform,
+      sighting: sighting ?? sightingOf(before),
+      address: place,
+      ...given,
+      place: { from: before, to: place },
+    });
+    this.#answered(entry, at, sighting ?? {});
+    if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
+    const doubt = entry.standing?.probation;
+    if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${trust.doubt(entry)?.message ?? ""}`);
+    this.reachOf(entry).met();
+    this.of(entry).appeared();
+    return entry;
+  }
+
+  /** It has said who it is, and perhaps what its power is. */
+  #answered(entry: Entry, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
+    this.reachOf(entry).answered(power === "unknown" ? undefined : power, at);
+  }
+
+  /** Adding moves no device that answers where it is, and none that is silent and has secrets (SECURITY.md 2.4, T28). */
+  async #checkElsewhere(before: Entry, answer: Answer, whereabouts: Whereabouts): Promise<void> {
+    const { registry, trust } = this.#deps;
+    const { address } = answer;
+    const { place, answering } = whereabouts;
+    const stays = isSameAddress(place, before);
+    if (stays && (isSameAddress(before, address) || trust.isOtherPort(before, address))) return;
+    if (isSameAddress(place, address)) {
+      const former = trust.formerOf(before);
+      const isHome = former !== undefined && isSameAddress(former, address);
+      if (isHome || !trust.hasSecrets(before)) return;
+    } else if (!stays) {
+      // Its former address has answered: there it is, whoever answers where it was taken to be.
+      const known = answering.filter((one) => isSameAddress(before, one) || !isSameAddress(address, one));
+      await this.#follow(before, answer, { ...whereabouts, place: trust.placeOf(before, null, known) });
+    }
+    throw trust.elsewhere(registry.get(before.id) ?? before, address, answering);
+  }
+
+  #probe(host: string, port: number | null, platform: string | null, hint: string): Promise<Finding> {
+    const { discovery, log } = this.#deps;
+    return discovery()
+      .probe(host, port, platform)
+      .catch((error: unknown) => {
+        if (!isPredicate(error)) throw error;
+        const { message } = redacted(error, log, [host]);
+        // A platform that recognized what is there says what to do about it.
+        const subject = { name: host, host, port: port ?? 0, canWake: false };
+        const own = error.code === "device_error" ? filled(error.hint, subject) : undefined;
+        throw error.reworded(`${host} ${message}`, { hint: own ?? hint, named: true });
+      });
+  }
+
+  /** Renames a device or sets its ports or labels; the default device stays the default under its new name. */
+  async change({ record }: Device, change: EntryChange): Promise<void> {
+    const { registry } = this.#deps;
+    const words = Object.keys(change.ports ?? {});
+    const parts = [record, ...registry.partsOf(record.id)];
+    const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? record;
+    this.#checkPorts(part.platform, change.ports);
+    await this.#followDefault(record, await registry.change(part.id, change));
+  }
+
+  #checkPorts(platform: string, ports: Ports | undefined): void {
+    const known = this.#portsOf(platform);
+    const unknown = Object.keys(ports ?? {}).find((word) => !known.includes(word));
+    if (unknown === undefined) return;
+    throw new ZapdError(
+      "invalid_payload",
+      `ports: ${JSON.stringify(unknown.slice(0, 64))} is not a port of this platform`,
+      { hint: `It has: ${known.join(", ")}` },
+    );
+  }
+
+  #portsOf(platform: string): readonly string[] {
+    const ports = this.#deps.platforms.find((one) => one.name === platform)?.ports ?? {};
+    return Object.keys(ports).filter((word) => word !== "control");
+  }
+
+  /** The user says that two devices are one; where one of them is the default device, it is that by the name it has then. */
+  async join(one: Device, other: Device): Promise<Device> {
+    const { registry } = this.#deps;
+    const before = registry.defaultEntry;
+    const joined = await registry.join(one.record.id, other.record.id);
+    if (before) await this.#followDefault(before, joined);
+    return this.of(joined);
+  }
+
+  async #followDefault(before: Entry, after: Entry): Promise<void> {
+    const { registry, config, nameDefault } = this.#deps;
+    const wanted = config().daemon.default_device;
+    const byName = wanted !== "" && !registry.get(wanted.toLowerCase());
+    const isDefault = byName && registry.defaultEntry?.id === registry.deviceOf(after.id)?.id;
+    if (after.name !== before.name && isDefault) await nameDefault(after.name);
+  }
+
   /** Removes a device, with all that is kept of it; answers with what it was. */
   async remove(device: Device): Promise<View> {
     const view = device.describe();
@@ -233,7 +508,7 @@ export class Devices {
   /** How much is held in memory, for tests: nothing of a device that is gone. */
   get held(): { readonly devices: number; readonly reaches: number; readonly words: number; readonly views: number } {
     const [devices, reaches] = [this.#devices.size, this.#reaches.size];
-    return { devices, reaches, words: this.#found.size, views: this.#feed.size };
+    return { devices, reaches, words: this.#meant.size, views: this.#feed.size };
   }
 
   /** Keeps when each device was last seen, and its last word on its power. */
@@ -271,4 +546,11 @@ export class Devices {
       { hint: registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME" },
     );
   }
+}
+
+/** Host and port of an address that a user gives; its port may be given apart. */
+function addressIn(text: string, port?: number): { host: string; port: number | null } {
+  const given = splitHost(text);
+  if (given.port !== null && port !== undefined && given.port !== port) throw invalidHost(text, "two ports are given");
+  return { host: given.host, port: port ?? given.port };
 }

@@ -60,7 +60,7 @@ export interface Entry {
   readonly ports: Ports;
   readonly added_at: string;
   readonly last_seen: string | null;
-  /** What it last said of its power; told apart from silence, it is what makes a silent device one that is off. */
+  /** What it last said of its power: a silent device whose last word was that it goes off is off. */
   readonly last_power?: Power | null | undefined;
   /** The identity stands for the hardware's own, which is not known yet. */
   readonly provisional?: boolean | undefined;
@@ -111,7 +111,7 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
   standing: standingSchema.optional(),
   hardware_ids: z.array(some).max(maxIds).optional().catch(undefined),
   alone: z.boolean().optional().catch(undefined),
-  // What is damaged in these costs no device: they are judged anew.
+  // Damage in these loses no device: they are judged anew.
   part_of: uuid.optional().catch(undefined),
   labels: Labels.optional().catch(undefined),
   joined: z.array(uuid).max(maxIds).optional().catch(undefined),
@@ -130,11 +130,11 @@ export interface Discovered {
   readonly by?: Entry["added_by"];
   /** The hardware's address that the neighbour table shows for a new device. */
   readonly mac?: string | null | undefined;
-  /** When the scan began that found it: of what that has brought, the entry that leads its device is the oldest. */
+  /** When the scan began that found it: among what that scan found, the leading entry of a device counts as its oldest. */
   readonly since?: string | undefined;
   /** A device that gives way to it, if nobody has used it. */
   readonly instead?: string | null | undefined;
-  /** What was decided of a known device's place, and what it was decided from: what has changed meanwhile stays. */
+  /** Where a known device is now, and the entry from which that was decided; ignored where its place has changed since. */
   readonly place?: { readonly from: Entry; readonly to: Place } | undefined;
 }
 
@@ -214,28 +214,28 @@ export function newEntry(named: readonly Named[], id: string, discovered: Discov
   };
 }
 
-/** What a device is called that says no name: `LG TV`, `Kodi`. */
+/** The name of a device that tells none: `LG TV`, `Kodi`. */
 function madeBy(manufacturer: string, kind: Facts["kind"]): string {
   return kind === "tv" ? `${manufacturer} TV` : manufacturer;
 }
 
 /** What was learned of a device. */
-export interface Told {
+export interface Learned {
   readonly facts?: Partial<Facts>;
   readonly memory?: unknown;
 }
 
-/** What was learned, and what was learned after it. */
-export function both(one: Told, next: Told): Told {
+/** Both of what was learned; the later word counts. */
+export function both(one: Learned, next: Learned): Learned {
   const [before, after] = [one.memory, next.memory].map((memory) => (isObject(memory) ? memory : {}));
   return { facts: { ...one.facts, ...next.facts }, memory: { ...before, ...after } };
 }
 
 /** What a device says now over what was known; what it does not say stays. `devices` are those whose names are taken. */
-export function withTold(entry: Entry, { facts = {}, memory }: Told, devices: readonly Named[]): Entry {
+export function withLearned(entry: Entry, { facts = {}, memory }: Learned, devices: readonly Named[]): Entry {
   const { name = null, kind = "unknown", macs = [] } = facts;
   const others = devices.filter((device) => device.id !== entry.id);
-  // What says so on probation may be another: its user must know it by its name, and it is measured by its hardware.
+  // On probation it may be another device: the name that its user knows, and the hardware that it is judged by, stay.
   const isDoubted = entry.standing?.probation !== undefined;
   const said = isDoubted ? null : cut(name);
   const renamed = entry.named_by === "device" && said !== null && said !== entry.name_on_device;
@@ -268,7 +268,6 @@ const namespace = "8c0d4f4e5b0a4b0f9d3c7a1f2e6b9c55";
 
 /** The id of a device: UUID v5 of its platform and its hardware's identity, the same on every machine and after every loss. */
 export function idOf(platform: string, identity: string): string {
-  // Not a static import: loading it would take a fifth of the time to the daemon's first answer.
   const hash = createHash("sha1").update(namespace, "hex").update(`${platform}:${identity}`).digest().subarray(0, 16);
   hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6);
   hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);

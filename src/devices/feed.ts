@@ -1,4 +1,4 @@
-/** Tells the journal what is other than before: devices as the API shows them, and what they do. */
+/** Tells the journal what has changed: devices as the API shows them, and what they do. */
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Journal } from "./journal.ts";
@@ -6,8 +6,8 @@ import type { Journal } from "./journal.ts";
 export type Cause = EventOf<"state.changed">["cause"];
 
 /**
- * Of one device at most so many changes of state are told in a second, and a little more, so that whoever counts them where
- * they arrive counts no more either. What had to wait goes on at a steady pace. The last of a burst is always told.
+ * At most so many changes of state of one device are told in a second, and a little longer, so that a reader who counts them
+ * as they arrive counts no more. The rest of a burst follows at a steady pace; its last is always told.
  */
 const pace = { most: 10, withinMs: 1_050, everyMs: 105 } as const;
 /** How often it is told how far a package is; each phase is told, later where too much was told before. */
@@ -27,7 +27,7 @@ interface Followed {
 }
 
 /** When changes of a device were told, the last of them, and the one that waits for its turn. */
-interface Told {
+interface Pace {
   readonly at: number[];
   /** Whether the last one had to wait. */
   hasWaited: boolean;
@@ -50,7 +50,7 @@ export class Feed {
   readonly #now: () => number;
   readonly #views = new Map<string, View>();
   readonly #states = new Map<string, Followed>();
-  readonly #paces = new Map<string, Told>();
+  readonly #paces = new Map<string, Pace>();
   readonly #installs = new Map<string, Install>();
 
   constructor(journal: Journal, now: () => number = () => performance.now()) {
@@ -103,7 +103,7 @@ export class Feed {
     const before = this.#installs.get(id);
     const own = before ?? { phase, bytes, at: [], waiting: [], timer: undefined };
     this.#installs.set(id, own);
-    // One that failed is followed by one that begins anew.
+    // With fewer bytes than before, the one before has failed, and this is the next.
     const goesOn = before?.phase === phase && before.bytes <= bytes;
     own.bytes = bytes;
     if (goesOn && (own.waiting.length > 0 || this.#now() - (own.at.at(-1) ?? 0) < installPace.everyMs)) return;
@@ -151,7 +151,7 @@ export class Feed {
     this.#installs.clear();
   }
 
-  /** Tells a change, or tells it later; what is told then is what holds by then. */
+  /** Tells a change, or waits for its turn and tells what holds by then. */
   #tell(id: string): void {
     const own = this.#paces.get(id) ?? { at: [], hasWaited: false, timer: undefined };
     this.#paces.set(id, own);
@@ -180,7 +180,7 @@ export class Feed {
 }
 
 /** When the next change of a device may be told. */
-function dueAt({ at, hasWaited }: Told): number {
+function dueAt({ at, hasWaited }: Pace): number {
   const next = afterMost(at, pace);
   return hasWaited ? Math.max(next, (at.at(-1) ?? 0) + pace.everyMs) : next;
 }
@@ -195,7 +195,7 @@ function keepLast(at: number[], now: number, most: number): void {
   if (at.length > most) at.shift();
 }
 
-/** What is other in a state than before, as dotted paths; a position that only ran on is not. */
+/** What has changed in a state, as dotted paths; a position that only ran on has not. */
 function changesBetween(before: State | null, after: State): string[] {
   const was = before === null ? new Map<string, unknown>() : flat(before);
   const is = flat(after);

@@ -6,7 +6,7 @@ import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
 import { groupsOf, inOrder } from "./compose.ts";
 import { type Entry, givesWay, maxIds } from "./entry.ts";
-import { inCommand, inventName, type Named } from "./names.ts";
+import { inCommand, inventName, type Named, noLongerKnown } from "./names.ts";
 import type { Change } from "./store.ts";
 
 /** The device that a name in the config was found to mean. */
@@ -37,7 +37,7 @@ export function partsIn({ devices }: Content, { id, part_of }: Entry): readonly 
 
 export function firstOf(entries: readonly Entry[]): Entry {
   const [first] = entries;
-  if (!first) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+  if (!first) throw noLongerKnown();
   return first;
 }
 
@@ -52,7 +52,7 @@ function cannotJoin({ name }: Entry, why: string): ZapdError {
   });
 }
 
-/** What the user has decided of an entry now: one word on each other entry, the last. */
+/** The user's decisions about an entry: of those about one other entry, the last counts. */
 function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[]): Pick<Entry, "joined" | "apart"> {
   const without = (all: readonly string[] = []) => all.filter((id) => !ids.includes(id));
   const after = (word: typeof what) => [...without(entry[word]), ...(word === what ? ids : [])].slice(-maxIds);
@@ -62,7 +62,7 @@ function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[])
 
 /**
  * Which entries are one device, judged anew; the same content where nothing has changed. The entries of a device have its
- * name, which is that of the oldest, or one that the user gave another; what was a part before gets a name of its own.
+ * name, which is that of the oldest, or one that the user gave another of them; one that was a part before gets its own name.
  */
 export function composed(content: Content, composition: Composition): Content {
   if (judged.has(content.devices)) return content;
@@ -70,10 +70,10 @@ export function composed(content: Content, composition: Composition): Content {
   const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
   const groups = groupsOf(content.devices, composition);
   const isPart = ({ platform }: Entry) => composition.partial?.includes(platform) === true;
-  /** Devices that are called otherwise than what drives them as a whole: what they are named by. */
+  /** Devices that need another name, and the entry from which it is taken. */
   const misnamed = new Map<readonly Entry[], Entry>();
   for (const group of groups) {
-    // What was a part before has only borrowed its name.
+    // An entry that was a part has its device's name, and none of its own.
     const own = group.filter((entry) => entry.part_of === undefined);
     const named = own.find((entry) => entry.named_by === "user") ?? own[0];
     const by = named && isPart(named) ? otherNameOf(named, group, isPart) : null;
@@ -132,8 +132,8 @@ export function led(
 const judged = new WeakSet<readonly Entry[]>();
 
 /**
- * What a device is to be named by whose oldest entry reaches but a part of it: what drives it as a whole, or that entry itself,
- * where it has borrowed its name of what is a device of its own again. `null` where its name is right.
+ * The entry that names a device whose oldest entry reaches only a part of it: the one that drives the whole, or the oldest
+ * itself, where its name is that of a device to which it no longer belongs. `null` where its name is right.
  */
 function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entry) => boolean): Entry | null {
   if (named.named_by === "user") return null;
@@ -142,7 +142,7 @@ function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entr
   return named.name.startsWith(named.name_on_device ?? "") ? null : named;
 }
 
-/** The name of what was a part of a device and is one of its own now. */
+/** The name of an entry that was a part of a device, and is one of its own now. */
 function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
   const { name, named_by, name_on_device, model } = entry;
   if (inventName(name, taken) === name) return { name, named_by };

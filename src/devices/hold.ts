@@ -138,7 +138,7 @@ export class HeldKey {
     const letGo = () => over.abort(letGoError());
     let timer = setTimeout(letGo, holding.letGoAfterMs);
     const { signal } = over;
-    // Whoever held it is told nothing by then: a press that fails ends it.
+    // The call that began this has been answered by now: a press that fails just ends it.
     const ended = hold(signal)
       .catch(() => {})
       .then(() => {

@@ -37,7 +37,7 @@ export interface Told {
 
 /** What a reader wants to be told. */
 export interface Wanted {
-  /** The ids of devices; `null` for all. What is about no device is told in any case. */
+  /** The ids of devices; `null` for all. Events about no device are told in any case. */
   readonly devices: ReadonlySet<string> | null;
   /** Types, exact or by their beginning (`state.*`); `null` for all. */
   readonly types: readonly string[] | null;
@@ -67,7 +67,8 @@ export interface JournalOptions {
 export class Journal {
   /** Another one with each start of the daemon. */
   readonly boot = randomBytes(4).toString("hex");
-  readonly #options: JournalOptions;
+  /** Every device now, for the snapshots of readers. */
+  readonly shown: JournalOptions["shown"];
   readonly #now: () => number;
   readonly #kept: Kept[] = [];
   #bytes = 0;
@@ -75,9 +76,9 @@ export class Journal {
   readonly #waiting = new Set<() => void>();
   #isOver = false;
 
-  constructor(options: JournalOptions) {
-    this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+  constructor({ shown, now = () => performance.now() }: JournalOptions) {
+    this.shown = shown;
+    this.#now = now;
   }
 
   /** Tells everybody who follows. */
@@ -105,29 +106,23 @@ export class Journal {
     return this.#isOver;
   }
 
-  get newestId(): string {
-    return this.#idOf(this.#newest);
-  }
-
   /** Follows what happens; whoever follows must `close`. */
   follow(wanted: Wanted): Reader {
-    return new Reader(wanted, {
-      shown: () => this.#options.shown(),
-      placeOf: (since) => this.#placeOf(since),
-      newest: () => this.#newest,
-      idOf: (seq) => this.#idOf(seq),
-      after: (seq) => this.#after(seq),
-      isOver: () => this.#isOver,
-      changed: (ms) => this.#changed(ms),
-    });
+    return new Reader(wanted, this);
   }
 
-  #idOf(seq: number): string {
+  /** The place of the last event. */
+  get newest(): number {
+    return this.#newest;
+  }
+
+  /** The id of an event by its place. */
+  idOf(seq: number): string {
     return `${this.boot}.${seq}`;
   }
 
   /** Where a reader goes on that has an id already: a place, or why it cannot. */
-  #placeOf(since: string): number | SnapshotReason {
+  placeOf(since: string): number | SnapshotReason {
     this.#forget();
     const oldest = this.#newest - this.#kept.length;
     if (since === "oldest") return oldest;
@@ -139,7 +134,7 @@ export class Journal {
   }
 
   /** What came after a place; `null` when some of it is no longer kept. */
-  #after(seq: number): readonly Kept[] | null {
+  after(seq: number): readonly Kept[] | null {
     const oldest = this.#newest - this.#kept.length;
     if (seq < oldest) return null;
     return seq === this.#newest ? [] : this.#kept.slice(seq - oldest);
@@ -159,8 +154,8 @@ export class Journal {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Waits for the next event, for so long at most, or until it is given up. */
-  #changed(ms: number): { over: Promise<void>; end(): void } {
+  /** Waits for the next event, for so many milliseconds at most, or until `end` is called. */
+  changed(ms: number): { over: Promise<void>; end(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const end = () => {
       clearTimeout(timer);
@@ -173,24 +168,13 @@ export class Journal {
   }
 }
 
-/** What a reader sees of the journal. */
-interface View {
-  shown(): readonly Showable[];
-  placeOf(since: string): number | SnapshotReason;
-  newest(): number;
-  idOf(seq: number): string;
-  after(seq: number): readonly Kept[] | null;
-  isOver(): boolean;
-  changed(ms: number): { over: Promise<void>; end(): void };
-}
-
 /** Somebody who follows the journal, at their own pace. */
 export class Reader {
   readonly #wanted: Wanted;
-  readonly #view: View;
+  readonly #journal: Journal;
   /** The last event that was told, or passed over. */
   #place: number;
-  /** What is told again to one that comes back does not count as being behind. */
+  /** Up to here events are told again to a reader that came back: that does not count as being behind. */
   #replayedTo: number;
   #snapshot: Iterator<Told> | undefined;
   #giveUp: (() => void) | undefined;
@@ -198,19 +182,19 @@ export class Reader {
   #beats = false;
   #isClosed = false;
 
-  constructor(wanted: Wanted, view: View) {
+  constructor(wanted: Wanted, journal: Journal) {
     this.#wanted = wanted;
-    this.#view = view;
-    const place = wanted.since === null ? "start" : view.placeOf(wanted.since);
-    this.#replayedTo = view.newest();
-    this.#place = typeof place === "number" ? place : view.newest();
+    this.#journal = journal;
+    const place = wanted.since === null ? "start" : journal.placeOf(wanted.since);
+    this.#replayedTo = journal.newest;
+    this.#place = typeof place === "number" ? place : journal.newest;
     if (typeof place === "string" && (wanted.snapshot || place !== "start")) this.#snapshot = this.#parts(place);
     else this.#beats = true;
   }
 
   /** The id to begin anew from. */
   get id(): string {
-    return this.#view.idOf(this.#place);
+    return this.#journal.idOf(this.#place);
   }
 
   /** What comes next, waited for; a heartbeat after 15 s; `null` when there is nothing more to come. */
@@ -223,17 +207,17 @@ export class Reader {
       this.#snapshot = undefined;
       const told = this.#tell();
       if (told === "lagged") {
-        this.#place = this.#view.newest();
+        this.#place = this.#journal.newest;
         this.#snapshot = this.#parts("lagged");
         continue;
       }
       const beats = this.#beats;
       this.#beats = false;
       if (told.length > 0) return told;
-      if (this.#view.isOver()) return null;
+      if (this.#journal.isOver) return null;
       const left = beats ? 0 : deadline - performance.now();
       if (left <= 0) return [{ id: this.id, event: null }];
-      const { over, end } = this.#view.changed(left);
+      const { over, end } = this.#journal.changed(left);
       this.#giveUp = end;
       await over;
       this.#giveUp = undefined;
@@ -247,7 +231,7 @@ export class Reader {
   }
 
   #tell(): readonly Told[] | "lagged" {
-    const after = this.#view.after(this.#place);
+    const after = this.#journal.after(this.#place);
     if (after === null) return "lagged";
     const matching = after.filter((one) => this.#wants(one));
     const behind = matching.filter(({ seq }) => seq > this.#replayedTo);
@@ -256,12 +240,12 @@ export class Reader {
     const told: Told[] = [];
     let size = 0;
     for (const { seq, type, json, bytes: own } of matching) {
-      told.push({ id: this.#view.idOf(seq), event: { type, json } });
+      told.push({ id: this.#journal.idOf(seq), event: { type, json } });
       this.#place = seq;
       size += own;
       if (size >= batchBytes) return told;
     }
-    this.#place = this.#view.newest();
+    this.#place = this.#journal.newest;
     return told;
   }
 
@@ -276,19 +260,19 @@ export class Reader {
   /** A snapshot, a hundred devices at a time, each made when it is taken. */
   *#parts(reason: SnapshotReason): Iterator<Told> {
     const { devices: wanted } = this.#wanted;
-    const id = this.#view.idOf(this.#place);
-    const all = this.#view.shown().filter((one) => wanted === null || wanted.has(one.id));
+    const id = this.#journal.idOf(this.#place);
+    const all = this.#journal.shown().filter((one) => wanted === null || wanted.has(one.id));
     const parts = Math.max(1, Math.ceil(all.length / partSize));
     for (let part = 1; part <= parts; part++) {
       const devices = all.slice((part - 1) * partSize, part * partSize).map((one) => one.show());
       const last = part === parts;
       const json = JSON.stringify(withTime({ type: "snapshot", reason, part, last, devices }));
-      // Whoever breaks off in the midst of it must not go on behind it.
+      // A reader that breaks off before the last part gets all of it anew.
       yield { id: last ? id : `${id}.${part}`, event: { type: "snapshot", json } };
     }
   }
 }
 
-function withTime<T extends { readonly type: EventType }>({ type, ...rest }: T): Pick<ApiEvent, "type" | "at"> {
-  return { type, at: new Date().toISOString(), ...rest };
+function withTime<T extends { readonly type: EventType }>(news: T): Pick<ApiEvent, "type" | "at"> {
+  return Object.assign({ type: news.type, at: new Date().toISOString() }, news);
 }

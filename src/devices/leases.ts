@@ -6,7 +6,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
-import { leaseLimits } from "../api/routes.ts";
+import { leaseLimits } from "../api/limits.ts";
 import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
@@ -37,7 +37,7 @@ export interface GivenLease {
 
 type Why = EventOf<"lease.changed">["why"];
 
-/** What leases have done to the devices. They are named by their ids. */
+/** What leases do to devices, which are named by their ids. */
 export interface LeaseHooks {
   /** What the device is called, for failures. */
   nameOf(id: string): string;
@@ -118,7 +118,7 @@ export class Leases {
     this.#failed = failed;
     for (const [id, { owner, note, until, token_sha256 }] of Object.entries(store.value.leases)) {
       const left = Date.parse(until) - Date.now();
-      // One that is over, or that ends at no time that there is.
+      // It is over, or its end is no date.
       if (!(left > 0)) continue;
       const held = this.#hold(id, { owner, note }, Buffer.from(token_sha256, "hex"));
       // A clock that was set back makes no lease longer than one may be.
@@ -179,7 +179,7 @@ export class Leases {
     const own = this.#current(id);
     const token = own?.term ? tokens.find((one) => isOf(digestOf(one), own)) : undefined;
     if (own && token !== undefined) return { token, until: await this.#renew(own, wanted) };
-    // Who believes to have it still must know that it has not, and not be given it anew in silence.
+    // A caller who believes that it still has the device must learn that it has not.
     this.#checkEach(id, tokens.map(digestOf));
     const waiting = AbortSignal.any([signal, this.#stopping.signal]);
     waiting.throwIfAborted();
@@ -193,7 +193,7 @@ export class Leases {
     const isHolder = digestsIn(carried).some((one) => isOf(one, held));
     if (!isHolder && !force) throw this.#leased(held);
     this.#end(held, isHolder ? "freed" : "broken");
-    // What cannot be written comes back with a daemon that is killed, and ends then by itself.
+    // Where this cannot be written and the daemon is killed, the lease is back with the next, and ends in its time.
     await this.#save().catch(this.#failed);
     return true;
   }
@@ -204,7 +204,7 @@ export class Leases {
     if (held) this.#forget(held, "removed");
   }
 
-  /** Nobody waits any more: the daemon stops. Who has a device has it still when it is back. */
+  /** The daemon stops: nobody waits any more. Leases are kept for when it is back. */
   close(): void {
     this.#stopping.abort(new ZapdError("internal_error", "zapd is stopping", { named: true }));
     for (const { timer } of this.#held.values()) clearTimeout(timer);

@@ -1,14 +1,12 @@
 /** Names of devices and the `{id}` of a path (DESIGN.md 2.3). */
 import { ZapdError } from "../api/errors.ts";
+import { everyWord, labelWord, meansGroup } from "../api/routes.ts";
 import { nearest } from "../system/nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** The word that stands for the default device. */
 export const defaultWord = "default";
-/** The word that stands for every device, and what stands before a label. */
-export const everyWord = "all";
-export const labelWord = "label:";
 
 export interface Named {
   readonly id: string;
@@ -109,11 +107,16 @@ export function inCommand(name: string): string {
 export const noneKnown =
   "No device is known yet: look for some with zapd discover, or add one by its address: zapd add 192.168.1.40";
 
+/** The failure for a device that was removed meanwhile. */
+export function noLongerKnown(): ZapdError {
+  return new ZapdError("device_not_found", "The device is no longer known", { named: true });
+}
+
 function knownHint(text: string, devices: readonly Named[]): string {
   if (devices.length === 0) return noneKnown;
   const names = devices.map((device) => device.name);
   const meant = nearest(text, names);
-  const isGroup = text === everyWord || text.startsWith(labelWord);
+  const isGroup = meansGroup(text);
   if (isGroup) return `${text} is a group, and this is asked of one device. Known: ${names.slice(0, 8).join(", ")}`;
   const known = `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
   return `${meant ? `Did you mean ${meant}? ` : ""}Known: ${known}. Look for others with zapd discover`;

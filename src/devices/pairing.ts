@@ -21,7 +21,7 @@ import type { Trust } from "./trust.ts";
 
 /** What a caller gives: the code that the device shows, or the login that was set on it. */
 export interface PairingRequest {
-  /** To be told at once how it goes on, and not to wait for its end. */
+  /** To be told at once what is to be done next, without waiting for its end. */
   readonly begin?: boolean | undefined;
   readonly pin?: string | undefined;
   readonly user?: string | undefined;
@@ -56,9 +56,9 @@ interface Underway {
   readonly anew: boolean;
   /** Aborted with the reason of its end. */
   readonly over: AbortController;
-  /** Calls that wait for it: without any it is over, */
+  /** Calls that wait for it; without any it is over, unless it is `held`. */
   waiting: number;
-  /** unless somebody was told to come back to it. */
+  /** A caller was told to come back to it. */
   held: boolean;
   /** Something that was typed is being tried. */
   entering: boolean;
@@ -83,9 +83,9 @@ interface Opened {
 
 /** Until the device has begun to ask. */
 const openTimeoutMs = 20_000;
-/** What the device takes for its part, beside what its user takes. */
+/** For the device's own part, beside the time that its user takes. */
 const answerTimeoutMs = 15_000;
-/** Who types a code after its pairing has ended is told so for this long, and no other code is shown for it. */
+/** For this long a code that is typed after its pairing has ended is told how that ended, and begins no other. */
 const endedForMs = 300_000;
 
 export class DevicePairing {
@@ -166,7 +166,7 @@ export class DevicePairing {
       step: undefined,
     };
     const current = Object.assign(underway, { opened: this.#open(underway) });
-    // Whoever waits hears of it.
+    // The callers that wait get the failure.
     current.opened.catch(() => {});
     this.#ended = undefined;
     this.#current = current;
@@ -179,7 +179,7 @@ export class DevicePairing {
     const { platform } = this.#reach;
     const target = this.#reach.targetAt(at, anew ? nothingKept : undefined);
     const work = async (within: AbortSignal) => {
-      // One that lets everybody in has nothing to pair with: that it was met there is all there is.
+      // A device that lets everybody in has nothing to pair with: that it was met there is enough.
       const pair: Platform["pair"] = platform.pair ?? (at && (async () => accepted));
       const pairing = await requireCapability(pair, "pair").call(
         platform,
@@ -310,14 +310,14 @@ export class DevicePairing {
     } else if (secret) await kept.keep(secret);
     if (anew || standing.former) await trust.trust(record);
     await registry.learn(id, both(at?.sighting ?? {}, paired)).catch((error: unknown) => log.debug(textOf(error)));
-    // What was open before knows the key of before.
+    // The connection that is open has the key of before.
     this.#reach.disconnect();
     this.#reach.answered();
-    // What it said when it let us in is to be seen by who asks next.
+    // The next caller is to see what it said when it let us in.
     await registry.settled();
   }
 
-  /** What is being entered meanwhile fails by itself, and says more. */
+  /** The device has ended it; a code that is being entered fails by itself, and says more. */
   #endedByDevice(current: Underway, error: unknown): void {
     current.lost = true;
     if (!current.entering && !current.taking) this.#end(current, error);
@@ -366,7 +366,7 @@ export class DevicePairing {
   }
 }
 
-/** What is kept is not for one that may be another, and what it gives is kept by its success alone. */
+/** For pairing anew: what is kept is not for a device that may be another, and nothing is written before it succeeds. */
 const nothingKept: KeptSecret<unknown> = {
   read: () => null,
   readAnyway: () => null,
@@ -401,7 +401,7 @@ function givenUp(): ZapdError {
   return pairingFailed("cancelled", "was not paired: it was given up", { hint: "To begin again: zapd pair {device}" });
 }
 
-/** Its caller comes back to it. */
+/** Keeps it for its caller to come back to; gives what is to be done next. */
 function hold(current: Underway, { pairing, expiresAt }: Opened): PairingStep {
   current.held = true;
   const { form = null, length = null } = pairing.step === "code" ? pairing : {};

@@ -46,7 +46,7 @@ function typeOf(bytes: Uint8Array): CheckedPicture["type"] | null {
   return null;
 }
 
-/** The pictures of apps, each in a file of its own by what it is of. What cannot be kept is fetched again. */
+/** The icons of apps on disk, each in a file that is named by what it is of. One that cannot be kept is fetched again. */
 export class IconCache {
   readonly #folder: string;
 

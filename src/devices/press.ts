@@ -1,6 +1,7 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
 
 import { ZapdError } from "../api/errors.ts";
+import { pressLimits } from "../api/limits.ts";
 import {
   type Connection,
   type Description,
@@ -19,7 +20,6 @@ import { lacks, requireCapability } from "./failures.ts";
 import type { Reach, Task } from "./reach.ts";
 
 const literal = "literal:";
-const maxCharacters = 1_024;
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
 
@@ -31,8 +31,8 @@ export function readPress(wanted: string): Press {
   if (wanted.startsWith(literal)) {
     const text = wanted.slice(literal.length);
     if (text === "") throw new ZapdError("invalid_key", "literal: is followed by no text");
-    if ([...text].length > maxCharacters)
-      throw new ZapdError("invalid_key", `literal: takes at most ${maxCharacters} characters`);
+    if ([...text].length > pressLimits.characters)
+      throw new ZapdError("invalid_key", `literal: takes at most ${pressLimits.characters} characters`);
     if (/[\p{Cc}\p{Cs}]/u.test(text))
       throw new ZapdError("invalid_key", "literal: takes no control characters and no half characters");
     return { text };
@@ -69,7 +69,7 @@ export function patience(press: Press, device: Pick<Device, "first" | "timeoutMs
   return press.key === "power-on" ? powerOnAtMost : answers;
 }
 
-/** What a press comes to at a device that is off, where that is another thing than waking it and pressing. */
+/** What a press does at a device that is off, where that is not to wake it and press. */
 export function atOff(press: Press): Pick<Task<void>, "whenOff" | "begun"> {
   const key = "key" in press ? press.key : null;
   // It is off already; `power` turns it on, once; and `power-on` has called it in its own way.
@@ -88,7 +88,7 @@ export function powerAfter(press: Press): Power | undefined {
 
 /** What of a device's state a press can change. */
 export function changedBy(press: Press): readonly StatePart[] {
-  // What is typed stands in a field, of which a state says nothing.
+  // Typed text stands in a field, of which the state says nothing.
   if ("text" in press) return [];
   return changedByKey[press.key] ?? shownParts;
 }
@@ -112,7 +112,7 @@ const changedByKey: Partial<Record<Key, readonly StatePart[]>> = {
   skip: playback,
 };
 
-/** Sends one press. What no key of the device's own does about its power is done here. */
+/** Sends one press. The keys of power go by `connection.power`, where it has that. */
 export async function perform(
   reach: Pick<Reach, "turnOn">,
   connection: Connection,

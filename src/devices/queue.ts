@@ -50,7 +50,8 @@ export class Queue {
    * once when it is known that it would.
    */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
-    await this.#turn(turn);
+    const wait = this.#turn(turn);
+    if (wait) await wait;
     try {
       return await work();
     } finally {
@@ -59,16 +60,20 @@ export class Queue {
     }
   }
 
-  #turn({ takes = 0, atLeast = 0, patient = false, signal }: Turn): Promise<void> {
-    if (signal.aborted) return Promise.reject(signal.reason);
+  /** Takes the turn at once where nobody is before it; otherwise the wait for it. */
+  #turn({ takes = 0, atLeast = 0, patient = false, signal }: Turn): Promise<void> | undefined {
+    if (signal.aborted) throw signal.reason;
     // Marks the device as taken before anyone else can ask, here and in `start`.
     const take = () => {
       this.#running = { takes, atLeast, since: performance.now() };
     };
-    if (!this.#running && this.#waiting.length === 0) return Promise.resolve(take());
-    if (this.#waiting.length >= maxWaiting) return Promise.reject(busy(`has ${maxWaiting} commands waiting already`));
+    if (!this.#running && this.#waiting.length === 0) {
+      take();
+      return;
+    }
+    if (this.#waiting.length >= maxWaiting) throw busy(`has ${maxWaiting} commands waiting already`);
     const ahead = this.#ahead("atLeast");
-    if (!patient && ahead > maxWait) return Promise.reject(busyFor(ahead));
+    if (!patient && ahead > maxWait) throw busyFor(ahead);
     const slept = this.#sleep?.times;
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
@@ -113,7 +118,7 @@ export class Queue {
   }
 }
 
-/** What it is too busy for: its sequences, and those that wait, do not end in time. */
+/** The failure where the commands ahead are known to take longer than its caller would wait. */
 function busyFor(ms: number): ZapdError {
   const seconds = Math.ceil(ms / 1_000);
   const at = new Date(Date.now() + ms).toISOString().slice(0, 19);

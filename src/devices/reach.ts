@@ -1,7 +1,7 @@
 /**
  * One entry of the registry, live: a device over one protocol. It owns the connection, what contact has shown, and the
- * attempts, each with its deadline and an error that says whose it is; it wakes what sleeps, and has what is silent looked for.
- * Knows no platform by name.
+ * attempts, each with a deadline and with errors that name the device; it wakes a device that sleeps, and has one looked for
+ * that is silent. Knows no platform by name.
  */
 import { failedBy, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
@@ -29,8 +29,9 @@ import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Seen } from "./compose.ts";
 import { type Credentials, typed } from "./credentials.ts";
-import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
+import { both, descriptionOf, type Entry, factsOf, type Learned, memoryOf, withLearned } from "./entry.ts";
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
+import type { Cause } from "./feed.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
@@ -70,7 +71,6 @@ export interface Contact {
 
 /** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
 export type Observe = (patch: Partial<PlatformState>, cause: Cause, reach: Reach) => void;
-export type Cause = "push" | "poll" | "command";
 
 /** One command or read of a device. */
 export interface Task<T> {
@@ -80,7 +80,7 @@ export interface Task<T> {
   readonly timeoutMs: number;
   /** Words of the caller's that the device is given, and may repeat. */
   readonly given?: readonly string[];
-  /** What a reach must have for it; of those that have it the preferred is asked first. Without it, the leading one is. */
+  /** The capability that it needs: of the reaches that have it the preferred is asked first. Without it, the leading one is. */
   readonly needs?: Capability;
   /** Whether a reach that has the capability can do this very thing. */
   fits?(reach: Reach): boolean;
@@ -89,7 +89,7 @@ export interface Task<T> {
   /** The one that is to do it, and no other. */
   readonly at?: At;
   work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
-  /** What of its state it can change; anything, where that is not said. */
+  /** The parts of the state that it can change; without it, any. */
   readonly changes?: readonly StatePart[];
   /** What is known of its state once it took the command. */
   readonly makes?: Partial<PlatformState> | undefined;
@@ -132,7 +132,7 @@ const answeredBy: ReadonlySet<string> = new Set([
 /** What is known of a device at one moment, and what that was made from. */
 interface Known {
   readonly of: Entry;
-  readonly told: Told | undefined;
+  readonly learned: Learned | undefined;
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
@@ -152,9 +152,9 @@ export class Reach {
   #isKnown: boolean;
   #opened: { of: Entry; readonly connection: Connection } | undefined;
   /** What was learned and is not on disk yet. */
-  #told: Told | undefined;
+  #learned: Learned | undefined;
   /** What it told last, and what was known then: told again, it is no news. */
-  #heard: { readonly words: string; readonly by: Entry } | undefined;
+  #lastTold: { readonly words: string; readonly by: Entry } | undefined;
   #known: Known | undefined;
   #contact: Contact | undefined;
   /** Where, and when, it was last known not to answer. */
@@ -218,7 +218,7 @@ export class Reach {
 
   /**
    * Notes that it answered, now or at a moment of `performance.now()`; `said` is what is known anew of its power, `null` where
-   * it may be either by now. What answered where it has been silent since is told no more.
+   * it may be either by now. An answer from before it fell silent at the same address is ignored.
    */
   answered(said?: Power | null, at = performance.now()): void {
     const silence = this.#silence;
@@ -299,9 +299,9 @@ export class Reach {
   get #now(): Known {
     const { record } = this;
     const known = this.#known;
-    if (known?.of === record && known.told === this.#told) return known;
+    if (known?.of === record && known.learned === this.#learned) return known;
     const isPaired = this.#deps.credentials.has(this.id);
-    const entry = this.#told ? withTold(record, this.#told, []) : record;
+    const entry = this.#learned ? withLearned(record, this.#learned, []) : record;
     const platform = this.#platform;
     const description = platform ? descriptionOf(entry, platform, isPaired) : nothing;
     const { has, withheld } = description;
@@ -309,7 +309,7 @@ export class Reach {
     const takes = (key: Key) => works.includes(key === "power-on" ? "power_on" : "keys");
     this.#known = {
       of: record,
-      told: this.#told,
+      learned: this.#learned,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
       description,
@@ -362,7 +362,7 @@ export class Reach {
   /** The device where it was met, when it was met elsewhere than it is known, with what it says there; and with another secret. */
   targetAt(at: Finding | undefined, secret: KeptSecret<unknown> | undefined): Target {
     const { record, platform } = this;
-    const there = at ? { ...withTold(record, at.sighting, []), ...at.address } : record;
+    const there = at ? { ...withLearned(record, at.sighting, []), ...at.address } : record;
     const { host, port } = there;
     const target = this.#target();
     const known = { facts: factsOf(there), memory: memoryOf(there, platform) };
@@ -395,15 +395,15 @@ export class Reach {
     return this.#seeking.seek({ isElsewhere, look, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
   }
 
-  /** It was met, by whatever search: who looks for it goes on. */
+  /** A search has met it: those who wait for it go on. */
   met(): void {
     this.#seeking.met();
   }
 
   /**
-   * Who is known to be asleep is called for as long as waking takes. Anyone else who does not answer is called, and looked
-   * for elsewhere, only while the caller would have waited for one answer, for it may as well be unplugged; it fails for the
-   * first reason then. Which of the two has helped; fails where neither has.
+   * After a command has not reached it: wakes a device that is known to be asleep, for as long as that takes. Any other is
+   * called and looked for elsewhere only for the time of one answer, since it may as well be unplugged. Tells which of the two
+   * has helped; fails with `error` where neither has.
    */
   async recover(
     before: Entry,
@@ -568,13 +568,13 @@ export class Reach {
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
       const words = JSON.stringify([event.facts, event.memory]);
-      if (this.#heard?.words === words && this.#heard.by === this.#record) return;
-      this.#heard = { words, by: this.#record };
-      const told = both(this.#told ?? {}, event);
-      this.#told = told;
-      registry.learn(this.id, told).then(
+      if (this.#lastTold?.words === words && this.#lastTold.by === this.#record) return;
+      this.#lastTold = { words, by: this.#record };
+      const learned = both(this.#learned ?? {}, event);
+      this.#learned = learned;
+      registry.learn(this.id, learned).then(
         () => {
-          if (this.#told === told) this.#told = undefined;
+          if (this.#learned === learned) this.#learned = undefined;
         },
         (error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`),
       );
@@ -587,7 +587,7 @@ export class Reach {
       this.#observe({ power: "off" }, "push", this);
     } else {
       this.silent();
-      // What it told by itself is told no more.
+      // It pushes nothing until it is connected to again.
       this.#deps.hinted(this.id);
     }
   }

@@ -15,13 +15,13 @@ import {
   givesWay,
   idOf,
   isUsed,
+  type Learned,
   maxDevices,
   maxEntries,
   maxIds,
   newEntry,
   same,
-  type Told,
-  withTold,
+  withLearned,
 } from "./entry.ts";
 import {
   type Chosen,
@@ -35,7 +35,7 @@ import {
   partsIn,
   splitOff,
 } from "./groups.ts";
-import { checkName, type Named, resolveName } from "./names.ts";
+import { checkName, type Named, noLongerKnown, resolveName } from "./names.ts";
 import type { Contact } from "./reach.ts";
 import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
@@ -183,14 +183,8 @@ export class Registry {
   }
 
   /** Brings up to date what was learned of a device on the way; the address stays. */
-  async learn(id: string, told: Told): Promise<void> {
-    await this.#update((content) => {
-      const entry = content.devices.find((device) => device.id === id);
-      return {
-        next: entry ? replace(content, entry, withTold(entry, told, namesIn(content, entry))) : content,
-        result: undefined,
-      };
-    });
+  async learn(id: string, learned: Learned): Promise<void> {
+    await this.#changeEntry(id, (entry, content) => withLearned(entry, learned, namesIn(content, entry)));
   }
 
   /** Renames the device of an entry, or sets the entry's ports. */
@@ -241,13 +235,10 @@ export class Registry {
   async use(id: string): Promise<void> {
     const entry = this.get(id);
     if (!entry || isUsed(entry)) return;
-    await this.#update((content) => {
-      const now = content.devices.find((device) => device.id === id);
-      return { next: now ? replace(content, now, { ...now, used: true }) : content, result: undefined };
-    });
+    await this.#changeEntry(id, (now) => ({ ...now, used: true }));
   }
 
-  /** What the config calls the default device now. What that means stays the default, by whatever name, until this changes. */
+  /** The name that the config has for the default device. The device that it means stays the default, even under another name, until this changes. */
   async wantDefault(wanted: string): Promise<void> {
     if (this.#wanted === wanted) return;
     this.#wanted = wanted;
@@ -316,6 +307,14 @@ export class Registry {
     });
   }
 
+  /** Changes an entry, where it is still known. */
+  async #changeEntry(id: string, change: (entry: Entry, content: Content) => Entry): Promise<void> {
+    await this.#update((content) => {
+      const entry = content.devices.find((device) => device.id === id);
+      return { next: entry ? replace(content, entry, change(entry, content)) : content, result: undefined };
+    });
+  }
+
   /**
    * A change, after which it is judged which entries are one device now, and the name of the default device is looked up where
    * that has not been done.
@@ -331,7 +330,7 @@ export class Registry {
     return result;
   }
 
-  /** Tells of what is other than when it was told last. */
+  /** Tells the listeners, where anything has changed since they were told last. */
   #tell(): void {
     const of = this.#store.value;
     const wanted = this.#wanted;
@@ -360,7 +359,7 @@ function indexOf(entries: readonly Entry[]): Index {
 /** Where no platforms are told to go together. */
 const alone: Composition = { pairs: [], leading: [], preferred: {} };
 
-/** What a file holds: its sound entries, each id once, and what is none. Throws when it holds no devices at all. */
+/** What a file holds: its sound entries, each id once, and the damaged ones. Throws when it holds no devices at all. */
 function readContent(content: unknown): { content: Content; bad: unknown[] } {
   const devices = isObject(content) ? content["devices"] : null;
   if (!isObject(content) || !Array.isArray(devices)) throw new Error("it does not hold devices as zapd writes them");
@@ -394,7 +393,7 @@ function spareFor(path: string, { content, bad }: ReturnType<typeof readContent>
   return [...new Set(found)];
 }
 
-/** Whether what is damaged is of the device: one of the words that tell it from others is whole. */
+/** Whether a damaged entry is of a device: something that tells the device from others is intact in it. */
 function isOf(damaged: unknown, entry: Entry): boolean {
   if (!isObject(damaged)) return false;
   const isSame = (...keys: readonly (keyof Entry)[]) => keys.every((key) => damaged[key] === entry[key]);
@@ -457,7 +456,7 @@ function placed(entry: Entry, { host, port, standing }: Place): Entry {
 
 function known(content: Content, id: string): Entry {
   const entry = content.devices.find((device) => device.id === id);
-  if (!entry) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+  if (!entry) throw noLongerKnown();
   return entry;
 }
 
@@ -469,7 +468,7 @@ function withIdentity(entry: Entry, { identity, provisional }: Sighting): Entry 
   return { ...own, identity };
 }
 
-/** What tells which other entries it may be one device with; on probation it is measured by what it said before. */
+/** The ids by which it may be one device with other entries; on probation those of before stay. */
 function withHardwareIds(entry: Entry, { ids = [], alone }: Sighting): Entry {
   if (entry.standing?.probation) return entry;
   const judged = alone === entry.alone ? entry : { ...entry, alone };
@@ -520,7 +519,7 @@ function mergeInto(
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
   const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, found);
-  const learned = withHardwareIds(withIdentity(withTold(base, sighting, names), sighting), sighting);
+  const learned = withHardwareIds(withIdentity(withLearned(base, sighting, names), sighting), sighting);
   const ports = { ...learned.ports, ...found.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
   const by = found.by === "user" ? { ...named, added_by: found.by } : named;

@@ -21,7 +21,7 @@ export class Seeking {
   #inVain = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  /** It was met, by whatever search: who looks for it goes on. */
+  /** A search has met it: those who wait for it go on. */
   met(): void {
     this.#inVain = 0;
     for (const go of this.#waiting) go();

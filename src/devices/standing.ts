@@ -109,7 +109,7 @@ export function placeAfter(before: Place, seen: Seen, now: number): Place {
   const home = standing.former ?? here;
   const answers = (one: Address) => seen.answering.some((other) => isSameAddress(one, other));
   if (answers(home)) {
-    // Who was followed to another address was followed wrongly, or has come home.
+    // It was followed to another address wrongly, or has come home.
     const at = isSameAddress(home, here) ? here : { ...home, standing: { ...standing, ...forgiven } };
     return weighed(withRivals(at, seen, now), seen, now);
   }

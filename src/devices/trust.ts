@@ -1,16 +1,19 @@
-/** How far what answers as a device is believed to be it, and what is withheld from it meanwhile (SECURITY.md 2.4). */
+/** How far what answers as a device is believed to be it, where it is then, and what is withheld from it (SECURITY.md 2.4). */
 import { textOf, ZapdError } from "../api/errors.ts";
-import type { Address, Platform } from "../platforms/platform.ts";
+import type { Asked } from "../discovery/discover.ts";
+import type { Finding } from "../discovery/probe-queue.ts";
+import type { Address, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
-import { descriptionOf, type Entry } from "./entry.ts";
+import { descriptionOf, type Entry, memoryOf } from "./entry.ts";
 import { shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import {
   doubted,
   firstMet,
+  isSameAddress,
   isStrangeMac,
   othersToAsk,
   type Place,
@@ -28,12 +31,24 @@ export interface TrustDependencies {
   readonly credentials: Credentials;
   readonly neighbours: Neighbours;
   readonly platforms: readonly Platform[];
+  readonly platformHost: PlatformHost;
   readonly log: Log;
   /** Milliseconds since 1970. */
   now(): number;
 }
 
 const mostWarnings = 32;
+/** The rest of a scan is for those that answer it. */
+const mostAlsoAsked = 128;
+
+/** Where a known device is that was met. */
+export interface Whereabouts {
+  readonly place: Place;
+  /** What it says there; `null` where it has not been asked. */
+  readonly sighting: Sighting | null;
+  /** Addresses at which it showed its identity when it was asked. */
+  readonly answering: readonly Address[];
+}
 
 export class Trust {
   readonly #deps: TrustDependencies;
@@ -50,16 +65,8 @@ export class Trust {
     return new ZapdError(
       "device_unproven",
       `${predicateOf(now, probation)}: it gets no key, no password and no typed text`,
-      {
-        hint: this.#wayOut(now),
-      },
+      { hint: wayOut(now, this.canPair(now)) },
     );
-  }
-
-  /** Fails with `device_unproven` while a device is on probation. */
-  check(entry: Entry): void {
-    const doubt = this.doubt(entry);
-    if (doubt) throw doubt;
   }
 
   /** Where a platform keeps what lets us in at a device; on probation nothing of it can be read. */
@@ -69,7 +76,8 @@ export class Trust {
       ...keeper,
       read: () => {
         const kept = keeper.read();
-        if (kept !== null) this.check(entry);
+        const doubt = kept && this.doubt(entry);
+        if (doubt) throw doubt;
         return kept;
       },
     };
@@ -89,9 +97,16 @@ export class Trust {
     return placeAfter({ host, port, standing }, seen, now());
   }
 
-  /** Other addresses at which a device is to be asked for. */
-  othersToAsk(entry: Entry): Address[] {
-    return othersToAsk(entry.standing, this.#deps.now());
+  /** Where else than at their own addresses a scan asks for devices that are known. */
+  alsoAsked(): Asked[] {
+    const { registry, now } = this.#deps;
+    return registry.entries
+      .flatMap((entry) => {
+        const { platform, identity } = entry;
+        const memory = this.#remembered(entry);
+        return othersToAsk(entry.standing, now()).map(({ host, port }) => ({ platform, identity, host, port, memory }));
+      })
+      .slice(0, mostAlsoAsked);
   }
 
   /** The address that a device left not long ago, where it is believed as soon as it answers. */
@@ -128,12 +143,8 @@ export class Trust {
   /** What a person should know of devices that are on probation. */
   warnings(): string[] {
     const all = this.#deps.registry.entries.flatMap((entry) => {
-      const probation = this.#probation(entry);
-      return probation
-        ? [
-            `${entry.name} ${predicateOf(entry, probation)}: it gets no key, no password and no typed text. ${this.#wayOut(entry)}`,
-          ]
-        : [];
+      const doubt = this.doubt(entry);
+      return doubt ? [`${entry.name} ${doubt.message}. ${doubt.hint}`] : [];
     });
     const more = all.length - mostWarnings;
     return more > 0 ? [...all.slice(0, mostWarnings), `${more} more devices are on probation`] : all;
@@ -141,17 +152,101 @@ export class Trust {
 
   /** Whether a device's platform pairs at all. */
   canPair(entry: Entry): boolean {
-    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
+    const platform = this.#platformOf(entry.platform);
     return (platform && descriptionOf(entry, platform, this.hasSecrets(entry)).has.has("pair")) ?? false;
   }
 
-  /** The certificate that a device showed when it was paired; `null` where none was kept. */
-  certificateOf(entry: Entry): string | null {
-    return this.#deps.credentials.keeper(entry.id).readAnyway()?.["certificate"] ?? null;
+  /**
+   * Why what answers at an address is not a device that it says to be: what is known of it was shown under a certificate, and
+   * here there is another or none (SECURITY.md 2.4). At its own address its platform judges that, with every connection.
+   */
+  strangerTo(before: Entry, { sighting, address }: Finding): string | null {
+    const { certificate = null } = sighting;
+    const kept = this.#deps.credentials.keeper(before.id).readAnyway()?.["certificate"] ?? null;
+    if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
+    if (this.isOtherPort(before, address)) return null;
+    const shows = certificate === null ? "no certificate" : "another certificate";
+    return `is known at ${shown(before)}, and what says at ${shown(address)} that it is the same device shows ${shows}`;
   }
 
-  #wayOut(entry: Entry): string {
-    return wayOut(entry, this.canPair(entry));
+  /** Whether an address is of the same machine as the device, and its port one that its platform uses beside the control port. */
+  isOtherPort({ platform, host, port, ports }: Entry, address: Address): boolean {
+    const known = this.#platformOf(platform);
+    if (!known || host !== address.host || port === address.port) return false;
+    return [...Object.values(known.ports), ...Object.values(ports)].includes(address.port);
+  }
+
+  /** Finds out where a known device is that was met at an address: the others where it may be are asked, too. */
+  async locate(before: Entry, finding: Finding, timeoutMs: number): Promise<Whereabouts> {
+    const { sighting, address } = finding;
+    const here = { host: before.host, port: before.port };
+    const former = this.formerOf(before);
+    // What does not say who it is tells nothing of where the device is.
+    const isIt = provesToBe(sighting, before) && !this.strangerTo(before, finding);
+    const others = [here, ...(former ? [former] : [])].filter((one) => !isSameAddress(one, address));
+    const asked = await Promise.all(
+      others.map(async (at) => ({ at, sighting: await this.#identityAt(before, at, timeoutMs) })),
+    );
+    const answers = asked.flatMap(({ at, sighting: told }) =>
+      told && !this.strangerTo(before, { ...finding, sighting: told, address: at }) ? [{ at, sighting: told }] : [],
+    );
+    const atHome = answers.find(({ at }) => isSameAddress(at, here));
+    // One device, by another of its own ports.
+    const isOtherPort =
+      before.host === address.host &&
+      (sighting.beside === true || (atHome !== undefined && this.isOtherPort(before, address)));
+    if (isIt && !isOtherPort) answers.push({ at: address, sighting });
+    const answering = answers.map(({ at }) => at);
+    const place = this.placeOf(before, isIt && !isOtherPort ? address : null, answering);
+    const told = answers.find(({ at }) => isSameAddress(at, place))?.sighting;
+    return { place, sighting: told ?? (isSameAddress(place, address) ? sighting : null), answering };
+  }
+
+  /** What answers at an address, if it shows that it is the very device; one that cannot say who it is does not. */
+  async #identityAt(entry: Entry, at: Address, timeoutMs: number): Promise<Sighting | null> {
+    const { host, port } = at;
+    const lead = { host, port, memory: this.#remembered(entry) };
+    const sighting = await this.#platformOf(entry.platform)
+      ?.identify(lead, this.#deps.platformHost, AbortSignal.timeout(timeoutMs))
+      .catch(() => null);
+    if (!sighting) return null;
+    if (provesToBe(sighting, entry)) return sighting;
+    return mayBe(sighting, entry, at) ? sightingOf(entry) : null;
+  }
+
+  /** What its platform remembers of a device; nothing where there is no such platform. */
+  #remembered(entry: Entry): unknown {
+    const platform = this.#platformOf(entry.platform);
+    return platform && memoryOf(entry, platform);
+  }
+
+  #platformOf(name: string): Platform | undefined {
+    return this.#deps.platforms.find((one) => one.name === name);
+  }
+
+  /** The failure of adding a device at an address that is another than where it answers, or where its secrets are. */
+  elsewhere(entry: Entry, address: Address, answering: readonly Address[]): ZapdError {
+    const [name, at, other] = [inCommand(entry.name), shown(entry), shown(address)];
+    const anew = `if it has moved to ${other} for good: ${this.anewAt(entry, address)}`;
+    return answering.some((one) => isSameAddress(one, entry))
+      ? new ZapdError(
+          "device_elsewhere",
+          `${entry.name} answers at ${at}, where it is known: what is at ${other} says that it is the same device`,
+          { hint: `Drive it as ${name}: it is at ${at}, not at ${other}; ${anew}` },
+        )
+      : new ZapdError(
+          "device_elsewhere",
+          `${entry.name} is known at ${at}, and does not answer there now; it has secrets, and what is at ${other} may be another`,
+          { hint: `Turn on the one at ${at} if it is there; ${anew}` },
+        );
+  }
+
+  /** What a user can do who knows that a device is at an address from now on. */
+  anewAt(entry: Entry, address: Address): string {
+    const [name, at] = [inCommand(entry.name), shown(address)];
+    const forget = `zapd forget ${name}, then zapd add ${at}`;
+    if (!this.canPair(entry)) return forget;
+    return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
   #probation(entry: Entry): Probation | undefined {
@@ -168,6 +263,35 @@ export class Trust {
       );
     return change.probation;
   }
+}
+
+/** Whether facts are of the very device: by its identity, or, where it cannot say that now, by its hardware's address. */
+export function provesToBe({ identity, provisional, facts: { macs } }: Sighting, entry: Entry): boolean {
+  if (identity === entry.identity) return !provisional || entry.provisional === true;
+  return provisional === true && macs.some((mac) => entry.macs.includes(mac));
+}
+
+/**
+ * Whether what answers where a device is known, in its platform's own way, may be it, though it says nothing of itself before
+ * it is paired with. It holds its place against others, and nothing else comes of it: what is secret waits for more.
+ */
+function mayBe({ provisional, pairing, facts: { macs } }: Sighting, entry: Entry, at: Address): boolean {
+  const known = [entry, ...(entry.standing?.former ? [entry.standing.former] : [])];
+  return (
+    provisional === true && pairing === "required" && macs.length === 0 && known.some((one) => isSameAddress(one, at))
+  );
+}
+
+/** A sighting that tells nothing new of a device. */
+export function sightingOf({ identity, provisional }: Entry): Sighting {
+  const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, access: null };
+  return {
+    identity,
+    ...(provisional && { provisional: true as const }),
+    facts: { ...nothing, kind: "unknown", macs: [] },
+    memory: {},
+    pairing: "none",
+  };
 }
 
 function predicateOf(entry: Entry, { reason, mac }: Probation): string {

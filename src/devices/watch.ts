@@ -22,10 +22,10 @@ const rows = {
   standby: { everyMs: 15_000, parts: ["power"] },
 } as const satisfies Record<string, Row>;
 
-/** What one with limited access tells while it is on; it is asked half as often as others. */
+/** What a device with limited access tells while it is on; it is asked half as often as others. */
 const limitedParts: readonly StatePart[] = ["power", "app"];
 
-/** One that is silent is asked after each of these, and then every two minutes: soon, if it was on, for it may have hung up on us alone. */
+/** A silent device is asked after each of these, then every two minutes: soon at first, if it was on, since it may only have closed our connection. */
 const silentMs = [2_000, 5_000, 15_000, 30_000, 60_000] as const;
 const longestMs = 120_000;
 /** How many of them are left out for one that is off, unless somebody waits for it. */
@@ -150,7 +150,7 @@ export class Watch {
   #parts(): readonly StatePart[] | null {
     const { state, access, pushes } = this.#device;
     const row = state && rowOf(state);
-    // What sleeps may wake by a command, and shows all of it anew then.
+    // A command may wake a device that sleeps: all of its state is read then.
     if (!row || !this.#hasRead || this.#failures > 0 || (this.#burst && row === rows.standby)) return null;
     if (access === "limited" && row !== rows.standby) return limitedParts;
     if (this.#burst) return this.#burst.parts;
@@ -168,7 +168,7 @@ export class Watch {
     }
     const row = state && rowOf(state);
     if (!row) return this.#spread(silentMs[longOnly]);
-    // One that tells it all by itself is asked whether it is still there, and no more.
+    // A device that tells all of it by itself is only asked whether it is still there.
     const tellsAll = [...row.parts, ...(row.everyThird ?? [])].every((part) => pushes.has(part));
     if (tellsAll) return this.#spread(longestMs);
     return this.#spread(row.everyMs * (access === "limited" ? 2 : 1));

@@ -1,7 +1,7 @@
 /** The MQTT broker, where the settings name one: whether it lets us in, and how fast it answers. What that needs is loaded for it. */
 import { type Examination, type Finding, fail, ok, warn } from "./examination.ts";
 
-/** From here on a message is held back somewhere: Nagle's algorithm and a delayed acknowledgement make 40 ms and more. */
+/** From this on a message is held back somewhere: Nagle's algorithm and a delayed acknowledgement make 40 ms and more. */
 const heldBackMs = 30;
 
 export async function brokerAnswers(exam: Examination): Promise<Finding[]> {

@@ -61,7 +61,7 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const { http_enabled, http_host, http_port, pid, socket } = met.status;
   // In a server of somebody else it listens nowhere itself.
   if (socket === "") return [];
-  if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): the control socket is the only door")];
+  if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): zapd listens on its control socket alone")];
   const place = `port ${http_port} on ${http_host}`;
   const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
   if (behind === pid) return [ok(place)];
@@ -137,7 +137,7 @@ function permissions(
   return [warn(`others may read the developer password in the config (${octal(mode)})`, close)];
 }
 
-/** What the daemon runs with against what the file says: read by the daemon, so that another file is noticed too. */
+/** Compares the settings of the daemon with those of the file: asked of the daemon, so that another file is noticed too. */
 async function differences({ config }: ConfigFound, exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
   if (met.as !== "running") return [];
@@ -220,7 +220,7 @@ async function notYet(folder: string): Promise<Finding> {
 const answerTimeoutMs = 1_000;
 const maxAnswer = 64 * 1024;
 
-/** Who listens, in words, and whether it is a zapd. `null`: nobody. */
+/** Which program listens, and whether it is a zapd; `null`: none. */
 async function holderOf(host: string, port: number, machine: Machine): Promise<{ is: string; zapd: boolean } | null> {
   if (!(await machine.listens(host, port))) return null;
   const { version, uptime_s } = (await readApi(host, port, endpoints.health.path)) ?? {};

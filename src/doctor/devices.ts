@@ -1,16 +1,8 @@
 /** Checks of the devices: whether each answers and takes commands, and whether packages can be installed. */
 import type { Device, State } from "../api/client.ts";
+import type { Failure, Outcome } from "../api/errors.ts";
 import { listed, shortTime } from "../system/text.ts";
-import {
-  type Examination,
-  type Failed,
-  type Finding,
-  fail,
-  type Machine,
-  type Outcome,
-  ok,
-  warn,
-} from "./examination.ts";
+import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 
 /** How a device that answers is, in words. */
 const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
@@ -18,7 +10,7 @@ const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answ
 /** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */
 const answerTimeoutMs = 8_000;
 const atOnce = 16;
-/** Of many that do not answer, the last are not waited for. */
+/** After this the rest are not asked. */
 const totalTimeoutMs = 20_000;
 
 export async function devicesReachable(exam: Examination): Promise<Finding[]> {
@@ -41,7 +33,7 @@ async function examineDevice(device: Device, exam: Examination, until: number): 
   const left = () => Math.min(answerTimeoutMs, until - performance.now());
   if (left() <= 0) return warn(`${device.name}: not asked, the others took too long`);
   const asked = await exam.ask("getState", { id: device.id }, left());
-  // What was learned while it answered counts, not what was known before.
+  // As it is known after its answer, not before.
   const known = asked.ok ? asked.data.device : device;
   if (!asked.ok && asked.code === "device_refused") return refused(known, asked);
   if (!asked.ok) return unreachable(known, asked, exam.machine);
@@ -71,19 +63,19 @@ function refused(device: Device, asked: Outcome<unknown>): Finding {
 /** The codes of failures that speak of the device itself. */
 const ofDevice = /^(device_(unreachable|timeout|error|busy|unproven)|pairing_required|unsupported_operation)$/;
 
-async function unreachable(device: Device, failed: Failed, machine: Machine): Promise<Finding> {
+async function unreachable(device: Device, failed: Failure, machine: Machine): Promise<Finding> {
   const { name } = device;
   const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
-  // Where somebody accepts connections nobody sleeps: another device has its address, or it fails otherwise.
+  // Where something accepts connections the device is not asleep: another has its address, or something else is wrong.
   if (failed.code === "device_unreachable" && wakes && !(await machine.listens(device.host, device.port)))
     return warn(`${name}: asleep, wakes by magic packet${seen}`);
-  // What a device fails with begins with its name, which stands here once.
+  // Messages about a device begin with its name, which is to stand here once.
   const found = ofDevice.test(failed.code) ? failed.message.slice(name.length) : ` ${failed.message}`;
   return fail(`${name}:${found}${seen}`, failed.hint);
 }
 
-/** A developer mode that nothing can be installed with. */
+/** Developer modes without the password that installing needs. */
 export async function developerPassword(exam: Examination): Promise<Finding[]> {
   const developers = (await exam.devices()).filter((one) => one.capabilities.includes("dev"));
   if (developers.length === 0) return [];

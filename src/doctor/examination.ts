@@ -1,11 +1,11 @@
-/** What a check is and what it looks at. All run at once, each with a deadline, and are told in the order of their table. */
+/** What a check is, and what it looks at. All checks run at once, each with a deadline, and are told in the order of their table. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import net from "node:net";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
-import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { type Outcome, systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { type Config, ConfigFile } from "../config/config.ts";
 import { configOf, longestSocket } from "../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
@@ -36,7 +36,7 @@ export interface Check {
   run(exam: Examination): Promise<readonly Finding[]>;
 }
 
-/** Nothing that a device or a file is called reaches the terminal as it is. */
+/** Names of devices and files are made printable. */
 const finding =
   (status: Verdict) =>
   (text: string, hint?: string): Finding => ({
@@ -71,7 +71,7 @@ async function bounded({ about, timeoutMs, run }: Check, exam: Examination): Pro
 
 export type DaemonStatus = Result<"status">;
 
-/** The daemon behind the socket: it runs, or why it does not answer there. */
+/** Whether the daemon runs behind its socket, or why it does not answer there. */
 export type Met =
   | { readonly as: "running"; readonly status: DaemonStatus }
   /** `absent`: no socket; `stale`: nobody behind it; `forbidden`: another user's; `silent`: connected, no answer. */
@@ -85,22 +85,12 @@ export interface ConfigFound {
   readonly broken: string | null;
 }
 
-/** Why the daemon refused something, or did not answer. */
-export interface Failed {
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
-
-/** What the daemon answered, or why it did not. */
-export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failed);
-
 /** Where the daemon has its things, and how it is asked. */
 export interface Places {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
-  /** What was found already while they were looked for. */
+  /** What was found while the places were looked for. */
   readonly remarks: readonly string[];
   /** One call to the daemon, which never takes longer than `timeoutMs`. */
   ask<Name extends ValueName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;

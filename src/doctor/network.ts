@@ -1,11 +1,11 @@
 /** Checks of the network: which interfaces are asked, whether multicast comes through, and what may be in its way. */
 
 import { sleep } from "../system/sleep.ts";
-import { listed } from "../system/text.ts";
+import { counted, listed } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 import type { Probe } from "./probe.ts";
 
-/** Interfaces that lead nowhere a television stands, by their usual names. */
+/** Interfaces with no televisions behind them, by their usual names. */
 const namesWithoutSets: readonly { readonly name: RegExp; readonly is: string }[] = [
   { name: /^(tailscale|ts)\d+$/, is: "a VPN (Tailscale)" },
   { name: /^(wg|wt)[\w-]*$/, is: "a VPN (WireGuard)" },
@@ -56,7 +56,7 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
   return warn(`${text}, ${live.length === 0 ? "none" : `only ${listed(live)}`} answered`, hint);
 }
 
-/** What the odd ones are, and how they are left out. */
+/** What interfaces without sets are, and how they are left out. */
 function avoid(odd: readonly string[], names: readonly string[]): string {
   const are = odd.map((name) => `${name} is ${withoutSets(name)}`).join(", ");
   const rest = names.filter((name) => !odd.includes(name));
@@ -76,7 +76,7 @@ export async function multicastReceived(exam: Examination): Promise<Finding[]> {
     const { name, trouble } = probe;
     const id = `multicast:${name}`;
     if (receives(probe)) return [{ ...ok(`multicast received on ${name}${answers(probe)}`), id }];
-    // Said of the interface already: a VPN carries none.
+    // Told with the interfaces already: a VPN carries none.
     if (withoutSets(name) !== null && anywhere) return [];
     const text = `no multicast comes through on ${name}${trouble === null ? "" : ` (${trouble})`}`;
     return [{ ...(anywhere ? warn : fail)(text, inTheWay(exam.machine.platform, probe)), id }];
@@ -85,7 +85,7 @@ export async function multicastReceived(exam: Examination): Promise<Finding[]> {
 
 function answers({ answered }: Probe): string {
   if (answered.length === 0) return "";
-  return `, ${answered.length} ${answered.length === 1 ? "device" : "devices"} answered a search`;
+  return `, ${counted(answered.length, "device")} answered a search`;
 }
 
 const byAddress = "Until then a set is added by its address: zapd add 192.168.1.40";
@@ -149,7 +149,7 @@ async function inContainer(machine: Machine): Promise<boolean> {
   return /docker|containerd|kubepods|libpod/.test((await machine.read("/proc/1/cgroup")) ?? "");
 }
 
-/** The one end of a pair of virtual cables is what a container of its own network has; a real card is its own end. */
+/** A container with its own network has one end of a virtual pair, of which `iflink` is the other end; a real card links to itself. */
 async function ownNetwork(machine: Machine): Promise<string | null> {
   const outer = machine.interfaces().filter((one) => !one.loopback);
   for (const one of outer) {

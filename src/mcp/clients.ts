@@ -13,7 +13,7 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Whose files they are. */
+/** Where a user's files are. */
 export interface Place {
   readonly platform: string;
   readonly home: string;
@@ -55,7 +55,7 @@ const vscode: Client = {
   typed: true,
 };
 
-/** By the words of the command. Of Claude there are two; each that is here is told, and where none is, the first. */
+/** By the words of the command. Claude has two clients: each that is installed is told, and where none is, the first. */
 const clients: Readonly<Record<string, readonly [Client, ...Client[]]>> = {
   claude: [claudeCode, claudeDesktop],
   cursor: [cursor],
@@ -74,7 +74,7 @@ export interface Added {
 const mostBytes = 32 * 1024 * 1024;
 const entryName = "zapd";
 
-/** Tells a client of zapd, in its own entry and nowhere else. Fails with `config_invalid` where a file is no JSON, and nothing has changed. */
+/** Adds zapd to the config of a client, and changes nothing but its own entry. Fails with `config_invalid` where a file is no JSON. */
 export async function addToClient(word: string, program: Program, place: Place): Promise<Added[]> {
   const [first, ...others] = clients[word] ?? [vscode];
   const here = await Promise.all(others.map(async (one) => ((await isThere(dirname(one.path(place)))) ? [one] : [])));
@@ -90,7 +90,7 @@ async function add(
   { command, args, env }: Program,
   place: Place,
 ): Promise<Added> {
-  // A link leads to where its owner keeps it.
+  // The file may be a link: what it leads to is changed.
   const file = await realpath(path(place)).catch(() => path(place));
   const entry = { ...(typed && { type: "stdio" }), command, args, ...(Object.keys(env).length > 0 && { env }) };
   const before = read(file);

@@ -1,35 +1,21 @@
 /** Failures as tools tell them: a code, a message, and what mends it. */
-import { ApiError } from "../api/client.ts";
-import { textOf, ZapdError } from "../api/errors.ts";
+import { errorBody, type Failure, textOf, ZapdError } from "../api/errors.ts";
 
-/** The `error` object of the API, or one in its words. */
-export interface ToolFailure {
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-  /** What came of it at each part, where it has parts. */
-  readonly details?: object | undefined;
+/** Explains a failure that is not the API's own. */
+export type Explain = (error: unknown) => Promise<Failure>;
+
+export async function failureOf(error: unknown, explain: Explain): Promise<Failure> {
+  return error instanceof ZapdError ? errorBody(error) : explain(error);
 }
 
-/** Says what a call failed with that the daemon did not answer itself. */
-export type Explain = (error: unknown) => Promise<ToolFailure>;
-
-export async function failureOf(error: unknown, explain: Explain): Promise<ToolFailure> {
-  if (error instanceof ApiError || error instanceof ZapdError) {
-    const { code, message, hint, details } = error;
-    return { code, message, ...(hint !== undefined && { hint }), ...(details && { details }) };
-  }
-  return explain(error);
-}
-
-/** Inside the daemon nothing is in between: what is not the API's own failure is a fault of ours. */
+/** Inside the daemon no connection can fail: anything but the API's own failures is a fault of zapd. */
 export const explainInside: Explain = async (error) => ({
   code: "internal_error",
   message: `zapd failed at this: ${textOf(error)}`,
 });
 
-/** The same as a text, for those who read no more. */
-export function failureText({ code, message, hint, details }: ToolFailure): string {
+/** The same as a text, for clients that read nothing else. */
+export function failureText({ code, message, hint, details }: Failure): string {
   const said = `${code}: ${message}${/[.!?]$/.test(message) ? "" : "."}`;
   return [said, hint ?? "", details ? JSON.stringify(details).slice(0, mostDetails) : ""].filter(Boolean).join(" ");
 }

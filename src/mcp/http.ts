@@ -14,7 +14,7 @@ import { createClient, createStream } from "../api/client.ts";
 import { clientHeader, leaseHeader } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import { explainInside } from "./failure.ts";
-import { ResourceNews } from "./resources.ts";
+import { ResourceChanges } from "./resources.ts";
 import { createServer } from "./server.ts";
 import { isBearer, mcpToken } from "./token.ts";
 
@@ -26,7 +26,7 @@ export interface McpOptions {
 }
 
 export interface Mcp {
-  /** Whether a header of authorization brings the token. Fails as reading the token does. */
+  /** Whether an authorization header holds the token. Fails as reading the token does. */
   isLetIn(authorization: string | undefined): Promise<boolean>;
   /** Answers one message, of which the body has been read. */
   answer(request: Request, body: unknown): Promise<Response>;
@@ -35,7 +35,7 @@ export interface Mcp {
 }
 
 const mostSessions = 32;
-/** A session that nobody has used for so long gives way. */
+/** A session that has not been used for this long is closed when another begins. */
 const idleMs = 60 * 60_000;
 /** Streams are counted by who serves them. */
 const mostListeners = 64;
@@ -53,7 +53,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       return fetch(request);
     },
   };
-  const news = new ResourceNews((signal) => createStream({ ...client, resumed: true }, "events", { signal }));
+  const changes = new ResourceChanges((signal) => createStream({ ...client, resumed: true }, "events", { signal }));
   const options = {
     api: (request: Request | undefined) =>
       createClient({ ...client, lease: request?.headers.get(leaseHeader) ?? undefined }),
@@ -61,9 +61,9 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
   };
   const bus: ServerEventBus = {
     publish() {},
-    subscribe: (listener) => news.subscribe((uri) => listener({ kind: "resource_updated", uri })),
+    subscribe: (listener) => changes.subscribe((uri) => listener({ kind: "resource_updated", uri })),
   };
-  const modern = createMcpHandler(() => createServer({ ...options, news }), {
+  const modern = createMcpHandler(() => createServer({ ...options, changes }), {
     legacy: "reject",
     bus,
     maxSubscriptions: mostListeners,
@@ -73,7 +73,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
 
   async function begin(request: Request, body: unknown): Promise<Response> {
     makeRoom(sessions);
-    const server = createServer({ ...options, news });
+    const server = createServer({ ...options, changes });
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) => void sessions.set(id, { transport, usedAt: performance.now() }),
@@ -81,7 +81,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
     });
     await server.connect(transport);
     const response = await transport.handleRequest(request, { parsedBody: body });
-    // One that was refused has no session, and nobody comes back to it.
+    // A refused one has no session, and is not used again.
     if (transport.sessionId === undefined) await server.close();
     return response;
   }
@@ -90,8 +90,8 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
     isLetIn: async (authorization) => isBearer(authorization, await mcpToken(state)),
     async answer(request, body) {
       if (!(await isLegacyRequest(request, body))) {
-        const end = isListening(body) ? await news.subscribed(() => {}) : undefined;
-        // By then it listens itself.
+        const end = isListening(body) ? await changes.subscribed(() => {}) : undefined;
+        // By then the handler has subscribed itself.
         return modern.fetch(request, { parsedBody: body }).finally(end);
       }
       const id = request.headers.get("mcp-session-id");
@@ -106,7 +106,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       return messages.some(isInitializeRequest) ? begin(request, body) : single(request, { parsedBody: body });
     },
     async close() {
-      news.close();
+      changes.close();
       const open = [...sessions.values()];
       sessions.clear();
       await Promise.all([modern.close(), ...open.map(({ transport }) => transport.close())]);
@@ -116,10 +116,10 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
 
 /** Whether a message asks to be told of changes. */
 function isListening(message: unknown): boolean {
-  return isObject(message) && "method" in message && message.method === "subscriptions/listen";
+  return isObject(message) && message["method"] === "subscriptions/listen";
 }
 
-/** Ends the sessions that nobody uses, and where there are too many, the one that was used least lately. */
+/** Closes idle sessions, and where there are too many, the least recently used one. */
 function makeRoom(sessions: Map<string, Session>): void {
   const now = performance.now();
   const oldest = [...sessions].sort(([, one], [, other]) => one.usedAt - other.usedAt);
@@ -130,7 +130,7 @@ function makeRoom(sessions: Map<string, Session>): void {
   }
 }
 
-/** A stream that nothing has come from yet, with a comment before it: the head of an answer leaves with its first byte. */
+/** The stream with a comment before it: the head of a response is sent with its first byte, and the client waits for it. */
 function begun(response: Response): Response {
   const { body, status, headers } = response;
   if (!response.ok || !body) return response;
@@ -147,7 +147,7 @@ function begun(response: Response): Response {
   return new Response(stream, { status, headers });
 }
 
-/** As the protocol has it: the client begins a new one. */
+/** The client then begins a new session, as the protocol has it. */
 function noSession(): Response {
   const error = { code: -32_001, message: "There is no such session: begin a new one with initialize" };
   return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });

@@ -108,7 +108,7 @@ function newlineOf(text: string): string {
 }
 
 function asObject(value: unknown): Record<string, unknown> {
-  return isObject(value) ? (value as Record<string, unknown>) : {};
+  return isObject(value) ? value : {};
 }
 
 function kindOf(value: unknown): string {

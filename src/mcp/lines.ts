@@ -1,6 +1,6 @@
 /**
- * Messages of MCP, one a line. A line that is no message is answered as one, so that nobody waits for an answer that never
- * comes; and what was asked for is answered also when the input has ended behind it, as that of a pipe does.
+ * Messages of MCP, one a line. A line that is no message is answered with an error, so that no client waits for an answer that
+ * never comes; and requests are answered also once the input has ended, as that of a pipe does.
  */
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import {
@@ -16,16 +16,16 @@ import { isObject } from "../system/json.ts";
 
 const largestMiB = 10;
 const largestLine = largestMiB * 1024 * 1024;
-/** A client that leaves in the midst of a call waits no longer for us (MCP 2026-07-28, stdio, shutdown). */
+/** How long calls are still answered once the input has ended (MCP 2026-07-28, stdio, shutdown). */
 const answersWithinMs = 3_000;
 /** JSON-RPC 2.0, 5.1. */
 const codes = { notJson: -32_700, noMessage: -32_600 } as const;
 
 export class LineTransport extends StdioServerTransport {
-  /** Kept when the connection has ended. */
+  /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   readonly #input: Readable;
-  /** What the SDK takes for the input: nothing comes from there but its end. */
+  /** What the SDK takes for the input: only its end comes from there. */
   readonly #end: PassThrough;
   readonly #isClosed: () => void;
   readonly #listening: () => Promise<unknown>;
@@ -34,7 +34,7 @@ export class LineTransport extends StdioServerTransport {
   #length = 0;
   #isEnding = false;
 
-  /** `listening` is waited for before a message that asks to be told of changes. */
+  /** `listening` is awaited before a `subscriptions/listen` is passed on. */
   constructor(input: Readable, output: Writable, listening: () => Promise<unknown>) {
     const end = new PassThrough();
     super(end, output);
@@ -104,7 +104,7 @@ export class LineTransport extends StdioServerTransport {
       this.#asked.add(message.id);
     }
     this.onmessage?.(message);
-    // What was given up is not answered.
+    // A cancelled request is not answered.
     const given = isJSONRPCNotification(message) && message.method === "notifications/cancelled" && message.params;
     const cancelled = given ? given["requestId"] : undefined;
     if (typeof cancelled === "string" || typeof cancelled === "number") this.#done(cancelled);
@@ -124,7 +124,7 @@ export class LineTransport extends StdioServerTransport {
   readonly #ended = () => {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    // A last line without its end is one, too.
+    // The last line may lack its newline.
     if (this.#length > 0) this.#take(Buffer.from("\n"));
     if (this.#asked.size === 0) return void this.#end.destroy();
     const timer = setTimeout(() => this.#end.destroy(), answersWithinMs);

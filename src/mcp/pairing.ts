@@ -1,5 +1,6 @@
-/** A device that wants to be paired with a code is paired in passing, where the client can ask its person for the code. */
+/** Pairs a device that shows a code on the way, where the client can ask its user for that code. */
 import { ApiError } from "../api/client.ts";
+import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
 import type { Calling, Outcome, Tool } from "./tool.ts";
 
@@ -42,6 +43,6 @@ export async function runPaired(tool: Tool, given: unknown, calling: Calling): P
 }
 
 function deviceIn(given: unknown): string {
-  const name = typeof given === "object" && given !== null && "device" in given ? given.device : undefined;
+  const name = isObject(given) ? given["device"] : undefined;
   return typeof name === "string" ? name : "default";
 }

@@ -1,4 +1,4 @@
-/** What can be read without a tool, and who is told when it changes. */
+/** The resources, and who is told when one changes. */
 import type { Client, Followed } from "../api/client.ts";
 import { type Device, KeyName } from "../api/schemas.ts";
 import { sleep } from "../system/sleep.ts";
@@ -88,15 +88,15 @@ function deviceOf(uri: string): string | null {
 /** Follows what happens; comes back by itself when it breaks off. */
 export type Follow = (signal: AbortSignal) => AsyncIterable<Followed>;
 
-/** So long at most is waited until what happens is followed: where no daemon runs, it begins when one does. */
+/** How long a subscription waits until the events are followed: without a daemon that begins when one runs. */
 const beginsWithinMs = 2_000;
 
-/** Tells which resources are other than before, while somebody listens: with nobody, nothing is followed. */
-export class ResourceNews {
+/** Tells its listeners which resources have changed. Without a listener nothing is followed. */
+export class ResourceChanges {
   readonly #follow: Follow;
   readonly #listeners = new Set<(uri: string) => void>();
   #following: AbortController | undefined;
-  /** The end of the first look at everything: what changes from then on is told. */
+  /** Resolves after the first snapshot: what changes from then on is told. */
   #begun = Promise.withResolvers<void>();
   #isOver = false;
 
@@ -104,7 +104,7 @@ export class ResourceNews {
     this.#follow = follow;
   }
 
-  /** Tells `listener` until the answer is called. */
+  /** Tells `listener` until the returned function is called. */
   subscribe(listener: (uri: string) => void): () => void {
     this.#listeners.add(listener);
     if (!this.#following && !this.#isOver) {
@@ -118,10 +118,7 @@ export class ResourceNews {
     };
   }
 
-  /**
-   * The same, once nothing that happens is missed any more: who is told that they are subscribed to has been. What is told
-   * meanwhile is told as well.
-   */
+  /** The same, done once no change is missed any more. What changes meanwhile is told as well. */
   async subscribed(listener: (uri: string) => void): Promise<() => void> {
     const end = this.subscribe(listener);
     const late = new AbortController();
@@ -130,7 +127,7 @@ export class ResourceNews {
     return end;
   }
 
-  /** Nobody is told anything any more. */
+  /** Removes all listeners, for good. */
   close(): void {
     this.#isOver = true;
     this.#listeners.clear();
@@ -151,7 +148,7 @@ export class ResourceNews {
         if (event.type === "snapshot" && event.last) begun();
       }
     } catch {
-      // What cannot be followed is not told of: its readers find out when they read.
+      // Without events no change is told: who reads a resource finds out why.
     } finally {
       begun();
       if (this.#following?.signal === signal) this.#following = undefined;
@@ -163,11 +160,11 @@ export class ResourceNews {
   }
 }
 
-/** The resources that an event makes other than before, by each address that means them. */
+/** The resources that an event changes, by each of their addresses. */
 function changedBy(event: Followed, known: Map<string, Device>): string[] {
   if (event.type === "snapshot") {
     for (const { device } of event.devices) known.set(device.id, device);
-    // Nothing is known to have changed since it began to be followed; after a gap, all of it may have.
+    // The first snapshot changes nothing; after a gap, everything may have changed.
     return event.reason === "start" ? [] : [devicesUri, ...event.devices.flatMap(({ device }) => statesOf(device))];
   }
   if (event.type === "state.changed") {

@@ -1,4 +1,4 @@
-/** One MCP server, whichever way its messages come: the tools and the resources, over a client of the API. */
+/** One MCP server, over any transport: the tools and the resources, over a client of the API. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
@@ -11,11 +11,19 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Client } from "../api/client.ts";
+import { isObject } from "../system/json.ts";
 import { version } from "../system/version.ts";
 import { type Explain, failureOf, failureText } from "./failure.ts";
 import { instructions } from "./guide.ts";
 import { runPaired } from "./pairing.ts";
-import { fixedResources, isResource, type ResourceNews, readResource, stateResources, templates } from "./resources.ts";
+import {
+  fixedResources,
+  isResource,
+  type ResourceChanges,
+  readResource,
+  stateResources,
+  templates,
+} from "./resources.ts";
 import type { Calling, Outcome, Question } from "./tool.ts";
 import { tools } from "./tools.ts";
 
@@ -24,8 +32,8 @@ export interface ServerOptions {
   api(request: Request | undefined): Client;
   readonly explain: Explain;
   readonly openPackage?: Calling["openPackage"];
-  /** Who tells of changed resources; without it they cannot be subscribed to. */
-  readonly news?: ResourceNews | undefined;
+  /** Tells of changed resources; without it they cannot be subscribed to. */
+  readonly changes?: ResourceChanges | undefined;
 }
 
 /** What a client of the second edition says of itself with each request. */
@@ -33,21 +41,21 @@ interface Declaring {
   readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }
 
-/** Lists change with zapd itself alone. */
+/** Lists change only with the version of zapd. */
 const listsForMs = 60 * 60_000;
 
-/** Every answer of a person is read by the tool that asked. */
+/** Answers of a person are checked by the tool that asked, not by the SDK. */
 const anyAnswer = {
   getValidator: <T>(): JsonSchemaValidator<T> => {
     return (input) => ({ valid: true, data: input as T, errorMessage: undefined });
   },
 };
 
-export function createServer({ api: clientFor, explain, openPackage, news }: ServerOptions): Server {
+export function createServer({ api: clientFor, explain, openPackage, changes }: ServerOptions): Server {
   const server = new Server(
     { name: "zapd", title: "zapd: the TVs and players of this house", version },
     {
-      capabilities: { tools: {}, resources: { subscribe: news !== undefined } },
+      capabilities: { tools: {}, resources: { subscribe: changes !== undefined } },
       instructions,
       jsonSchemaValidator: anyAnswer,
       cacheHints: {
@@ -83,7 +91,7 @@ export function createServer({ api: clientFor, explain, openPackage, news }: Ser
 
   server.setRequestHandler("resources/list", async (_, context) => {
     const { signal } = context.mcpReq;
-    // Without a daemon there are none of devices.
+    // Without a daemon there are no resources of devices.
     const devices = await clientOf(context)
       .listDevices({ signal })
       .catch(() => []);
@@ -102,12 +110,12 @@ export function createServer({ api: clientFor, explain, openPackage, news }: Ser
     }
     throw new ResourceNotFoundError(uri);
   });
-  if (news) subscriptions(server, news);
+  if (changes) subscriptions(server, changes);
   return server;
 }
 
 /** Clients of the first edition subscribe to one resource at a time, for as long as they are connected. */
-function subscriptions(server: Server, news: ResourceNews): void {
+function subscriptions(server: Server, changes: ResourceChanges): void {
   const wanted = new Set<string>();
   let following: Promise<() => void> | undefined;
   const tell = (uri: string) => {
@@ -122,7 +130,7 @@ function subscriptions(server: Server, news: ResourceNews): void {
     if (wanted.size >= mostSubscriptions && !wanted.has(uri))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `There are ${mostSubscriptions} subscriptions already`);
     wanted.add(uri);
-    following ??= news.subscribed(tell);
+    following ??= changes.subscribed(tell);
     await following;
     return {};
   });
@@ -154,12 +162,11 @@ function asked({ key, message, field }: Question) {
   });
 }
 
-/** What a person answered: the one field of the question, or `null` where they would not. */
+/** What a person answered: the one field of the question, or `null` where they declined. */
 function answerIn(given: unknown): string | boolean | null | undefined {
   if (given === undefined) return undefined;
-  const { action, content } = (given ?? {}) as { action?: unknown; content?: unknown };
-  if (action !== "accept" || typeof content !== "object" || content === null) return null;
-  const [value] = Object.values(content);
+  if (!isObject(given) || given["action"] !== "accept" || !isObject(given["content"])) return null;
+  const [value] = Object.values(given["content"]);
   return typeof value === "string" || typeof value === "boolean" ? value : null;
 }
 

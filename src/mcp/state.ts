@@ -3,10 +3,10 @@ import type { Client } from "../api/client.ts";
 import type { State } from "../api/schemas.ts";
 import { sleep } from "../system/sleep.ts";
 
-/** Between two looks at a device that does not show yet what it was told. */
+/** Between two reads of a device that does not show the effect yet. */
 const everyMs = 250;
 
-/** Reads what a device does, for so long at most; `null` where it does not say in time. */
+/** Reads the state of a device; `null` where it does not answer in time. */
 export async function readState(api: Client, id: string, withinMs: number, signal: AbortSignal): Promise<State | null> {
   if (withinMs <= 0) return null;
   const within = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
@@ -18,7 +18,17 @@ export async function readState(api: Client, id: string, withinMs: number, signa
   }
 }
 
-/** The last that was read of a device until it is so, or the time is over; `null` where it said nothing. */
+/** Reads what each of several does, all at once, by their ids. */
+export async function readStates(
+  api: Client,
+  ids: readonly string[],
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, State | null>> {
+  return new Map(await Promise.all(ids.map(async (id) => [id, await readState(api, id, withinMs, signal)] as const)));
+}
+
+/** Reads the state of a device until `isSo` holds or the time is over; the last that was read, `null` where it did not answer. */
 export async function readUntil(
   api: Client,
   id: string,

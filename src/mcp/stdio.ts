@@ -3,7 +3,7 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Client } from "../api/client.ts";
 import type { Explain } from "./failure.ts";
 import { LineTransport } from "./lines.ts";
-import { type Follow, ResourceNews } from "./resources.ts";
+import { type Follow, ResourceChanges } from "./resources.ts";
 import { createServer } from "./server.ts";
 import type { Calling } from "./tool.ts";
 
@@ -16,12 +16,12 @@ export interface StdioOptions {
 
 /** Serves until stdin has ended, and what was asked for before is answered. */
 export async function serveOverStdio({ api, follow, explain, openPackage }: StdioOptions): Promise<void> {
-  const news = new ResourceNews(follow);
+  const changes = new ResourceChanges(follow);
   const tells = new Set<(uri: string) => void>();
   let following: Promise<unknown> | undefined;
-  // Followed from when its client begins to listen, and not before.
+  // Events are followed once the client subscribes, and not before.
   const begin = () => {
-    following ??= news.subscribed((uri) => {
+    following ??= changes.subscribed((uri) => {
       for (const tell of tells) tell(uri);
     });
     return following;
@@ -29,14 +29,14 @@ export async function serveOverStdio({ api, follow, explain, openPackage }: Stdi
   const transport = new LineTransport(process.stdin, process.stdout, begin);
   const handle = serveStdio(
     ({ era }) => {
-      const server = createServer({ api: () => api, explain, openPackage, news });
-      // A client of the second edition is told what it listens to, which its server sorts out.
+      const server = createServer({ api: () => api, explain, openPackage, changes });
+      // For a client of the second edition its server picks out what it has subscribed to.
       if (era === "modern") tells.add((uri) => void server.sendResourceUpdated({ uri }).catch(() => {}));
       return server;
     },
     { transport },
   );
   await transport.closed;
-  news.close();
+  changes.close();
   await handle.close();
 }

@@ -1,4 +1,4 @@
-/** The token that lets a program in at `/mcp`: 32 random bytes in a file of its own, for its owner's eyes alone. */
+/** The token that programs send to `/mcp`: 32 random bytes in a file that its owner alone may read. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ export async function mcpToken(state: string): Promise<string> {
   return (await readToken(state)) ?? (await makeToken(state));
 }
 
-/** Another token in the place of the one before, which lets nobody in any more. */
+/** Replaces the token: the one before is no longer accepted. */
 export async function renewToken(state: string): Promise<string> {
   const token = newToken();
   makeFolder(state);
@@ -39,7 +39,7 @@ async function readToken(state: string): Promise<string | null> {
   const text = wrapped(path, () =>
     readUtf8(path, mostBytes, (found) => {
       checkOwned(path, found);
-      // Who else could read it is let in by it.
+      // Anybody else who could read it would be let in.
       if (process.platform !== "win32" && (found.mode & 0o077) !== 0)
         throw new ZapdError("config_invalid", `${path} could be read by others, who would be let in`, {
           hint: "Have another made: zapd mcp token --new",
@@ -52,7 +52,7 @@ async function readToken(state: string): Promise<string | null> {
   throw new ZapdError("storage_error", `${path} holds no token`, { hint: "Have another made: zapd mcp token --new" });
 }
 
-/** Makes the file whole or not at all; of two who make it at once, the first has made it. */
+/** Writes the file whole or not at all; of two processes that do so at once, the first wins. */
 async function makeToken(state: string): Promise<string> {
   const path = tokenFile(state);
   const token = newToken();

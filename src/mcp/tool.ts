@@ -11,7 +11,7 @@ export interface Package {
   dispose(): Promise<void>;
 }
 
-/** Something that only the person at the client can say. */
+/** A question to the person at the client. */
 export interface Question {
   readonly key: string;
   readonly message: string;
@@ -29,7 +29,7 @@ export interface Calling {
   readonly signal: AbortSignal;
   /** Opens a ZIP, or zips a folder; absent where the caller's disk is not at hand, as over HTTP. */
   readonly openPackage?: ((path: string) => Promise<Package>) | undefined;
-  /** What the person answered to a question: the value of its field, `null` where they would not; none while it was not asked. */
+  /** What the person answered to a question: the value of its field, `null` where they declined; `undefined` while it was not asked. */
   answerTo(question: string): string | boolean | null | undefined;
   /** Whether the client can ask its person at all. */
   readonly canAsk: boolean;
@@ -49,7 +49,7 @@ export type Outcome =
     }
   | { readonly ask: Question };
 
-/** What a client may think of a tool before it is called. */
+/** The annotations of a tool. */
 export interface Hints {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -149,8 +149,8 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, u
 }
 
 /**
- * The schema of an answer, its first level alone: a model need not read what a device is with every tool. A failure is another
- * form of it, since some clients hold failures against it, too.
+ * The schema of an answer, its first level alone: a model need not read with every tool what a device is. A failure is another
+ * form of it, since some clients check failures against it, too.
  */
 function outline(schema: z.ZodObject): Record<string, unknown> {
   const { properties = {}, required = [] } = jsonSchema(schema, "output") as {

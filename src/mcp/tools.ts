@@ -4,22 +4,26 @@
  */
 import { z } from "zod";
 import { ApiError, type Client } from "../api/client.ts";
+import { saysOff } from "../api/client-words.ts";
 import { ZapdError } from "../api/errors.ts";
+import { pressLimits } from "../api/limits.ts";
 import { operations } from "../api/operations.ts";
+import { isOfGroup, meansGroup } from "../api/routes.ts";
 import { type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
-import { App, Device, KeyName, type KeyOrText, State } from "../api/schemas.ts";
+import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api/schemas.ts";
 import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
-import { readState, readUntil } from "./state.ts";
+import { counted } from "../system/text.ts";
+import { readState, readStates, readUntil } from "./state.ts";
 import { type Calling, device, known, type Outcome, read, type Tool, tool, waitMs } from "./tool.ts";
 import { deviceLine, outcome, stateWords } from "./words.ts";
 
 const mostApps = 50;
 const mostLines = 200;
-/** So many lines of the console are told with an installation. */
+/** Lines of the console that an installation answers with. */
 const firstLines = 40;
-/** Clients give a call a minute. */
+/** Clients wait a minute for a call. */
 const longestWaitMs = 25_000;
 /** How long a list waits for what devices do, and how many are asked at a time. */
 const listing = { withinMs: 1_500, atOnce: 16 } as const;
@@ -92,15 +96,13 @@ const listDevices = tool({
     const wanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
     const asked = (await api.listDevices({ signal })).filter(wanted);
     const states = new Map<string, State | null>();
-    const waiting = asked.filter(
-      ({ capabilities, power }) => capabilities.includes("state") && !/^(off|standby)$/.test(power),
-    );
+    const waiting = asked.filter(({ capabilities, power }) => capabilities.includes("state") && !saysOff(power));
     const worker = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift())
         states.set(next.id, await readState(api, next.id, listing.withinMs, signal));
     };
     await Promise.all(Array.from({ length: listing.atOnce }, worker));
-    // What was read has made what is known of them newer.
+    // Reading the states has updated the devices, too.
     const devices = (await api.listDevices({ signal }))
       .filter(wanted)
       .map((one) => ({ ...one, state: states.get(one.id) ?? null }));
@@ -157,7 +159,7 @@ const waitFor = tool({
     const conditions = Object.entries(until).map(([part, word]) => `${part}:${word}`);
     const query = { wait_for: conditions, timeout_ms: String(timeout_ms) };
     const { matched = false, ...waited } = await api.getState({ id, query, signal });
-    // Of one that never answered, what was known before is told there.
+    // Where the device did not answer, `waited` has its last known state.
     const state = matched ? waited.state : await readState(api, id, listing.withinMs, signal);
     const what = matched ? "It is so" : `It is not so after ${timeout_ms} ms`;
     const now = state ? `${waited.device.name} ${stateWords(state)}` : `${waited.device.name} does not answer`;
@@ -268,7 +270,7 @@ const typeText = tool({
   marks: "",
   takes: {
     device,
-    text: z.string().min(1).max(1_024).describe("What to type: no control characters"),
+    text: z.string().min(1).max(pressLimits.characters).describe("What to type: no control characters"),
     submit: z.boolean().default(false).describe("Whether select is pressed afterwards"),
     wait_ms: waitMs,
   },
@@ -289,14 +291,13 @@ const typeText = tool({
       { device, wait_ms },
       {
         act: type,
-        said: ({ device, characters }) =>
-          `${device.name} took ${characters} ${characters === 1 ? "character" : "characters"}`,
+        said: ({ device, characters }) => `${device.name} took ${counted(characters, "character")}`,
       },
     );
   },
 });
 
-/** What came of a group's command at one device, with what was read around it. */
+/** What a group's command answers. */
 interface GroupPower {
   readonly results: readonly {
     readonly device: { readonly id: string; readonly name: string };
@@ -323,7 +324,7 @@ const setPower = tool({
   },
   async run({ device, on, wait_ms }, calling) {
     const id = idOf(device);
-    if (id === "all" || id.startsWith("label:")) return groupPower(calling, id, on, wait_ms);
+    if (meansGroup(id)) return groupPower(calling, id, on, wait_ms);
     const { api, signal } = calling;
     const before = await readState(api, id, wait_ms, signal);
     const answer = await api.pressKey({ id, body: { key: powerKey(on) }, signal });
@@ -335,11 +336,11 @@ const setPower = tool({
   },
 });
 
-/** Of several: one that did not shows in all, then one that nobody knows of. */
+/** Of several: `false` where one is, or else `null` where one cannot be known. */
 const together = (all: readonly (boolean | null)[]) => (all.includes(false) ? false : all.includes(null) ? null : true);
 
 const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
-const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : power === "standby" || power === "off");
+const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : saysOff(power));
 
 /** What was read after a device was told to turn on or off, and whether it is. One that is off may say nothing any more. */
 async function powerAfter(
@@ -357,10 +358,7 @@ async function powerAfter(
 
 async function groupPower(calling: Calling, group: string, on: boolean, withinMs: number): Promise<Outcome> {
   const { api, signal, canAsk, answerTo } = calling;
-  const label = group.slice("label:".length);
-  const meant = (await api.listDevices({ signal })).filter(
-    ({ labels = [] }) => group === "all" || labels.includes(label),
-  );
+  const meant = (await api.listDevices({ signal })).filter(({ labels }) => isOfGroup(labels, group));
   if (!on && canAsk && meant.length > 1) {
     const answer = answerTo("off");
     if (answer === undefined) {
@@ -379,9 +377,8 @@ async function groupPower(calling: Calling, group: string, on: boolean, withinMs
         text: "Nothing was turned off: the person said no.",
       };
   }
-  const befores = new Map(
-    await Promise.all(meant.map(async ({ id }) => [id, await readState(api, id, withinMs, signal)] as const)),
-  );
+  const ids = meant.map(({ id }) => id);
+  const befores = await readStates(api, ids, withinMs, signal);
   const { results } = (await api.pressKeyOfGroup({ group, body: { key: powerKey(on) }, signal })) as GroupPower;
   const read = await Promise.all(
     results.map(async (one) => {
@@ -416,19 +413,14 @@ const setVolume = tool({
       { device, wait_ms },
       {
         act: (api, at) => api.setVolume({ ...at, body }),
-        shows:
-          () =>
-          ({ volume }) =>
-            volume !== null &&
-            (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
-            (muted === undefined || volume.muted === muted),
+        shows: () => (state) => showsVolume(state, level, muted),
         said: ({ device }) => `${device.name} took the volume`,
       },
     );
   },
 });
 
-/** What shows that a player was told so; of the next title nothing does. */
+/** The states that show that a player did it; nothing shows that it went to the next title. */
 const statusAfter: Readonly<Record<string, readonly string[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
@@ -670,12 +662,7 @@ const runScene = tool({
       };
     }
     const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));
-    const look = async () =>
-      new Map(
-        await Promise.all(
-          [...meant.keys()].map(async (id) => [id, await readState(api, id, wait_ms, signal)] as const),
-        ),
-      );
+    const look = () => readStates(api, [...meant.keys()], wait_ms, signal);
     const befores = await look();
     const done = await run(false);
     const afters = await look();

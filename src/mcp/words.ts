@@ -1,9 +1,9 @@
-/** One sentence for each thing that was read or done: what an agent may tell, and no more than was seen. */
+/** One sentence for each thing that was read or done, for an agent to tell: no more than was seen. */
 import { activity, powerWords } from "../api/client-words.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 
-/** What a device does; of an app that it does not tell, nothing is said. */
+/** What a device does; an app that it does not tell is not called home. */
 export function stateWords(state: State): string {
   const power = `${state.power === "unknown" ? "" : "is "}${powerWords[state.power]}`;
   const shown = state.power === "on" && state.app === null ? ["home, or an app that it does not tell"] : [];

@@ -1,6 +1,6 @@
 /**
- * A package that is fetched, where a request over the broker names it: over https, from an origin that is listed, and taken
- * only when it is byte for byte what was named. Nothing of it is executed or unpacked here.
+ * Fetches a package that a request over the broker names: over https, from a listed origin, and kept only if it is byte for
+ * byte what was named. It is neither executed nor unpacked here.
  */
 import { createHash } from "node:crypto";
 import dns, { type LookupAddress } from "node:dns";
@@ -11,12 +11,14 @@ import https from "node:https";
 import net from "node:net";
 import { pipeline } from "node:stream/promises";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { packageBytes } from "../api/limits.ts";
 import { newUpload } from "../system/state-folder.ts";
 import { netWords } from "./bus.ts";
+import { isLocal } from "./settings.ts";
 
 /** As a request names it. */
 export interface Artifact {
-  /** `https://`, of a listed origin, without a user and a fragment. */
+  /** `https://`, of a listed origin, with no user and no fragment. */
   readonly url: string;
   /** SHA-256 of its bytes, 64 digits of lower-case hex. */
   readonly sha256: string;
@@ -26,21 +28,19 @@ export interface Artifact {
 export interface ArtifactOptions {
   /** Exact origins, such as `https://ci.example.org` and `https://ci.example.org:8443`. */
   readonly origins: readonly string[];
-  /** Where it waits until the set has it. */
+  /** The folder in which it is kept until the device has it. */
   readonly folder: string;
   /** A CA that is trusted besides those of the system, PEM. */
   readonly ca?: string | undefined;
   readonly signal: AbortSignal;
-  /** Told how many bytes have come. */
+  /** Told how many bytes have been received. */
   readonly progress?: (bytes: number) => void;
-  /** Finds the addresses of a name, where that is not the system's way. */
+  /** Looks up the addresses of a name; the system does it if left out. */
   readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
 }
 
-/** As with an upload. */
-const mostBytes = 100 * 1024 * 1024;
-const atMostMs = 180_000;
-const silentMs = 10_000;
+const totalTimeoutMs = 180_000;
+const idleTimeoutMs = 10_000;
 
 /**
  * Fetches it, checks it, hands its path to `use`, and removes it however that ends. Fails with `invalid_payload` for one that
@@ -53,20 +53,21 @@ export async function withArtifact<T>(
 ): Promise<T> {
   const url = checkArtifact(artifact, options.origins);
   const path = newUpload(options.folder);
-  const late = AbortSignal.timeout(atMostMs);
+  const late = AbortSignal.timeout(totalTimeoutMs);
   const signal = AbortSignal.any([options.signal, late]);
   try {
     await fetchInto(path, url, artifact, { ...options, signal });
     return await use(path);
   } catch (error) {
-    if (late.aborted && !(error instanceof ZapdError)) throw notFetched(url, `it took more than ${atMostMs / 1000} s`);
+    if (late.aborted && !(error instanceof ZapdError))
+      throw notFetched(url, `it took more than ${totalTimeoutMs / 1000} s`);
     throw error;
   } finally {
     await rm(path, { force: true });
   }
 }
 
-/** Everything that can be judged before anybody is asked for it. */
+/** Checks all that can be checked before anything is fetched. */
 export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonly string[]): URL {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol !== "https:" || parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
@@ -77,8 +78,8 @@ export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonl
     });
   if (!Number.isInteger(bytes) || bytes < 1)
     throw new ZapdError("invalid_payload", "bytes must be how many bytes the package has");
-  if (bytes > mostBytes)
-    throw new ZapdError("payload_too_large", `The package is larger than ${mostBytes / (1024 * 1024)} MiB`);
+  if (bytes > packageBytes)
+    throw new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`);
   if (!origins.includes(parsed.origin))
     throw new ZapdError("forbidden_origin", `Packages are not taken from ${parsed.origin}`, {
       hint: `To take them from there, on that machine: zapd config set fleet.artifact_origins ${parsed.origin}`,
@@ -95,16 +96,17 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
     throw notFetched(url, why);
   };
   if (answer.statusCode !== 200) refuse(statusText(answer.statusCode ?? 0));
-  if (answer.headers["content-encoding"] !== undefined) refuse("its server packed it once more");
+  if (answer.headers["content-encoding"] !== undefined)
+    refuse("its server sent it with a content-encoding, such as gzip");
   if (told !== undefined && Number(told) !== bytes) refuse(`it has ${told} bytes, and ${bytes} were named`);
   const hash = createHash("sha256");
-  let come = 0;
+  let received = 0;
   const counted = async function* (chunks: AsyncIterable<Buffer>) {
     for await (const chunk of chunks) {
-      come += chunk.length;
-      if (come > bytes) throw notFetched(url, `it has more than the ${bytes} bytes that were named`);
+      received += chunk.length;
+      if (received > bytes) throw notFetched(url, `it has more than the ${bytes} bytes that were named`);
       hash.update(chunk);
-      progress(come);
+      progress(received);
       yield chunk;
     }
   };
@@ -115,13 +117,13 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
     if (error instanceof ZapdError) throw error;
     signal.throwIfAborted();
     if (ofFiles.test(systemCode(error))) throw notKept(error);
-    throw notFetched(url, come < bytes ? `it ended after ${come} of ${bytes} bytes` : textOf(error));
+    throw notFetched(url, received < bytes ? `it ended after ${received} of ${bytes} bytes` : textOf(error));
   }
-  if (come !== bytes) throw notFetched(url, `it has ${come} bytes, and ${bytes} were named`);
+  if (received !== bytes) throw notFetched(url, `it has ${received} bytes, and ${bytes} were named`);
   if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is another than the one that was named");
 }
 
-/** By a certificate that the system trusts, or else by one of the given CA: some runtimes take one in the place of the other. */
+/** Trusts the CAs of the system, and then the given one: on some runtimes a `ca` replaces those of the system. */
 async function askTrusting(url: URL, options: ArtifactOptions): Promise<IncomingMessage> {
   try {
     return await ask(url, { ...options, ca: undefined });
@@ -132,12 +134,11 @@ async function askTrusting(url: URL, options: ArtifactOptions): Promise<Incoming
   }
 }
 
-/** A certificate that is not trusted: nothing has been asked over that connection. */
+/** The certificate was not trusted, so nothing was sent over that connection. */
 const ofCertificates = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/** One GET, over a connection of its own, to an address that a listed name may have. No redirect is followed. */
+/** One GET, over a connection of its own, to an address that is allowed. No redirect is followed. */
 function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): Promise<IncomingMessage> {
-  const isHere = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
   return new Promise((resolve, reject) => {
     const failed = (error: unknown) => {
       if (error instanceof ZapdError || signal.aborted) return reject(signal.aborted ? signal.reason : error);
@@ -148,15 +149,15 @@ function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
       headers: { accept: "*/*", "accept-encoding": "identity" },
       agent: false,
       signal,
-      timeout: silentMs,
+      timeout: idleTimeoutMs,
       ...(ca !== undefined && { ca: [ca] }),
       // The address that is checked is the one that is connected to.
       lookup(name, wanted, done) {
         lookup(name).then(
           (all) => {
-            const fine = isHere ? all : all.filter(({ address }) => !isOfNoServer(address));
+            const fine = isLocal(url) ? all : all.filter(({ address }) => !isForbidden(address));
             const [first] = fine;
-            if (!first) return done(elsewhere(url), "", 4);
+            if (!first) return done(noAddress(url), "", 4);
             if (wanted.all) done(null, [...fine]);
             else done(null, first.address, first.family);
           },
@@ -164,7 +165,7 @@ function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
         );
       },
     });
-    request.on("timeout", () => request.destroy(notFetched(url, `nothing came for ${silentMs / 1000} s`)));
+    request.on("timeout", () => request.destroy(notFetched(url, `nothing came for ${idleTimeoutMs / 1000} s`)));
     request.on("error", failed);
     request.on("response", resolve);
     request.end();
@@ -175,36 +176,36 @@ async function systemLookup(name: string): Promise<readonly LookupAddress[]> {
   return dns.promises.lookup(name, { all: true, verbatim: true });
 }
 
-/** What a disk fails with, and no connection. */
+/** Codes of a disk that fails, not of a connection. */
 const ofFiles = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
 
 /**
- * What no server of packages has, whatever a name says: this machine itself, its link, many at once. Addresses of a private
- * network are those of a lab's own server, whose name its owner has listed.
+ * Addresses that no package server has, whatever its name resolves to: loopback, link-local and multicast. Private networks are
+ * allowed: a lab's own server is in one, and its owner has listed its name.
  */
-const noServers = new net.BlockList();
+const forbidden = new net.BlockList();
 for (const [prefix, bits] of [
   ["0.0.0.0", 8],
   ["127.0.0.0", 8],
   ["169.254.0.0", 16],
   ["224.0.0.0", 3],
 ] as const)
-  noServers.addSubnet(prefix, bits, "ipv4");
+  forbidden.addSubnet(prefix, bits, "ipv4");
 for (const [prefix, bits] of [
   ["::", 128],
   ["::1", 128],
   ["fe80::", 10],
   ["ff00::", 8],
 ] as const)
-  noServers.addSubnet(prefix, bits, "ipv6");
+  forbidden.addSubnet(prefix, bits, "ipv6");
 
-function isOfNoServer(address: string): boolean {
+function isForbidden(address: string): boolean {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return noServers.check(mapped, "ipv4");
-  return noServers.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
+  if (mapped !== undefined) return forbidden.check(mapped, "ipv4");
+  return forbidden.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
 }
 
-function elsewhere(url: URL): ZapdError {
+function noAddress(url: URL): ZapdError {
   return notFetched(url, `${url.hostname} has no address but of this machine or its link`);
 }
 

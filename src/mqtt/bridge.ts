@@ -1,15 +1,16 @@
 /**
- * The house told to a broker: its status, every device and what it does, kept there; what happens, as it happens; and commands
- * from there, which go the way of any other client's. It follows the API's own events, in the same process.
+ * Publishes the house to a broker: its status and each device with its state as retained documents, and events as they happen.
+ * Commands that come from the broker run as any other client's. It follows the API's own events, in the same process.
  */
 import { type Client, createClient, type Device, type State } from "../api/client.ts";
 import { textOf } from "../api/errors.ts";
 import { clientHeader } from "../api/routes.ts";
 import type { Log } from "../system/log.ts";
 import { sleep } from "../system/sleep.ts";
+import { withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { connectBus, takenOver } from "./broker.ts";
-import { type Bus, BusError } from "./bus.ts";
+import { type Bus, BusError, objectIn } from "./bus.ts";
 import { Commands } from "./commands.ts";
 import { Kept } from "./kept.ts";
 import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
@@ -22,24 +23,24 @@ export interface Retained {
   readonly payload: object;
 }
 
-/** What else is kept at the broker for each device, such as what others discover it by. */
+/** Further documents that are retained for each device, such as those of discovery. */
 export interface Companion {
-  /** Every topic that it may keep for a device: they are cleared once that is gone. */
+  /** Every topic at which it may retain something for a device: they are cleared when the device is removed. */
   topicsOf(deviceId: string): readonly string[];
-  /** What it keeps for a device as it is now; asked again with every change of the device and of its apps. */
+  /** The documents for a device as it is now; asked again whenever the device or its apps change. */
   of(device: Device, zapd: Client): Promise<readonly Retained[]>;
-  /** There is a connection: what the broker kept for these devices, and is not wanted any more, can be cleared. */
+  /** Called with each new connection, to clear what the broker still retains for these devices and should not. */
   attached?(bus: Bus, deviceIds: readonly string[]): Promise<void>;
 }
 
-/** How it stands with the broker. */
+/** The state of the connection to the broker. */
 export interface BridgeStatus {
   readonly url: string;
   readonly site: string;
-  /** `waiting`: it is tried again in a while; `stopped`: not before the config is read again. */
+  /** `waiting`: it connects again in a while; `stopped`: not before the config is read again. */
   readonly state: "connecting" | "connected" | "waiting" | "stopped";
   readonly commands: MqttSettings["commands"];
-  /** When it came to be so. */
+  /** Since when it is in this state, ISO 8601. */
   readonly since: string;
   readonly problem: string | null;
   readonly hint: string | null;
@@ -58,17 +59,20 @@ export interface BridgeOptions {
   readonly random?: () => number;
 }
 
-/** Between two tries lies a random part of this, doubled each time: those who were cut off together come back one by one. */
+/**
+ * Between two attempts it waits for a random part of this, doubled each time: daemons that were cut off together do not come
+ * back all at once.
+ */
 const backoff = { firstMs: 1_000, mostMs: 60_000 } as const;
-/** Who has taken our place at the broker has told its own status by then, so that we do not take it back. */
+/** By then another daemon that took our place has published its own status, so that we do not take it back. */
 const soonestMs = 250;
-/** A connection that has lasted for so long was a good one. */
+/** A connection that lasted this long begins the backoff anew. */
 const lastedMs = 60_000;
-/** The broker has taken the last words within this time, or is not waited for. */
+/** How long the broker has to take our last message. */
 const leavesWithinMs = 1_000;
-/** What is kept at a topic comes within this time. */
+/** A retained message arrives within this time. */
 const statusWithinMs = 300;
-/** Events and answers that are older are told to nobody. */
+/** The broker drops events that are older. */
 const newsExpiryS = 60;
 
 export class Bridge {
@@ -82,10 +86,10 @@ export class Bridge {
   readonly #companions: readonly Companion[];
   #bus: Bus | undefined;
   #boot = "";
-  /** The broker has been told of this very daemon. */
+  /** Whether this daemon has published its status before. */
   #hasTold = false;
   #status: BridgeStatus;
-  readonly #known = Promise.withResolvers<void>();
+  readonly #snapshot = Promise.withResolvers<void>();
   #work: Promise<unknown> = Promise.resolve();
 
   private constructor(options: BridgeOptions, topics: SiteTopics) {
@@ -107,7 +111,7 @@ export class Bridge {
     this.#status = { url: broker, site, state: "connecting", commands, since, problem: null, hint: null };
   }
 
-  /** A bridge that has its site; it begins with `start`. */
+  /** Finds out its site; nothing is connected before `start`. */
   static async open(options: BridgeOptions): Promise<Bridge> {
     const { settings, state, log } = options;
     const site = settings.site || (await siteOf(state, log));
@@ -120,17 +124,18 @@ export class Bridge {
 
   start(): void {
     this.#work = Promise.all([this.#follow(), this.#connect()]).catch((error: unknown) => {
-      if (!this.#over.signal.aborted) this.#stand("stopped", new BusError("closed", textOf(error), { cause: error }));
+      if (!this.#over.signal.aborted)
+        this.#setState("stopped", new BusError("closed", textOf(error), { cause: error }));
     });
   }
 
-  /** Says that the site is not there any more, and leaves; `renamed`: nothing of it is left behind, for it has other topics now. */
+  /** Publishes that the site is offline, and disconnects; `renamed`: clears all that it has retained, since it has other topics now. */
   async stop({ renamed = false } = {}): Promise<void> {
     const bus = this.#bus;
     this.#bus = undefined;
     if (bus) {
       const cleared = renamed ? this.#kept.clear(bus) : Promise.resolve();
-      const left = bus.publish(this.#topics.status, renamed ? "" : this.#away, { retain: true, qos: 1 });
+      const left = bus.publish(this.#topics.status, renamed ? "" : this.#offline, { retain: true, qos: 1 });
       await Promise.race([Promise.allSettled([cleared, left]), sleep(leavesWithinMs)]);
     }
     this.#commands?.end();
@@ -148,18 +153,18 @@ export class Bridge {
     const { settings, log, random = Math.random } = this.#options;
     const { signal } = this.#over;
     const { site, status } = this.#topics;
-    await this.#known.promise;
+    await this.#snapshot.promise;
     for (let tries = 0; !signal.aborted; tries++) {
       let since = Number.POSITIVE_INFINITY;
       let why: BusError;
       try {
         const broker = brokerOf(settings, process.env);
         if (broker.password !== undefined) log.hide(broker.password);
-        const will = { topic: status, payload: this.#away };
+        const will = { topic: status, payload: this.#offline };
         const bus = await connectBus(broker, { clientId: `zapd-${site}`, will, signal });
         since = performance.now();
         this.#bus = bus;
-        this.#stand("connected");
+        this.#setState("connected");
         log.info(`MQTT: connected to ${broker.url} as the site ${site}`);
         const serving = this.#serve(bus).catch((error: unknown) => {
           if (error instanceof BusError && error.reason !== "closed") return error;
@@ -173,15 +178,15 @@ export class Bridge {
       this.#bus = undefined;
       this.#kept.detach();
       if (signal.aborted) return;
-      if (why.reason === "taken_over") return this.#stand("stopped", why);
+      if (why.reason === "taken_over") return this.#setState("stopped", why);
       if (performance.now() - since >= lastedMs) tries = 0;
-      this.#stand("waiting", why);
+      this.#setState("waiting", why);
       const most = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(tries, 10));
       await sleep(Math.max(soonestMs, random() * most), signal).catch(() => {});
     }
   }
 
-  /** What is done with a connection; ends when all that waited is under way. */
+  /** Publishes everything over a new connection; done when all that waited has been sent. */
   async #serve(bus: Bus): Promise<void> {
     const topics = this.#topics;
     if (this.#hasTold && (await this.#isOthers(bus))) throw takenOver(this.#options.settings.url);
@@ -201,18 +206,21 @@ export class Bridge {
     await this.#kept.attach(bus, filters, isKnown, this.#over.signal);
   }
 
-  /** What the broker says of the site when it is gone. */
-  get #away(): string {
+  /** The status of the site once it is offline. */
+  get #offline(): string {
     return JSON.stringify({ online: false, boot: this.#boot });
   }
 
   /**
-   * Whether the last word of this site at the broker, which was ours, is another's by now: another zapd has taken our place
-   * since. Not every broker says so when it cuts us off.
+   * Whether the status of this site at the broker, which was ours, is another daemon's now: another zapd has the same site. Not
+   * every broker says so when it disconnects us.
    */
   async #isOthers(bus: Bus): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const leave = await bus.subscribe([this.#topics.status], ({ payload }) => resolve(bootIn(payload) ?? this.#boot));
+    const leave = await bus.subscribe([this.#topics.status], ({ payload }) => {
+      const boot = objectIn(payload)?.["boot"];
+      resolve(typeof boot === "string" ? boot : this.#boot);
+    });
     const boot = await Promise.race([promise, sleep(statusWithinMs).then(() => this.#boot)]);
     await leave();
     return boot !== this.#boot;
@@ -225,7 +233,7 @@ export class Bridge {
     this.#hasTold = true;
   }
 
-  #stand(state: BridgeStatus["state"], why?: BusError): void {
+  #setState(state: BridgeStatus["state"], why?: BusError): void {
     const { log } = this.#options;
     const problem = why?.message ?? null;
     const hint = why?.hint ?? null;
@@ -233,10 +241,10 @@ export class Bridge {
     const isSame = state === this.#status.state && !isNew;
     const since = isSame ? this.#status.since : new Date().toISOString();
     this.#status = { ...this.#status, state, since, problem, hint };
-    if (isNew) log.warn(`MQTT: ${problem}${hint === null ? "" : `. ${hint}`}`);
+    if (isNew) log.warn(`MQTT: ${withHint(problem, hint)}`);
   }
 
-  /** Follows what happens, and has the broker told. */
+  /** Follows the events, and publishes what they change. */
   async #follow(): Promise<void> {
     const { signal } = this.#over;
     /** Devices of a snapshot that comes in parts. */
@@ -253,18 +261,18 @@ export class Bridge {
         }
         if (!event.last) continue;
         for (const id of this.#devices.keys()) if (!shown.has(id)) this.#removed(id);
-        this.#known.resolve();
-        this.#counted();
+        this.#snapshot.resolve();
+        this.#tellCount();
       } else if (event.type === "state.changed") {
         const changed = event.changed.filter((path) => path !== "playback.position_ms");
         if (changed.length > 0) this.#tellState(event.device_id, event.state, Number(seq), changed);
       } else {
         if (event.type === "device.added" || event.type === "device.changed") this.#tellDevice(event.device);
         if (event.type === "device.removed") this.#removed(event.device_id);
-        if (event.type === "lease.changed" && event.lease === null) this.#commands?.freed(event.device_id);
+        if (event.type === "lease.changed" && event.lease === null) this.#commands?.leaseEnded(event.device_id);
         if (event.type === "apps.changed") this.#tellCompanions(event.device_id);
         this.#tellEvent(event);
-        if (event.type === "device.added" || event.type === "device.removed") this.#counted();
+        if (event.type === "device.added" || event.type === "device.removed") this.#tellCount();
       }
     }
   }
@@ -272,12 +280,12 @@ export class Bridge {
   #tellDevice(device: Device): void {
     this.#devices.set(device.id, device);
     const { site_labels } = this.#options.settings;
-    // The will of a site says no more than that it is gone: its labels stay known with its devices.
+    // The will says only that the site is offline: its labels stay known with its devices.
     this.#kept.set(this.#topics.device(device.id), site_labels.length > 0 ? { ...device, site_labels } : device);
     this.#tellCompanions(device.id);
   }
 
-  /** A position runs on by itself: it is told to nobody. */
+  /** Publishes a state without the position, which changes all the time. */
   #tellState(id: string, state: State, seq: number, changed: readonly string[]): void {
     const playback = state.playback && { ...state.playback, position_ms: null, position_at: null };
     this.#kept.set(this.#topics.state(id), { seq, state: { ...state, playback }, changed });
@@ -292,7 +300,7 @@ export class Bridge {
     if (!device) return;
     try {
       const documents = await companion.of(device, this.#client);
-      // It may have gone meanwhile, or be another by now, which is told by its own turn.
+      // It may have been removed or changed meanwhile; the change has a call of its own.
       if (this.#devices.get(id) !== device) return;
       for (const { topic, payload } of documents) this.#kept.set(topic, payload);
     } catch (error) {
@@ -307,26 +315,17 @@ export class Bridge {
   }
 
   #tellEvent(event: object): void {
-    // Whoever is not there has missed it: the documents that are kept say what holds.
+    // An event that cannot be sent is lost: the retained documents tell the present state.
     this.#bus?.publish(this.#topics.events, JSON.stringify(event), { expiresInS: newsExpiryS }).catch(() => {});
   }
 
-  #counted(): void {
+  #tellCount(): void {
     if (this.#bus) this.#tellStatus(this.#bus).catch(() => {});
   }
 }
 
-/** The same process: nothing listens at it. */
+/** The app in this process: nothing listens there. */
 const url = "http://zapd/v1";
-
-function bootIn(payload: Uint8Array): string | null {
-  try {
-    const { boot } = JSON.parse(Buffer.from(payload).toString()) as { readonly boot?: unknown };
-    return typeof boot === "string" ? boot : null;
-  } catch {
-    return null;
-  }
-}
 
 async function siteOf(state: string, log: Log): Promise<string> {
   try {

@@ -1,7 +1,7 @@
 /**
  * A bus over one connection to an MQTT broker: MQTT 5, or 3.1.1 where the broker knows no other. The session ends with the
- * connection, so that nothing waits for who is away. Of npm `mqtt` it takes the client alone: its front door brings WebSockets
- * and proxies, 0.85 MB of the program (README.md).
+ * connection, so that the broker queues nothing for us. Only the client of npm `mqtt` is imported: its main entry brings
+ * WebSockets and proxies, 0.85 MB of the program (README.md).
  */
 import { createPrivateKey, randomBytes, X509Certificate } from "node:crypto";
 import net from "node:net";
@@ -9,7 +9,16 @@ import tls from "node:tls";
 import type { MqttClient } from "mqtt";
 import * as clientModule from "mqtt/lib/client";
 import { systemCode, textOf } from "../api/errors.ts";
-import { type Bus, BusError, type Message, netWords, type PublishOptions, type RequestOptions } from "./bus.ts";
+import { Turns } from "../system/turns.ts";
+import {
+  type Bus,
+  BusError,
+  type Message,
+  netWords,
+  objectIn,
+  type PublishOptions,
+  type RequestOptions,
+} from "./bus.ts";
 import { matches } from "./topics.ts";
 
 /** Where a broker is, and who we are to it. */
@@ -17,11 +26,11 @@ export interface Broker {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** `mqtts://broker.lan:8883`, as people are told it: without a login. */
+  /** `mqtts://broker.lan:8883`, as it is shown: without a login. */
   readonly url: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** PEM: who signed the broker's certificate, where that is not one that the system knows. */
+  /** PEM: the CA of the broker's certificate, where the system does not trust it. */
   readonly ca?: string | undefined;
   /** PEM: our own certificate, and its key. */
   readonly cert?: string | undefined;
@@ -30,9 +39,9 @@ export interface Broker {
 
 export interface ConnectOptions {
   readonly clientId: string;
-  /** What the broker publishes, and keeps, when we are gone without a word. */
+  /** What the broker publishes, retained, when the connection is lost. */
   readonly will?: { readonly topic: string; readonly payload: string };
-  /** Ends the attempt. Who is connected leaves by `close`. */
+  /** Ends the attempt; a connection is ended by `close`. */
   readonly signal?: AbortSignal;
 }
 
@@ -40,15 +49,15 @@ const connectTimeoutMs = 10_000;
 const keepAliveS = 60;
 /** No message of ours, or for us, is larger. */
 const largestPacket = 256 * 1024;
-/** Messages under way to the broker that it has not acknowledged: some take no more than twenty. */
+/** Messages in flight that the broker has not acknowledged: some brokers take no more than twenty. */
 const mostInFlight = 16;
-/** A command that waited for so long is not wanted any more. */
+/** A command that has waited this long is dropped by the broker. */
 export const commandExpiryS = 10;
 
 type Version = 4 | 5;
 type ConstructorOf = new (builder: () => net.Socket, options: object) => MqttClient;
 
-// A module of the old kind: some runtimes show what it exports, others the whole of it as the default.
+// A CommonJS module: some runtimes give its default export, others the whole module, as the default.
 const { default: exported } = clientModule as unknown as { default: ConstructorOf | { default: ConstructorOf } };
 const Client = typeof exported === "function" ? exported : exported.default;
 
@@ -58,7 +67,7 @@ export async function connectBus(broker: Broker, options: ConnectOptions): Promi
     return await connect(broker, options, 5);
   } catch (error) {
     if (!(error instanceof BusError) || (error.reason !== "protocol" && error.reason !== "closed")) throw error;
-    // What knows MQTT 3.1.1 alone says so, or hangs up. What hangs up on both is told by the first.
+    // A broker that knows only MQTT 3.1.1 refuses version 5, or hangs up. Where both fail, the first failure is told.
     return await connect(broker, options, 4).catch(() => {
       throw error;
     });
@@ -67,7 +76,7 @@ export async function connectBus(broker: Broker, options: ConnectOptions): Promi
 
 async function connect(broker: Broker, { clientId, will, signal }: ConnectOptions, version: Version): Promise<Bus> {
   const socket = await dial(broker, signal);
-  bound(socket);
+  limitPackets(socket);
   const client = new Client(() => socket, {
     protocolVersion: version,
     protocolId: "MQTT",
@@ -78,7 +87,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
     connectTimeout: connectTimeoutMs,
     resubscribe: false,
     queueQoSZero: false,
-    // Or it makes a buffer for each of 65,536 numbers: 11 MB, and nothing that a house would notice.
+    // The cache holds a buffer for each of 65,536 numbers: 11 MB, for nothing that a house would notice.
     writeCache: false,
     ...(broker.username !== undefined && { username: broker.username }),
     ...(broker.password !== undefined && { password: broker.password }),
@@ -106,11 +115,24 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   signal?.addEventListener("abort", aborted, { once: true });
   if (signal?.aborted) aborted();
   await promise;
-  // From here on it is left with a goodbye: the broker tells the will of who goes without one.
+  // From here on it is ended with a DISCONNECT: without one the broker publishes our will.
   signal?.removeEventListener("abort", aborted);
-  return new MqttBus(client, broker, clientId, version, ended, (left) => {
+  const leave = (left: BusError) => {
     why ??= left;
-  });
+  };
+  return new MqttBus({ client, broker, clientId, version, ended, leave });
+}
+
+/** A connection that the broker has let in. */
+interface Connection {
+  readonly client: MqttClient;
+  readonly broker: Broker;
+  readonly clientId: string;
+  readonly version: Version;
+  /** Resolves when the connection ends, with the reason. */
+  readonly ended: Promise<BusError>;
+  /** To be called before we end it, with the reason. */
+  leave(why: BusError): void;
 }
 
 /** A request that waits for its answer. */
@@ -125,35 +147,18 @@ interface Subscription {
 }
 
 class MqttBus implements Bus {
-  readonly ended: Promise<BusError>;
-  readonly #client: MqttClient;
-  readonly #broker: Broker;
-  readonly #clientId: string;
-  readonly #version: Version;
-  readonly #leave: (why: BusError) => void;
+  readonly #connection: Connection;
   readonly #subscriptions = new Set<Subscription>();
   readonly #waiting = new Map<string, Waiting>();
-  /** Topics of answers that are heard already. */
+  /** Topics for answers that are subscribed to already. */
   readonly #replies = new Map<string, Promise<unknown>>();
-  /** How many messages are under way, and who waits for a place among them. */
-  #inFlight = 0;
-  readonly #queue: (() => void)[] = [];
+  /** Messages that the broker has to acknowledge. */
+  readonly #turns = new Turns(mostInFlight);
   #over: BusError | undefined;
 
-  constructor(
-    client: MqttClient,
-    broker: Broker,
-    clientId: string,
-    version: Version,
-    ended: Promise<BusError>,
-    leave: (why: BusError) => void,
-  ) {
-    this.#client = client;
-    this.#broker = broker;
-    this.#clientId = clientId;
-    this.#version = version;
-    this.#leave = leave;
-    this.ended = ended;
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    const { client, ended } = connection;
     client.on("message", (topic, payload, packet) => {
       const { properties } = packet;
       const message: Message = {
@@ -161,7 +166,7 @@ class MqttBus implements Bus {
         payload,
         retained: packet.retain,
         expiresInS: properties?.messageExpiryInterval ?? null,
-        sentAt: oneOf(properties?.userProperties?.["sent_at"]),
+        sentAt: firstOf(properties?.userProperties?.["sent_at"]),
         replyTo: properties?.responseTopic ?? null,
         correlation: properties?.correlationData ?? null,
       };
@@ -170,26 +175,29 @@ class MqttBus implements Bus {
     });
     void ended.then((why) => {
       this.#over = why;
-      for (const next of this.#queue.splice(0)) next();
       for (const { reject } of this.#waiting.values()) reject(why);
       this.#waiting.clear();
       this.#subscriptions.clear();
     });
   }
 
+  get ended(): Promise<BusError> {
+    return this.#connection.ended;
+  }
+
   async publish(topic: string, payload: string | Uint8Array, options: PublishOptions = {}): Promise<void> {
     const { retain = false, qos = 0, expiresInS, correlation } = options;
-    await this.#send(topic, payload, retain, qos, {
+    const properties = {
       ...(expiresInS !== undefined && { messageExpiryInterval: expiresInS }),
       ...(correlation && { correlationData: Buffer.from(correlation) }),
-    });
+    };
+    await this.#send(topic, payload, { qos, retain }, properties);
   }
 
   async #send(
     topic: string,
     payload: string | Uint8Array,
-    retain: boolean,
-    qos: 0 | 1,
+    options: { readonly qos: 0 | 1; readonly retain: boolean },
     properties: object,
   ): Promise<void> {
     const bytes = Buffer.from(payload as Uint8Array);
@@ -197,21 +205,20 @@ class MqttBus implements Bus {
       const what = `A message of ${bytes.length} bytes to ${topic} is larger than ${largestPacket - 1024}`;
       throw new BusError("too_large", what);
     }
-    if (qos > 0) await this.#turn();
-    try {
+    const { client, version, broker } = this.#connection;
+    const publish = async () => {
       if (this.#over) throw this.#over;
-      await this.#bounded(
-        this.#client.publishAsync(topic, bytes, { qos, retain, ...(this.#version === 5 && { properties }) }),
-      );
+      await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
+    };
+    try {
+      await (options.qos > 0 ? this.#turns.take(publish) : publish());
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, this.#broker);
+      if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, broker);
       if (error instanceof BusError) throw error;
       throw (
         this.#over ?? new BusError("closed", `The message to ${topic} was not sent: ${textOf(error)}`, { cause: error })
       );
-    } finally {
-      if (qos > 0) this.#done();
     }
   }
 
@@ -227,16 +234,18 @@ class MqttBus implements Bus {
       if (!this.#subscriptions.delete(subscription) || this.#over) return;
       const others = new Set([...this.#subscriptions].flatMap((one) => one.filters));
       const unused = filters.filter((filter) => !others.has(filter));
-      if (unused.length > 0) await this.#bounded(this.#client.unsubscribeAsync(unused)).catch(() => {});
+      if (unused.length > 0) await this.#bounded(this.#connection.client.unsubscribeAsync(unused)).catch(() => {});
     };
     try {
-      // A retained message says that it is one also to those who have subscribed already.
-      const granted = await this.#bounded(this.#client.subscribeAsync([...filters], { qos, rap: true }));
+      // `rap`: a message keeps its retain flag also when it is published while we are subscribed.
+      const granted = await this.#bounded(this.#connection.client.subscribeAsync([...filters], { qos, rap: true }));
       const refused = granted.find(({ qos }) => qos >= 0x80);
-      if (refused) throw forbidden(`hear ${refused.topic}`, this.#broker);
+      if (refused) throw forbidden(`hear ${refused.topic}`, this.#connection.broker);
     } catch (error) {
       await leave();
-      throw error instanceof BusError ? error : (this.#over ?? forbidden(`hear ${filters.join(", ")}`, this.#broker));
+      throw error instanceof BusError
+        ? error
+        : (this.#over ?? forbidden(`hear ${filters.join(", ")}`, this.#connection.broker));
     }
     return leave;
   }
@@ -246,7 +255,7 @@ class MqttBus implements Bus {
     body: Readonly<Record<string, unknown>>,
     { replyTo, timeoutMs, signal }: RequestOptions,
   ): Promise<unknown> {
-    await this.#hear(replyTo);
+    await this.#subscribeTo(replyTo);
     const mark = randomBytes(12).toString("base64url");
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const late = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
@@ -255,17 +264,22 @@ class MqttBus implements Bus {
     signal?.addEventListener("abort", aborted, { once: true });
     if (signal?.aborted) aborted();
     this.#waiting.set(mark, { resolve, reject });
-    // Whoever gives up before it is sent is told by the other promise.
+    // Where it is given up before it is sent, the other promise says so.
     promise.catch(() => {});
     try {
       const own = { ...body, sent_at: new Date().toISOString() };
-      // MQTT 3.1.1 has no place for where the answer goes but the message itself.
-      const sent = this.#version === 5 ? own : { ...own, reply_to: replyTo, transaction: mark };
-      await this.#send(topic, JSON.stringify(sent), false, 1, {
-        responseTopic: replyTo,
-        correlationData: Buffer.from(mark),
-        messageExpiryInterval: commandExpiryS,
-      });
+      // MQTT 3.1.1 has no properties: the message itself says where the answer goes.
+      const sent = this.#connection.version === 5 ? own : { ...own, reply_to: replyTo, transaction: mark };
+      await this.#send(
+        topic,
+        JSON.stringify(sent),
+        { qos: 1, retain: false },
+        {
+          responseTopic: replyTo,
+          correlationData: Buffer.from(mark),
+          messageExpiryInterval: commandExpiryS,
+        },
+      );
       return await promise;
     } finally {
       clearTimeout(timer);
@@ -274,47 +288,36 @@ class MqttBus implements Bus {
     }
   }
 
-  #hear(replyTo: string): Promise<unknown> {
-    const heard = this.#replies.get(replyTo);
-    if (heard) return heard;
-    const hearing = this.subscribe([replyTo], ({ payload, correlation, retained }) => {
+  #subscribeTo(replyTo: string): Promise<unknown> {
+    const known = this.#replies.get(replyTo);
+    if (known) return known;
+    const subscribing = this.subscribe([replyTo], ({ payload, correlation, retained }) => {
       if (retained) return;
-      const answer = parsed(payload);
+      const answer = objectIn(payload);
       const mark = correlation ? Buffer.from(correlation).toString() : answer?.["transaction"];
       if (answer && typeof mark === "string") this.#waiting.get(mark)?.resolve(answer);
     });
-    this.#replies.set(replyTo, hearing);
-    hearing.catch(() => this.#replies.delete(replyTo));
-    return hearing;
+    this.#replies.set(replyTo, subscribing);
+    subscribing.catch(() => this.#replies.delete(replyTo));
+    return subscribing;
   }
 
   async close(): Promise<void> {
     if (this.#over) return;
-    this.#leave(new BusError("left", `${this.#clientId} has left ${this.#broker.url}`));
-    this.#client.end();
-    const timer = setTimeout(() => this.#client.end(true), 1_000);
-    const cut = setTimeout(() => this.#client.stream.destroy(), 1_500);
-    await this.ended;
+    this.#connection.leave(
+      new BusError("left", `${this.#connection.clientId} has left ${this.#connection.broker.url}`),
+    );
+    this.#connection.client.end();
+    const timer = setTimeout(() => this.#connection.client.end(true), 1_000);
+    const cut = setTimeout(() => this.#connection.client.stream.destroy(), 1_500);
+    await this.#connection.ended;
     clearTimeout(timer);
     clearTimeout(cut);
   }
 
-  async #turn(): Promise<void> {
-    while (this.#inFlight >= mostInFlight && !this.#over)
-      await new Promise<void>((resolve) => {
-        this.#queue.push(resolve);
-      });
-    this.#inFlight++;
-  }
-
-  #done(): void {
-    this.#inFlight--;
-    this.#queue.shift()?.();
-  }
-
-  /** What the broker does not answer ends with the connection. */
+  /** Fails when the connection ends before the broker has answered. */
   async #bounded<T>(work: Promise<T>): Promise<T> {
-    const over = this.ended.then((why) => {
+    const over = this.#connection.ended.then((why) => {
       throw why;
     });
     over.catch(() => {});
@@ -322,21 +325,13 @@ class MqttBus implements Bus {
   }
 }
 
-function oneOf(value: string | readonly string[] | undefined): string | null {
+/** MQTT may give a property more than once: the first counts. */
+function firstOf(value: string | readonly string[] | undefined): string | null {
   const text = typeof value === "string" ? value : value?.[0];
   return text === undefined ? null : text.slice(0, 64);
 }
 
-function parsed(payload: Uint8Array): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(payload).toString());
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Files that hold no certificate and no key, or not one pair, are told by their settings: a library has words for neither. */
+/** Names the setting of a file that holds no certificate or no key, or of two that are no pair: the library's own errors name neither. */
 function checkFiles({ secure, ca, cert, key }: Broker): void {
   if (!secure) return;
   const read = <T>(setting: string, what: string, reader: () => T): T => {
@@ -395,8 +390,8 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
   });
 }
 
-/** Hangs up on who sends a packet that is larger than we said we take, before it is all in memory. */
-function bound(socket: net.Socket): void {
+/** Closes the connection when a packet is larger than we said we take, before it is all in memory. */
+function limitPackets(socket: net.Socket): void {
   /** Bytes of the packet that are still to come; `-1` while its length is being read. */
   let left = 0;
   let length = 0;
@@ -436,7 +431,7 @@ function late({ url }: Broker): BusError {
   });
 }
 
-/** Why there is no connection; what has none of the network's codes is about certificates. */
+/** Why there is no connection: an error with none of the network's codes is about certificates. */
 function unreachable(error: unknown, broker: Broker): BusError {
   const code = systemCode(error);
   const why = netWords[code];
@@ -497,7 +492,7 @@ function refusal(error: unknown, broker: Broker): BusError {
   });
 }
 
-/** The broker ends a connection that it had let in. */
+/** Why the broker ended a connection that it had accepted. */
 function sentAway(code: number, { url }: Broker): BusError {
   if (code === codes.takenOver) return takenOver(url);
   return new BusError("closed", `The broker at ${url} ended the connection (reason 0x${code.toString(16)})`, {
@@ -505,7 +500,7 @@ function sentAway(code: number, { url }: Broker): BusError {
   });
 }
 
-/** Another client of our name is there. */
+/** Another client has connected with our client id. */
 export function takenOver(url: string): BusError {
   return new BusError("taken_over", `Another zapd has connected to ${url} with the same site`, {
     hint: "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",

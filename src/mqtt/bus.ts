@@ -1,19 +1,20 @@
 /**
- * A bus: topics that are published to and subscribed to, and requests that are answered. What is built on it knows no
- * broker and no package; behind it is MQTT (broker.ts).
+ * A bus: topics that are published to and subscribed to, and requests that are answered. What uses it knows nothing of MQTT,
+ * which is behind it (broker.ts).
  */
+import { isObject } from "../system/json.ts";
 
 /** A message as it came. Nothing of it is to be trusted. */
 export interface Message {
   readonly topic: string;
   readonly payload: Uint8Array;
-  /** The broker kept it: nobody may want it any more. */
+  /** The broker had retained it: it may be out of date. */
   readonly retained: boolean;
-  /** Seconds that were left of its life when the broker handed it on; `null` where its sender set none. */
+  /** Seconds that were left until it expires; `null` where its sender set no expiry. */
   readonly expiresInS: number | null;
-  /** When its sender says that it was sent, as an instant of ISO 8601; `null` where that is not said. */
+  /** When it was sent, by its sender's clock, ISO 8601; `null` where that is not said. */
   readonly sentAt: string | null;
-  /** Where an answer is wanted, and the mark that it carries. */
+  /** The topic for the answer, and the data that the answer has to carry. */
   readonly replyTo: string | null;
   readonly correlation: Uint8Array | null;
 }
@@ -21,15 +22,15 @@ export interface Message {
 export interface PublishOptions {
   /** Kept by the broker for whoever subscribes later. */
   readonly retain?: boolean;
-  /** 1: the broker has it when the promise is kept. 0 without it. */
+  /** 1: resolved once the broker has it. 0 without it. */
   readonly qos?: 0 | 1;
-  /** After so many seconds the broker hands it to nobody any more. */
+  /** Seconds after which the broker drops it. */
   readonly expiresInS?: number | undefined;
   readonly correlation?: Uint8Array | null;
 }
 
 export interface RequestOptions {
-  /** The topic that answers come to, one of this caller alone. */
+  /** The topic for answers, of this caller alone. */
   readonly replyTo: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -39,8 +40,8 @@ export interface Bus {
   /** Fails with a `BusError` when the connection is gone. */
   publish(topic: string, payload: string | Uint8Array, options?: PublishOptions): Promise<void>;
   /**
-   * Hears what comes to topics, with `+` and `#`, and what is kept there; until the function that it gives is called. At 1 a
-   * broker drops what comes faster than it is acknowledged (Mosquitto: beyond a thousand); at 0, the whole of it is sent.
+   * Subscribes to topics, with `+` and `#`, and gets what is retained there, until the returned function is called. At QoS 1 a
+   * broker drops what comes faster than it is acknowledged (Mosquitto: beyond a thousand); at 0 it sends all.
    */
   subscribe(
     filters: readonly string[],
@@ -49,9 +50,9 @@ export interface Bus {
   ): Promise<() => Promise<void>>;
   /** Sends an object as JSON, and gives the first answer to it. Fails with a `BusError`, `timeout` where none comes. */
   request(topic: string, body: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<unknown>;
-  /** Ends the connection, and says so to the broker. */
+  /** Disconnects from the broker. */
   close(): Promise<void>;
-  /** Kept when the connection ends, with why. */
+  /** Resolves when the connection ends, with the reason. */
   readonly ended: Promise<BusError>;
 }
 
@@ -64,7 +65,7 @@ export type BusReason =
   | ("unreachable" | "timeout" | "tls" | "login" | "taken_over" | "protocol" | "closed" | "left" | "settings")
   | ("forbidden" | "too_large");
 
-/** A failure of a bus. What is decided is decided by its reason; the message and the hint are for people. */
+/** A failure of a bus. Code decides by its reason; the message and the hint are for people. */
 export class BusError extends Error {
   override readonly name = "BusError";
   readonly reason: BusReason;
@@ -74,6 +75,16 @@ export class BusError extends Error {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.hint = options.hint;
+  }
+}
+
+/** The JSON object that a message holds; `null` where it holds none. */
+export function objectIn(payload: Uint8Array): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload).toString());
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 

@@ -1,17 +1,18 @@
 /**
- * Commands that come over the bus: plain values for one field of a device, and calls of the API's operations. Each goes the
- * way of any other client's. What nobody may want any more is not run, and told.
+ * Commands that come over the bus: plain values for one field of a device, and calls of the API's operations. Each runs as any
+ * other client's. One that is out of date is not run, and reported.
  */
 import { ApiError, createCall, createStream, type ValueName } from "../api/client.ts";
-import { errorBody, textOf, ZapdError } from "../api/errors.ts";
+import { errorBody, knownError, textOf, ZapdError } from "../api/errors.ts";
 import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import type { Log } from "../system/log.ts";
+import { withHint } from "../system/text.ts";
 import type { Bus, Message } from "./bus.ts";
 import { type ArtifactSettings, Sideload } from "./sideload.ts";
-import { mayAnswerAt, partsOf, type SiteTopics } from "./topics.ts";
+import { mayAnswerAt, partsOf, type SiteTopics, settable } from "./topics.ts";
 
-/** What may be called, by what `mqtt.commands` says. What asks for a person (pairing, names, settings) is not among it. */
+/** The operations that each value of `mqtt.commands` allows. Those that are for a person (pairing, names, settings) are in none. */
 const allowed = {
   control: [
     ...(["listDevices", "getDevice", "getState", "listApps", "listInputs", "listChannels", "health"] as const),
@@ -20,7 +21,7 @@ const allowed = {
   ],
   developer: ["reloadPackage", "removePackage", "readLogs"],
 } as const satisfies Record<string, readonly ValueName[]>;
-/** A package is not uploaded over the bus, but named. */
+/** A package is not uploaded over the bus: its address is given. */
 const installing = "dev_install";
 type Allowed = (typeof allowed)[keyof typeof allowed][number];
 
@@ -29,30 +30,30 @@ const limits = {
   valueBytes: 8 * 1024,
   callBytes: 64 * 1024,
   depth: 16,
-  /** At a time, in a second, and at once after a pause. */
+  /** Commands at a time, in a second, and at once after a pause. */
   underWay: 64,
   perSecond: 100,
   burst: 200,
 } as const;
-/** Clocks of two machines differ by no more than this; what was sent longer ago is not run. */
+/** How far the clocks of two machines may differ: a command that was sent longer ago is not run. */
 const oldMs = 60_000;
-/** Answers that wait for longer are wanted by nobody. */
+/** The broker drops an answer that has waited for longer. */
 const answerExpiryS = 30;
-/** So many refusals are told in a second. */
+/** Refusals that are reported in a second. */
 const toldPerSecond = 10;
-/** Lines of a log in a second; how many were left out is told instead. */
+/** Lines of a log that are published in a second; of the others only their number. */
 const linesPerSecond = 50;
 
 export interface CommandsOptions {
   readonly topics: SiteTopics;
   readonly level: keyof typeof allowed;
   readonly url: string;
-  /** Asks zapd itself. */
+  /** Calls the API of this daemon. */
   fetch(request: Request): Promise<Response>;
   readonly log: Log;
   /** Where packages may come from. */
   readonly artifacts: ArtifactSettings;
-  /** Tells those who follow the events of the site. */
+  /** Publishes an event of the site. */
   tell(event: object): void;
 }
 
@@ -93,7 +94,7 @@ export class Commands {
     this.#sideload = new Sideload(options);
   }
 
-  /** What is heard of the broker. */
+  /** What is subscribed to. */
   get filters(): readonly string[] {
     const { topics } = this.#options;
     return [topics.rpc, `${topics.device("+")}/set/+`];
@@ -102,7 +103,7 @@ export class Commands {
   /** A message that came to one of them. */
   take(message: Message, bus: Bus): void {
     const { topics } = this.#options;
-    // What was kept at a topic of commands is being cleared.
+    // An empty message clears a retained command.
     if (message.payload.length === 0) return;
     this.#run(message, bus).catch((error: unknown) => {
       const isTyped = partsOf(topics, message.topic)?.[2] === "text";
@@ -110,8 +111,8 @@ export class Commands {
     });
   }
 
-  /** A device is nobody's any more: its log is not told on. */
-  freed(deviceId: string): void {
+  /** The lease of a device has ended: its log is no longer published. */
+  leaseEnded(deviceId: string): void {
     this.#logs.get(deviceId)?.abort();
   }
 
@@ -212,11 +213,11 @@ export class Commands {
     throw invalid(`${quoted(op)} is no operation`, `They are: ${ops.join(", ")}`);
   }
 
-  /** Tells the log of a device to its topic for as long as its lease lasts. */
+  /** Publishes the log of a device for as long as its lease lasts. */
   #followLog(data: unknown, bus: Bus): void {
     const { device, token } = data as { readonly device: { readonly id: string }; readonly token: string };
     const { topics, url, fetch, log } = this.#options;
-    this.freed(device.id);
+    this.leaseEnded(device.id);
     const over = new AbortController();
     this.#logs.set(device.id, over);
     const leave = () => over.abort();
@@ -241,14 +242,14 @@ export class Commands {
       .finally(() => this.#logs.get(device.id) === over && this.#logs.delete(device.id));
   }
 
-  /** What was not run is told to those who follow, and to who looks after this machine; never what it said. */
+  /** Reports a command that was not run, as an event and in the log, without its content. */
   #refuse(topic: string, thrown: unknown, isTyped: boolean): void {
     if (!this.#refusals.take()) return;
     const { log, tell } = this.#options;
-    const { code, message, hint } = errorBody(known(thrown));
+    const { code, message, hint } = errorBody(knownError(thrown));
     const error = isTyped ? { code, message: "The text was not typed" } : { code, message, hint };
     tell({ type: "command.refused", at: new Date().toISOString(), topic, error });
-    log.warn(`MQTT: ${topic}: ${error.message}${error.hint === undefined ? "" : `. ${error.hint}`}`);
+    log.warn(`MQTT: ${topic}: ${withHint(error.message, error.hint)}`);
   }
 }
 
@@ -258,7 +259,7 @@ interface LogLines {
   readonly dropped?: number;
 }
 
-/** Nobody may want it any more: the broker kept it, or it is too long on its way. */
+/** Fails for a command that is out of date: one that was retained, or sent too long ago. */
 function checkFresh({ topic, retained, expiresInS, sentAt }: Message): void {
   if (retained)
     throw invalid(
@@ -313,7 +314,7 @@ function textIn({ payload }: Message, most: number): string {
   }
 }
 
-/** The object of a call, which is looked at before it is parsed: nesting overflows stacks. */
+/** The object of a call. Its depth is checked before it is parsed: deep nesting overflows the stack. */
 function callIn(text: string): Readonly<Record<string, unknown>> {
   if (isDeep(text)) throw invalid(`The call is nested deeper than ${limits.depth} levels`);
   let value: unknown;
@@ -368,10 +369,7 @@ function commandOf(id: string, field: string, text: string): Asked {
     case "notify":
       return { name: "notify", given: given({ message: text }) };
     default:
-      throw invalid(
-        `${quoted(field)} is nothing that can be set`,
-        "What can: power, volume, mute, app, input, key, text, notify",
-      );
+      throw invalid(`${quoted(field)} is nothing that can be set`, `What can: ${settable.join(", ")}`);
   }
 }
 
@@ -429,17 +427,12 @@ function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 64));
 }
 
-/** The API's own words for a failure; what is none of its failures is zapd's. */
-function known(thrown: unknown): ZapdError {
-  return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
-}
-
 function envelopeOf(thrown: unknown): string {
   if (thrown instanceof ApiError) return thrown.text;
-  return JSON.stringify({ ok: false, error: errorBody(known(thrown)) });
+  return JSON.stringify({ ok: false, error: errorBody(knownError(thrown)) });
 }
 
-/** Lets through so many in a second, and so many at once after a pause. */
+/** Allows some per second, and more at once after a pause. */
 class Bucket {
   readonly #perSecond: number;
   readonly #most: number;

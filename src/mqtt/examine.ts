@@ -1,4 +1,4 @@
-/** How a broker answers, measured over a connection of its own beside the daemon's. */
+/** Measures how fast a broker answers, over connections of its own beside the daemon's. */
 import { randomBytes } from "node:crypto";
 import net from "node:net";
 import { connectBus } from "./broker.ts";
@@ -8,9 +8,9 @@ import { topicsOf } from "./topics.ts";
 
 export interface BrokerFound {
   readonly url: string;
-  /** Milliseconds that the way there and back takes, without the broker. */
+  /** Milliseconds that the network takes to the broker and back: those of a TCP connect. */
   readonly wayMs: number;
-  /** Milliseconds from a question of one client to the answer of another, in the middle of many; `null`: none came. */
+  /** The median of milliseconds from the request of one client to the answer of another; `null`: none came. */
   readonly roundTripMs: number | null;
 }
 
@@ -24,7 +24,7 @@ export async function examineBroker(settings: MqttSettings, site: string): Promi
   const mark = randomBytes(4).toString("hex");
   const connected = (who: string) => connectBus(broker, { clientId: `zapd-${site}-doctor-${mark}-${who}` });
   const asks = await connected("asks");
-  // Small packets are held back where something was sent before that nobody has acknowledged: one who asks shows it.
+  // Small packets are held back while an earlier one is not acknowledged, which requests one after another show.
   const answers = await connected("answers").catch(async (error: unknown) => {
     await asks.close();
     throw error;

@@ -4,7 +4,8 @@
  */
 import { codes, type ErrorCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
-import { type Bus, BusError, type Message } from "./bus.ts";
+import { Turns } from "../system/turns.ts";
+import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
 import { topicsOf } from "./topics.ts";
 
 /** What a site says of itself. */
@@ -27,11 +28,11 @@ export interface FleetDevice {
   /** Its own, and those of its site. */
   readonly labels: readonly string[];
   readonly document: Readonly<Record<string, unknown>>;
-  /** The state as it was last told; `null` where it was not. */
+  /** The state as it was last published; `null` where it was not. */
   readonly state: Readonly<Record<string, unknown>> | null;
 }
 
-/** Which devices are meant: all that fit everything that is said. */
+/** Which devices are meant: those that match all that is given. */
 export interface Selection {
   /** Labels of the device or its site, each of which it must have. */
   readonly labels?: readonly string[];
@@ -60,31 +61,31 @@ export interface OpenOptions {
   /** Whether states are read, too. */
   readonly states?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** What is kept has come after so many milliseconds of silence, where that is not the usual. */
+  /** Milliseconds of silence after which all that is retained has come; 300 without it. */
   readonly settleMs?: number;
 }
 
 export interface RunOptions {
   /** The topic at which a site answers this caller. */
   replyTo(site: string): string;
-  /** All that it may take. */
+  /** The deadline for all of it. */
   readonly timeoutMs: number;
   each(result: FleetResult): void;
 }
 
-/** A site takes 64 commands at a time, and others may want some of them. */
+/** A site takes 64 commands at a time: half of them are left to other clients. */
 const mostPerSite = 32;
-/** What is kept arrives at once; after so long without another message, all of it has. */
+/** Retained messages come one right after another: after this much silence, all have come. */
 const usualSettleMs = 300;
-/** Where nothing has arrived at all. */
+/** The same, while nothing has come at all. */
 const firstMs = 1_500;
-/** Devices whose documents are asked for at once, by which no broker is overrun; and how many a site has that does not say. */
+/** Devices whose documents are asked for at once, so that the broker drops none; and how many are counted for a site that does not say. */
 const mostAtOnce = 400;
 const usualDevices = 16;
-/** No fleet is larger; what is beyond is not looked at. */
+/** What is kept in memory at most; the rest is ignored. */
 const most = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
 
-/** Everything that is known of the sites, and stays known while it is open. */
+/** What all sites publish, kept up to date while it is open. */
 export class Fleet {
   readonly #bus: Bus;
   readonly #prefix: string;
@@ -94,7 +95,7 @@ export class Fleet {
   readonly #states = new Map<string, Readonly<Record<string, unknown>>>();
   readonly #leaving = new Map<string, Set<() => void>>();
   #devices = 0;
-  #heard = performance.now();
+  #lastAt = performance.now();
   #leave: () => Promise<void> = async () => {};
 
   private constructor(bus: Bus, prefix: string, settleMs: number) {
@@ -112,7 +113,7 @@ export class Fleet {
     const fleet = new Fleet(bus, prefix, settleMs);
     const { status, device, state } = topicsOf(prefix, "+");
     const filters = [status, device("+"), ...(states ? [state("+")] : [])];
-    fleet.#leave = await bus.subscribe(filters, (message) => fleet.#hear(message), 0);
+    fleet.#leave = await bus.subscribe(filters, (message) => fleet.#take(message), 0);
     await fleet.#settled(() => false, signal);
     await fleet.#complete(states, signal);
     return fleet;
@@ -122,7 +123,7 @@ export class Fleet {
   async #settled(isThere: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const since = performance.now();
     while (!isThere()) {
-      const quiet = performance.now() - Math.max(since, this.#heard);
+      const quiet = performance.now() - Math.max(since, this.#lastAt);
       if (quiet >= (this.#sites.size > 0 ? this.#settleMs : firstMs)) return;
       signal?.throwIfAborted();
       const over = this.#bus.ended.then((why) => Promise.reject(why));
@@ -131,8 +132,8 @@ export class Fleet {
   }
 
   /**
-   * A broker drops what it has to send to one client at once beyond some thousand messages: what is missing is asked for again,
-   * site by site. Of a site that is away nobody knows how much there is: where something was dropped, they are asked as well.
+   * A broker drops messages to one client beyond some thousand at once: what is missing is asked for again, site by site. A
+   * site that is offline does not say how many devices it has: where anything was dropped, it is asked for again as well.
    */
   async #complete(states: boolean, signal: AbortSignal | undefined): Promise<void> {
     const isWhole = ({ site, devices }: FleetSite) => {
@@ -149,7 +150,7 @@ export class Fleet {
         batch.push(...asked.splice(0, 1));
       const topics = batch.map(({ site }) => topicsOf(this.#prefix, site));
       const filters = topics.flatMap((one) => [one.device("+"), ...(states ? [one.state("+")] : [])]);
-      const leave = await this.#bus.subscribe(filters, (message) => this.#hear(message), 0);
+      const leave = await this.#bus.subscribe(filters, (message) => this.#take(message), 0);
       await this.#settled(() => batch.every((one) => one.online && isWhole(one)), signal);
       await leave();
     }
@@ -171,8 +172,8 @@ export class Fleet {
   }
 
   /**
-   * Does the same with each device, at the same moment, and tells each result as it comes. Whoever has not answered by the
-   * deadline has not answered: it ends then at the latest.
+   * Does the same with every device at once, and tells each result as it comes. A device that has not answered by the deadline
+   * has failed.
    */
   async run(
     targets: readonly FleetDevice[],
@@ -199,7 +200,7 @@ export class Fleet {
     );
   }
 
-  /** Hears no more. */
+  /** Unsubscribes. */
   async close(): Promise<void> {
     await this.#leave();
   }
@@ -235,18 +236,18 @@ export class Fleet {
       site,
       id,
       document,
-      // Of a site that went without a word, its devices alone say which it has.
+      // The will of a site has no labels: then they come from its devices.
       labels: [...new Set([document["labels"], site.labels, document["site_labels"]].flatMap(textsIn))],
       name: textIn(document["name"]) ?? id,
       state: this.#states.get(`${site.site}/${id}`) ?? null,
     }));
   }
 
-  #hear({ topic, payload }: Message): void {
-    this.#heard = performance.now();
+  #take({ topic, payload }: Message): void {
+    this.#lastAt = performance.now();
     const [, site = "", what = "", id = "", field] = topic.slice(this.#prefix.length + 1).split("/");
-    if (what === "status") this.#hearStatus(site, objectIn(payload));
-    else if (what === "devices" && field === undefined) this.#hearDevice(site, id, objectIn(payload));
+    if (what === "status") this.#takeStatus(site, objectIn(payload));
+    else if (what === "devices" && field === undefined) this.#takeDevice(site, id, objectIn(payload));
     else if (what === "devices" && field === "state") {
       const state = objectIn(payload)?.["state"];
       if (isObject(state)) this.#states.set(`${site}/${id}`, state);
@@ -254,11 +255,11 @@ export class Fleet {
     }
   }
 
-  #hearStatus(site: string, told: Record<string, unknown> | null): void {
+  #takeStatus(site: string, told: Record<string, unknown> | null): void {
     if (told === null) this.#sites.delete(site);
     else if (this.#sites.has(site) || this.#sites.size < most.sites) {
       const before = this.#sites.get(site);
-      // A will says only that it is gone: what it was stays known.
+      // A will says only that the site is offline: the rest stays known.
       this.#sites.set(site, {
         site,
         online: told["online"] === true,
@@ -272,7 +273,7 @@ export class Fleet {
     for (const leave of this.#leaving.get(site) ?? []) leave();
   }
 
-  #hearDevice(site: string, id: string, told: Record<string, unknown> | null): void {
+  #takeDevice(site: string, id: string, told: Record<string, unknown> | null): void {
     const known = this.#documents.get(site) ?? new Map<string, Readonly<Record<string, unknown>>>();
     this.#documents.set(site, known);
     const before = known.size;
@@ -290,35 +291,13 @@ function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: numb
   return { code: "device_timeout", message, hint: "What was asked of it may still come about" };
 }
 
-/** So many at a time; the others in order of arrival. */
-class Turns {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(most: number) {
-    this.#free = most;
-  }
-
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
-  }
-}
-
 function offline(site: FleetSite): ZapdError {
   return new ZapdError("site_offline", `${site.site} is offline`, {
     hint: "Its daemon does not run, or does not reach the broker: nothing waits for it there",
   });
 }
 
-/** What an answer says; fails as it says. */
+/** The data of an answer; fails with its error. */
 function readAnswer(answer: unknown, site: FleetSite): unknown {
   if (isObject(answer) && answer["ok"] === true) return answer["data"];
   const error = isObject(answer) ? answer["error"] : undefined;
@@ -329,15 +308,6 @@ function readAnswer(answer: unknown, site: FleetSite): unknown {
   const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
   const hint = textIn(error["hint"], 4_096);
   throw new ZapdError(known, message, { ...(hint !== null && { hint }) });
-}
-
-function objectIn(payload: Uint8Array): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(payload).toString());
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function textIn(value: unknown, longest: number = most.text): string | null {

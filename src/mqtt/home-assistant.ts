@@ -9,10 +9,10 @@ import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
 import type { Companion, Retained } from "./bridge.ts";
 import type { Bus } from "./bus.ts";
-import type { MqttSettings } from "./settings.ts";
+import { isLocal, type MqttSettings } from "./settings.ts";
 import type { Settable, SiteTopics } from "./topics.ts";
 
-/** Where on the broker a device is told of, and what it is told. */
+/** The topics of a device. */
 export interface DiscoveryTopics {
   /** Retained, JSON: `online` says whether the daemon is there. */
   readonly status: string;
@@ -37,25 +37,25 @@ export interface Discovered {
   readonly artwork?: string | undefined;
 }
 
-/** What Home Assistant makes of it: a component by its platform; one with nothing else is one that is gone. */
+/** A component of the device; one with a platform alone is removed. */
 interface Component {
   readonly platform: string;
   readonly [option: string]: unknown;
 }
 
-/** Of a thing that is chosen by its name: what stands for it in lists, and how the state tells it. */
+/** An app or an input: its id, as the state has it, and what stands for it in the list. */
 interface Choice {
   readonly id: string;
   readonly option: string;
 }
 
-/** At least once: what is told and what is asked for must arrive. */
+/** At least once: no message may be lost. */
 const qos = 1;
-/** More are no list that anybody chooses from. */
+/** Longer lists are cut. */
 const mostOptions = 250;
 /** What a state of Home Assistant may have at most (`MAX_LENGTH_STATE_STATE`). */
 const longestState = 255;
-/** Keys for which there is something better: they are there, and off until their user turns them on. */
+/** Keys for which there is a better entity: their buttons are disabled until the user enables them. */
 const offAtFirst: ReadonlySet<Key> = new Set<Key>([
   ...(["power-on", "power-off"] as const),
   ...(["input-hdmi1", "input-hdmi2", "input-hdmi3", "input-hdmi4", "input-av", "input-tuner"] as const),
@@ -98,13 +98,13 @@ export interface HomeAssistantOptions {
   page(): boolean;
 }
 
-/** What the broker keeps of a device's payload has come after so long. */
-const heardMs = 1_000;
+/** What the broker retains has come after this time. */
+const settleMs = 1_000;
 
-/** Keeps the payload of each device at the broker, and takes it away where it is not wanted any more. */
+/** Retains the payload of each device at the broker, and clears it where discovery is off. */
 export class HomeAssistant implements Companion {
   readonly #options: HomeAssistantOptions;
-  /** Inputs by device, with what it was when they were read: the device itself is asked for them, and not with every change. */
+  /** Inputs by device, with what they depend on: to read them the device is asked, which is not done with every change. */
   readonly #inputs = new Map<string, { readonly of: string; readonly inputs: readonly Input[] }>();
 
   constructor(options: HomeAssistantOptions) {
@@ -125,8 +125,9 @@ export class HomeAssistant implements Companion {
       can("inputs") && this.#inputsOf(device, zapd),
     ]);
     const at = address();
-    // Home Assistant fetches it by itself: where the broker is elsewhere, so most likely is that, and our address is its own.
-    const isBeside = /^(localhost|127\.[\d.]+|\[::1\])$/.test(new URL(settings.url).hostname);
+    // Home Assistant fetches it itself: where the broker is on another machine, it most likely is too, and cannot reach our
+    // loopback address.
+    const isBeside = isLocal(new URL(settings.url));
     const payload = discoveryPayload({
       device,
       apps: apps || null,
@@ -143,7 +144,7 @@ export class HomeAssistant implements Companion {
     return [{ topic: discoveryTopic(device), payload }];
   }
 
-  /** Turned off: what was told while it was on is taken away. */
+  /** Where discovery is off, clears the payloads that were retained while it was on. */
   async attached(bus: Bus, deviceIds: readonly string[]): Promise<void> {
     if (this.#options.settings.home_assistant || deviceIds.length === 0) return;
     const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
@@ -151,7 +152,7 @@ export class HomeAssistant implements Companion {
       if (!retained || payload.length === 0 || !topics.delete(topic)) return;
       bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
     });
-    await sleep(heardMs);
+    await sleep(settleMs);
     await leave();
   }
 
@@ -174,7 +175,7 @@ export function discoveryTopic({ id }: Pick<Device, "id">): string {
   return `homeassistant/device/${id}/config`;
 }
 
-/** The whole payload. A component that the device has not is in it by its platform alone, which takes it away where it was before. */
+/** The whole payload. A component that the device lacks has its platform alone, which removes it where it was before. */
 export function discoveryPayload(discovered: Discovered): Readonly<Record<string, unknown>> {
   const { device, topics, page } = discovered;
   const { id, name, manufacturer, model, serial, software_version } = device;
@@ -192,7 +193,7 @@ export function discoveryPayload(discovered: Discovered): Readonly<Record<string
     availability_topic: topics.status,
     availability_template: "{{ 'online' if value_json.online else 'offline' }}",
     state_topic: topics.state,
-    // Each button has it; what is no button says its own.
+    // For the buttons; every other component has its own.
     command_topic: topics.set("key"),
     qos,
     components: Object.fromEntries(
@@ -209,7 +210,7 @@ export function discoveryPayload(discovered: Discovered): Readonly<Record<string
 /** A component, and whether this device has it. */
 type Offered = Component & { readonly is: boolean };
 
-/** What changes something. */
+/** What controls the device. */
 function controls({ device, apps, inputs, topics }: Discovered): Record<string, Offered> {
   const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
   const hasKey = (key: Key) => device.keys.includes(key);
@@ -275,7 +276,7 @@ function controls({ device, apps, inputs, topics }: Discovered): Record<string, 
       icon: "mdi:keyboard",
       command_topic: topics.set("text"),
       max: longestState,
-      // What is typed may be a password. Without a state, Home Assistant would keep the text itself as one.
+      // What is typed may be a password: without a state of its own, Home Assistant would keep the text as one.
       value_template: "{{ '' }}",
     },
     message: {
@@ -290,7 +291,7 @@ function controls({ device, apps, inputs, topics }: Discovered): Record<string, 
 
 const onOff = { payload_on: "on", payload_off: "off", state_on: "on", state_off: "off" } as const;
 
-/** What only tells. */
+/** What only shows something. */
 function sensors({ device, topics, artwork }: Discovered): Record<string, Offered> {
   const hasState = device.capabilities.includes("state");
   const hasApps = device.capabilities.includes("launch") || device.capabilities.includes("apps");
@@ -365,16 +366,16 @@ function keyLabel(key: Key): string {
 }
 
 /**
- * A template for a part of the state, which is `it` where it is known. `None` is Home Assistant's word for what is not; what
- * has been said before stays only where nothing is said at all.
+ * A template for a part of the state, which is `it` where it is known. `None` is Home Assistant's word for unknown; an empty
+ * text would leave the state as it was.
  */
 function from(part: string, expression: string): string {
   return `{% set it = value_json.state.${part} if value_json.state else none %}{{ (${expression}) if it is not none else 'None' }}`;
 }
 
 /**
- * What stands for each in a list: its name, where no other can be meant by that and Home Assistant takes it, or else its id. A
- * command carries the same word, which is resolved by platform id, by id, and by name, in this order.
+ * What stands for each in a list: its name, where that means no other and Home Assistant takes it, or else its id. A command
+ * carries the same word, which is resolved by platform id, by id, and by name, in this order.
  */
 function choices(all: readonly (Input & Partial<Pick<App, "platform_id">>)[]): readonly Choice[] {
   const meansOne = (word: string, own: Input) =>

@@ -1,28 +1,28 @@
 /**
- * What the broker is to keep: one document for each topic, of which it is told what is other than what it has. Who comes back
- * to a broker asks it first what it has kept: it may have lost all of it, or hold what nobody knows any more.
+ * The retained documents of a site, one for each topic: only those that differ from what the broker has are sent. After a
+ * reconnect the broker is asked first what it has: it may have lost everything, or hold documents of devices that are gone.
  */
 import { createHash } from "node:crypto";
 import { sleep } from "../system/sleep.ts";
 import type { Bus } from "./bus.ts";
 import { matches } from "./topics.ts";
 
-/** A document as it is to be kept; `null`: none any more. */
+/** A document to be retained; without a payload the topic is cleared. */
 interface Wanted {
   readonly payload: string | null;
-  /** Of what is in it and counts. */
-  readonly print: string;
+  /** A hash of the fields that count. */
+  readonly hash: string;
 }
 
-/** The broker has told all that it keeps when it has been silent for so long; it is listened to for so long at most. */
+/** After this much silence all that is retained has come; it is waited for no longer than this. */
 const quietMs = 300;
 const listensMs = 5_000;
-/** So many documents are looked at: more than the devices that there can be. */
+/** Documents that are looked at: more than there can be devices. */
 const mostSeen = 8_000;
-/** Many documents are sent at this pace, and all of them within half a minute: ten thousand may come back at once. */
+/** The mean pause between two documents, and the time for all: ten thousand daemons may come back at once. */
 const pace = { everyMs: 50, withinMs: 30_000 } as const;
 
-/** Fields that tell when, and not what: with them alone a document is the same as before. */
+/** Fields that tell when, and not what: a document in which nothing else has changed is not sent. */
 const uncounted: ReadonlySet<string> = new Set([
   "seq",
   "changed",
@@ -34,7 +34,7 @@ const uncounted: ReadonlySet<string> = new Set([
 
 export class Kept {
   readonly #wanted = new Map<string, Wanted>();
-  /** What the broker has, by its prints. */
+  /** What the broker has: hashes by topic. */
   readonly #told = new Map<string, string>();
   readonly #sending = new Set<string>();
   #bus: Bus | undefined;
@@ -44,21 +44,16 @@ export class Kept {
     this.#random = random;
   }
 
-  /** What is to be kept at a topic from now on; `null` for nothing. */
+  /** Sets the document of a topic; `null` clears it. */
   set(topic: string, document: object | null): void {
     const payload = document && JSON.stringify(document);
-    this.#wanted.set(topic, { payload, print: printOf(document) });
+    this.#wanted.set(topic, { payload, hash: hashOf(document) });
     if (this.#bus) void this.#send(topic);
   }
 
-  /** How many documents there are, for tests and for the pace. */
-  get size(): number {
-    return this.#wanted.size;
-  }
-
   /**
-   * A connection is there: hears what the broker keeps at `filters`, clears what `isKnown` does not know, and sends what
-   * differs. Ends when all of that is under way.
+   * Reads over a new connection what the broker retains at `filters`, clears what is not `isKnown`, and sends what differs.
+   * Done when the last of it is being sent.
    */
   async attach(
     bus: Bus,
@@ -66,17 +61,17 @@ export class Kept {
     isKnown: (topic: string) => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const seen = await heard(bus, filters, signal);
+    const seen = await readRetained(bus, filters, signal);
     if (seen) {
       const lost = [...this.#told.keys()].some((topic) => isOneOf(topic, filters) && !seen.has(topic));
-      // One that lost those has lost the others, too.
+      // A broker that lost those has lost the others, too.
       if (lost) this.#told.clear();
-      for (const [topic, print] of seen) {
-        this.#told.set(topic, print);
+      for (const [topic, hash] of seen) {
+        this.#told.set(topic, hash);
         if (!isKnown(topic)) this.#wanted.set(topic, gone);
       }
     } else {
-      // What it keeps may not be asked for: all of it is told anew, and what is gone is cleared unseen.
+      // It does not let us read: everything is published anew, and what is gone is cleared unseen.
       this.#told.clear();
       for (const [topic, { payload }] of this.#wanted) if (payload === null) this.#told.set(topic, "unseen");
     }
@@ -91,7 +86,7 @@ export class Kept {
     }
   }
 
-  /** Leaves nothing at the broker. */
+  /** Clears every document at the broker. */
   async clear(bus: Bus): Promise<void> {
     this.detach();
     const topics = [...this.#told.keys()];
@@ -105,7 +100,7 @@ export class Kept {
 
   #isDue(topic: string): boolean {
     const wanted = this.#wanted.get(topic);
-    return wanted !== undefined && (this.#told.get(topic) ?? gone.print) !== wanted.print;
+    return wanted !== undefined && (this.#told.get(topic) ?? gone.hash) !== wanted.hash;
   }
 
   async #send(topic: string): Promise<void> {
@@ -113,30 +108,30 @@ export class Kept {
     this.#sending.add(topic);
     try {
       for (let bus = this.#bus; bus && this.#isDue(topic); bus = this.#bus) {
-        const { payload, print } = this.#wanted.get(topic) ?? gone;
+        const { payload, hash } = this.#wanted.get(topic) ?? gone;
         await bus.publish(topic, payload ?? "", { retain: true, qos: 1 });
-        if (payload !== null) this.#told.set(topic, print);
+        if (payload !== null) this.#told.set(topic, hash);
         else this.#told.delete(topic);
       }
       if (this.#wanted.get(topic)?.payload === null && !this.#told.has(topic)) this.#wanted.delete(topic);
     } catch {
-      // The connection is gone: the next one is told.
+      // The connection is gone: it is sent over the next one.
     } finally {
       this.#sending.delete(topic);
     }
   }
 }
 
-const gone: Wanted = { payload: null, print: "" };
+const gone: Wanted = { payload: null, hash: "" };
 
-function printOf(document: unknown): string {
-  if (document === null) return gone.print;
+function hashOf(document: unknown): string {
+  if (document === null) return gone.hash;
   const counted = JSON.stringify(document, (name, value: unknown) => (uncounted.has(name) ? undefined : value));
   return createHash("sha256").update(counted).digest("base64url").slice(0, 22);
 }
 
-/** The prints of what the broker keeps; `null` where it does not let us hear them. */
-async function heard(
+/** Hashes of what the broker retains; `null` where it does not let us read that. */
+async function readRetained(
   bus: Bus,
   filters: readonly string[],
   signal: AbortSignal,
@@ -148,7 +143,7 @@ async function heard(
     .subscribe(filters, ({ topic, payload, retained }) => {
       if (!retained || seen.size >= mostSeen) return;
       last = performance.now();
-      seen.set(topic, printOfText(payload));
+      seen.set(topic, hashOfText(payload));
     })
     .catch(() => null);
   if (!leave) return null;
@@ -158,9 +153,9 @@ async function heard(
   return seen;
 }
 
-function printOfText(payload: Uint8Array): string {
+function hashOfText(payload: Uint8Array): string {
   try {
-    return printOf(JSON.parse(Buffer.from(payload).toString()));
+    return hashOf(JSON.parse(Buffer.from(payload).toString()));
   } catch {
     return "none of ours";
   }

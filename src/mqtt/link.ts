@@ -1,16 +1,14 @@
-/**
- * The bridge to the broker that the settings name, if any: it comes, goes and changes with them. What it needs is loaded when
- * there is one; this file is all that there is of it without.
- */
+/** Keeps the bridge to the broker as the settings want it. Without a broker this file is all of it that is loaded. */
 import type { Config } from "../config/config.ts";
 import type { Log } from "../system/log.ts";
+import { withHint } from "../system/text.ts";
 import type { Bridge, BridgeOptions, BridgeStatus } from "./bridge.ts";
 import type { SiteTopics } from "./topics.ts";
 
 export interface LinkOptions {
   /** The state folder. */
   readonly state: string;
-  /** Asks zapd itself. */
+  /** Calls the API of this daemon. */
   ask(request: Request): Response | Promise<Response>;
   readonly log: Log;
   /** Where packages may come from, and where they wait. */
@@ -25,7 +23,7 @@ export class MqttLink {
   readonly #options: LinkOptions;
   #settings: Config["mqtt"] | undefined;
   #bridge: Bridge | undefined;
-  /** Those that the bridge was made with. */
+  /** The settings that the bridge was made with. */
   #bridged: Config["mqtt"] | undefined;
   #isStarted = false;
   #isOver = false;
@@ -36,7 +34,7 @@ export class MqttLink {
     this.#options = options;
   }
 
-  /** The settings as they are from now on. Read again, they also start anew what has stopped, or waits: a file may be mended. */
+  /** Takes new settings. The same ones again restart a bridge that has stopped or waits: a file that they name may have been mended. */
   use(settings: Config["mqtt"]): void {
     const isSame = JSON.stringify(settings) === JSON.stringify(this.#settings);
     const state = this.#bridge?.status.state;
@@ -50,22 +48,22 @@ export class MqttLink {
     this.#renew();
   }
 
-  /** Says goodbye to the broker, and ends. */
+  /** Disconnects from the broker, for good. */
   async stop(): Promise<void> {
     this.#isOver = true;
     this.#renew();
     await this.#turn;
   }
 
-  /** How it stands; `null` without a broker. */
+  /** The state of the connection; `null` without a broker. */
   get status(): BridgeStatus | null {
     return this.#bridge?.status ?? null;
   }
 
-  /** What a person should know of. */
+  /** What is wrong with it, for the health of the daemon. */
   warnings(): string[] {
     const { problem = null, hint = null } = this.status ?? {};
-    return problem === null ? [] : [`MQTT: ${problem}${hint === null ? "" : `. ${hint}`}`];
+    return problem === null ? [] : [`MQTT: ${withHint(problem, hint)}`];
   }
 
   #renew(): void {

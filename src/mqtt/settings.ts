@@ -1,4 +1,7 @@
-/** From the settings, and the files that they name, to a broker and a site. Files are read at each connection: a certificate that was renewed counts. */
+/**
+ * The broker and the site that the settings mean. The files that they name are read at each connection, so that a renewed
+ * certificate counts.
+ */
 import { join } from "node:path";
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
@@ -12,7 +15,7 @@ export type MqttSettings = Config["mqtt"];
 
 const usualPorts = { plain: 1883, secure: 8883 } as const;
 const largestFile = 64 * 1024;
-/** Goes before `mqtt.password_file`. */
+/** Takes precedence over `mqtt.password_file`. */
 export const passwordVariable = "ZAPD_MQTT_PASSWORD";
 
 /** Where the broker is and who we are to it. Fails with a `BusError`, `settings`, that names the file and what to do. */
@@ -26,7 +29,7 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
     });
   const usual = secure ? usualPorts.secure : usualPorts.plain;
   const password =
-    env[passwordVariable] || (password_file && secretIn(password_file, "mqtt.password_file").replace(/\r?\n$/, ""));
+    env[passwordVariable] || (password_file && textIn(password_file, "mqtt.password_file", true).replace(/\r?\n$/, ""));
   return {
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? usual : Number(port),
@@ -36,15 +39,11 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
     password: password || undefined,
     ca: ca ? textIn(ca, "mqtt.ca", false) : undefined,
     cert: cert ? textIn(cert, "mqtt.cert", false) : undefined,
-    key: key ? secretIn(key, "mqtt.key") : undefined,
+    key: key ? textIn(key, "mqtt.key", true) : undefined,
   };
 }
 
-function secretIn(path: string, setting: string): string {
-  return textIn(path, setting, true);
-}
-
-/** A file that a setting names; one with a secret must be its owner's alone. */
+/** The text of a file that a setting names; one with a secret may be readable by its owner alone. */
 function textIn(given: string, setting: string, secret: boolean): string {
   let open = false;
   let text: string | null;
@@ -72,10 +71,15 @@ function textIn(given: string, setting: string, secret: boolean): string {
   return text;
 }
 
+/** Whether an address is of this machine. */
+export function isLocal({ hostname }: URL): boolean {
+  return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+}
+
 const largestSite = 4_096;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** What this installation is called in topics where the settings do not say: made once, and kept in the state folder. */
+/** The site of this installation where the settings name none: made once, and kept in the state folder. */
 export async function ownSite(state: string): Promise<string> {
   const path = join(state, "mqtt.json");
   const kept = siteIn(path);
@@ -92,7 +96,7 @@ function siteIn(path: string): string | null {
     const site = isObject(content) ? content["site"] : null;
     return typeof site === "string" && uuid.test(site) ? site : null;
   } catch {
-    // What is damaged is made anew: nothing depends on it but the topics.
+    // A damaged file is replaced: nothing depends on it but the topics.
     return null;
   }
 }

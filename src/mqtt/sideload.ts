@@ -1,20 +1,20 @@
 /**
  * `dev_install`: a package that is named over the bus, fetched by this daemon itself and sent to one of its devices, as with
- * `POST …/dev/install`. It takes a lease of the device, and origins that the config of this very daemon lists.
+ * `POST …/dev/install`. It needs a lease of the device, and an origin that this daemon's own config lists.
  */
-import { createReadStream } from "node:fs";
-import { Readable } from "node:stream";
 import { createCall } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
+import { streamFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
+import { Turns } from "../system/turns.ts";
 import { type Artifact, checkArtifact, withArtifact } from "./artifact.ts";
 
 /** Where packages may come from, as the settings say it now. */
 export interface ArtifactSettings {
   origins(): readonly string[];
-  /** The folder in which they wait. */
+  /** The folder in which they are kept meanwhile. */
   readonly folder: string;
-  /** Who may have signed the certificates of their servers, besides those that the system trusts, PEM. */
+  /** A CA that is trusted for their servers besides those of the system, PEM. */
   ca(): string | undefined;
 }
 
@@ -24,14 +24,13 @@ export interface SideloadOptions {
   readonly artifacts: ArtifactSettings;
 }
 
-/** So many packages are fetched at a time: as many as are sent to sets. */
+/** Packages that are fetched at a time: as many as are sent to devices. */
 const atOnce = 2;
 
 export class Sideload {
   readonly #options: SideloadOptions;
   readonly #call: ReturnType<typeof createCall>;
-  #free = atOnce;
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns = new Turns(atOnce);
 
   constructor(options: SideloadOptions) {
     this.#options = options;
@@ -39,7 +38,7 @@ export class Sideload {
     this.#call = createCall({ url, fetch });
   }
 
-  /** Gives the answer of the API, as it is. */
+  /** Gives the answer of the API, unchanged. */
   async install(
     args: Readonly<Record<string, unknown>>,
     lease: string | undefined,
@@ -53,39 +52,20 @@ export class Sideload {
       });
     checkArtifact(artifact, artifacts.origins());
     const { data: device } = await this.#call("getDevice", { id, signal });
-    // What can be refused before anybody is asked for a package is refused then; whose lease it is, the call itself judges.
+    // What can be refused is refused before the package is fetched; whether the lease is the right one, the call itself checks.
     if (!device.capabilities.includes("dev"))
       throw new ZapdError("unsupported_operation", `${device.name} takes no packages: it lacks the capability "dev"`);
     if (device.lease === null)
       throw new ZapdError("device_leased", `The lease of ${device.name} has ended`, { hint: "Take one anew" });
-    await this.#turn(signal);
-    try {
+    return this.#turns.take(async () => {
+      signal.throwIfAborted();
       const { origins, folder, ca } = artifacts;
-      return await withArtifact(artifact, { origins: origins(), folder, ca: ca(), signal }, async (path) => {
-        const archive = { size: artifact.bytes, stream: () => streamOf(path) };
+      return withArtifact(artifact, { origins: origins(), folder, ca: ca(), signal }, async (path) => {
+        const archive = { size: artifact.bytes, stream: () => streamFile(path) };
         return (await this.#call("installPackage", { id: device.id, archive, params, lease, signal })).text;
       });
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
+    });
   }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    if (!signal.aborted) return;
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#free++;
-    signal.throwIfAborted();
-  }
-}
-
-function streamOf(path: string): ReadableStream<Uint8Array> {
-  // The types of node:stream/web know nothing of what is in it.
-  return Readable.toWeb(createReadStream(path, { highWaterMark: 256 * 1024 })) as unknown as ReadableStream;
 }
 
 function readArgs(args: Readonly<Record<string, unknown>>): {

@@ -1,9 +1,9 @@
 /** The topics of a site, and what may stand in them. Pure. */
 
-/** The number of the layout: another one may stand beside it one day. */
+/** The version of the layout, so that there can be another beside it. */
 const layout = 1;
 
-/** What a device takes as a plain value, for scripts, dashboards and hands. */
+/** The fields of a device that take a plain value, for scripts, dashboards and people. */
 export const settable = ["power", "volume", "mute", "app", "input", "key", "text", "notify"] as const;
 export type Settable = (typeof settable)[number];
 

@@ -4,6 +4,7 @@
  */
 
 import type { z } from "zod";
+import { ZapdError } from "../api/errors.ts";
 import type { Address, DiscoveryQuery, Lead, MdnsService } from "./query.ts";
 import type { ServiceId } from "./services.ts";
 
@@ -22,6 +23,20 @@ export const keys = [
 
 /** One normalized remote key. */
 export type Key = (typeof keys)[number];
+
+export const volumeKeys: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
+
+/** The keys that a table has. */
+export function keysIn(table: Readonly<Partial<Record<Key, unknown>>>): Key[] {
+  return Object.keys(table) as Key[];
+}
+
+/** What a table has for a key. Fails with `unsupported_key`. */
+export function ofKey<T>(table: Readonly<Partial<Record<Key, T>>>, key: Key): T {
+  const own = table[key];
+  if (own === undefined) throw new ZapdError("unsupported_key", `has no ${key} key`);
+  return own;
+}
 
 /** What a device can be asked for; `capabilities` of a Device lists those that work on it now. */
 export const capabilities = [

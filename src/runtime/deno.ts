@@ -1,4 +1,4 @@
-/** Listening and calling with what Deno has itself: its server sets a connection no limit ([runtimes](README.md)). */
+/** Listening and calling with what Deno has itself: its server sets a connection no limit (README.md). */
 import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
 import { lastWords } from "./serving.ts";
 

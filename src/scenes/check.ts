@@ -1,14 +1,15 @@
 /**
- * Checks a scene whole, before its first step: everything that is wrong with it, each with its line and what mends it, or
- * what is to be done. What only the devices can say, as whether an app is there, is said when it runs.
+ * Checks a whole scene before its first step: gives every mistake, with its line and remedy, or the plan that can be run. What
+ * only a device can tell, such as whether it has an app, is told when it runs.
  */
 import type { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import { reasonOf } from "../api/issues.ts";
+import { sequenceLimits } from "../api/limits.ts";
 import { type Operation, operations } from "../api/operations.ts";
-import { sequenceLimits } from "../api/routes.ts";
+import { meansGroup } from "../api/routes.ts";
 import { type Mistake, type Policy, SceneGiven, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
-import type { State } from "../api/schemas.ts";
+import { type State, showsVolume } from "../api/schemas.ts";
 import type { Path } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
@@ -18,6 +19,7 @@ import { saysOff } from "../devices/reach.ts";
 import { type Capability, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
+import { counted } from "../system/text.ts";
 import type { Command, Plan, Planned, StepOperation } from "./plan.ts";
 
 /** How a scene was given. */
@@ -27,11 +29,11 @@ export interface Written {
   readonly value: unknown;
   /** The line on which something is written, where it is a text. */
   readonly lineOf: ((path: Path) => number | null) | null;
-  /** For steps that name no device, in the place of the scene's own. */
+  /** For steps that name no device, instead of the scene's own. */
   readonly device?: string | string[] | undefined;
-  /** What was wrong with the text itself, and with what came beside the steps. */
+  /** Mistakes in the text itself, and in what came beside the steps. */
   readonly mistakes?: readonly Mistake[];
-  /** The text was no TOML, and what could not be read of it was left out. */
+  /** The text was no TOML: lines that could not be read were left out. */
   readonly isBroken?: boolean;
 }
 
@@ -39,7 +41,7 @@ export interface Checked {
   readonly about: string | null;
   /** How many steps it has. */
   readonly steps: number;
-  /** The devices that it is for, as far as that can be told. */
+  /** The devices that it is for, so far as they are known. */
   readonly devices: readonly Device[];
   readonly mistakes: readonly Mistake[];
   /** `null` where there are mistakes. */
@@ -53,7 +55,7 @@ const verbs = [
 type Verb = (typeof verbs)[number];
 
 const ofDevices: readonly Verb[] = verbs.filter((verb) => verb !== "wait_ms" && verb !== "parallel");
-/** Fields that stand with some verbs alone. */
+/** Fields that are allowed with some verbs only. */
 const standsWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep, readonly Verb[]>([
   ["device", ofDevices],
   ["group", ofDevices],
@@ -67,12 +69,12 @@ const standsWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep
   ["else", ["wait_for", "if"]],
 ]);
 
-/** Keys that mean another thing when they come twice. */
+/** Keys that undo themselves when they are pressed twice. */
 const once: ReadonlySet<string> = new Set(["power", "power-on", "power-off"]);
 
 const stepFields = Object.keys(Step.shape) as (keyof SceneStep)[];
 const sceneFields = ["about", "device", "on_error", "steps"] as const;
-/** So many mistakes are told; who mends them sees the rest. */
+/** Mistakes that are told at a time. */
 const mostMistakes = 50;
 
 export function checkScene(written: Written, devices: Devices): Checked {
@@ -140,7 +142,7 @@ class Check {
     this.#mistakes.push({ line, at: placeWords(path), message, hint });
   }
 
-  /** What reading something fails with is wrong there. */
+  /** Notes the failure of reading something as a mistake there. */
   #reading<T>(path: Path, read: () => T, remedy = ""): T | undefined {
     try {
       return read();
@@ -164,7 +166,7 @@ class Check {
     }
   }
 
-  /** Whether a field is left out, or is as its schema has it. */
+  /** Whether a field is left out or valid; notes what is wrong with it. */
   #isRight(path: Path, given: Fields, field: string, schema: z.ZodType): boolean {
     if (given[field] === undefined) return true;
     const { success, error } = schema.safeParse(given[field], { reportInput: true });
@@ -210,7 +212,7 @@ class Check {
     const verb = this.#verbOf(path, given, before);
     if (verb) this.#checkCompany(path, given, verb);
     this.#checkName(path, given, at);
-    // What is right of it is looked at further, whatever else is wrong.
+    // The valid fields are checked further, whatever else is wrong.
     const step = Object.fromEntries(right.map((field) => [field, given[field]])) as SceneStep;
     const onError = step.on_error ?? this.#onError;
     const isFine = this.#mistakes.length === before;
@@ -218,13 +220,13 @@ class Check {
     const devices = asksDevices ? this.#targets(path, given) : [];
     const line = this.#written.lineOf?.(path) ?? null;
     const common = { at, line, name: isFine ? (step.name ?? null) : null, onError, devices };
-    // What is in it is looked at in any case, so that all is told at once.
+    // The steps in it are checked in any case, so that all mistakes are told at once.
     if (verb === "if") return this.#branching(path, step, common, step.if !== undefined);
     if (verb === "parallel") return this.#parallel(path, given[verb], common);
     return verb && step[verb] !== undefined ? this.#plain(path, step, verb, common) : null;
   }
 
-  /** The one thing that it does. */
+  /** The verb of a step; there must be one alone. */
   #verbOf(path: Path, given: Fields, before: number): Verb | undefined {
     const all = verbs.filter((verb) => given[verb] !== undefined);
     const [verb, second] = all;
@@ -235,12 +237,11 @@ class Check {
     return undefined;
   }
 
-  /** Whether a line of the step is no TOML, and may have said what it does. */
+  /** Whether a line of the step was left out as no TOML, and may have held its verb. */
   #isBroken(path: Path): boolean {
     const { lineOf, mistakes = [] } = this.#written;
-    const [above, index] = [path.slice(0, -1), Number(path.at(-1))];
     const from = lineOf?.(path) ?? 0;
-    const next = lineOf?.([...above, index + 1]) ?? 0;
+    const next = lineOf?.([...path.slice(0, -1), Number(path.at(-1)) + 1]) ?? 0;
     const to = next > from ? next : Number.POSITIVE_INFINITY;
     return mistakes.some(({ line }) => line !== null && line >= from && line < to);
   }
@@ -268,29 +269,28 @@ class Check {
     );
   }
 
-  /** The devices that a step is for; none where that is wrong. */
+  /** The devices that a step is for; none where they are given wrongly. */
   #targets(path: Path, { device, group }: Fields): readonly Device[] {
     if (device !== undefined && group !== undefined) {
       this.#wrong([...path, "group"], "stands beside device", "Leave one of the two out");
       return [];
     }
-    const listed = (given: unknown): unknown[] => [given].flat();
     const all =
       group !== undefined
         ? this.#meant([...path, "group"], [group], true)
         : device !== undefined
-          ? this.#meant([...path, "device"], listed(device))
+          ? this.#meant([...path, "device"], [device].flat())
           : this.#usualDevices(path);
     for (const one of all) this.#used.add(one);
     return all;
   }
 
-  /** Those of steps that name none: told once where they are not known. */
+  /** The devices of steps that name none: a mistake in them is told once. */
   #usualDevices(path: Path): readonly Device[] {
     if (this.#usual) return this.#usual.devices;
     const { value, device } = this.#written;
     const own = device ?? (isObject(value) ? value["device"] : undefined);
-    // What the call says is nowhere in the file.
+    // What the call gives has no line in the file.
     const place = device !== undefined ? ["device of the call"] : own === undefined ? path : ["device"];
     this.#usual = { devices: this.#meant(place, [own ?? "default"].flat()) };
     return this.#usual.devices;
@@ -301,8 +301,7 @@ class Check {
     for (const [index, word] of words.entries()) {
       if (typeof word !== "string" || word === "") continue;
       const at = words.length > 1 ? [...path, index] : path;
-      const find = () =>
-        isGroup || word === "all" || word.startsWith("label:") ? this.#devices.group(word) : [this.#devices.find(word)];
+      const find = () => (isGroup || meansGroup(word) ? this.#devices.group(word) : [this.#devices.find(word)]);
       const found = this.#reading(at, find) ?? [];
       const [twice] = words.length > 1 ? found.filter((one) => all.has(one)) : [];
       if (twice) this.#wrong(at, `means ${twice.record.name} a second time`, "Leave it out");
@@ -311,7 +310,7 @@ class Check {
     return [...all];
   }
 
-  /** What devices cannot do is wrong: at one of them, or at all where failures are passed over. */
+  /** It is a mistake if one of the devices cannot do something; or all of them, where failures are passed over. */
   #able(path: Path, { devices, onError }: Common, check: (device: Device) => void): void {
     const lacking = devices.flatMap((device) => {
       try {
@@ -333,7 +332,7 @@ class Check {
     this.#able(path, common, (device) => device.require(capability, doing));
   }
 
-  /** A body that its operation refuses is wrong. */
+  /** It is a mistake if the operation's schema refuses the body. */
   #body(path: Path, operation: StepOperation, body: object): Command {
     const { body: schema }: Operation = operations[operation];
     const checked = schema?.safeParse(body, { reportInput: true });
@@ -367,7 +366,7 @@ class Check {
           by === undefined ? [] : `volume ${by > 0 ? "+" : ""}${by}`,
           muted === undefined ? [] : muted ? "mute" : "unmute",
         ];
-        const isSo = by === undefined ? hasVolume(level, muted) : undefined;
+        const isSo = by === undefined ? (state: State) => showsVolume(state, level, muted) : undefined;
         return { ...act, does: said.flat().join(", "), commands: [command], isSo };
       }
       case "power": {
@@ -459,7 +458,7 @@ class Check {
     return { ...common, kind: "parallel", does: "at the same moment", branches };
   }
 
-  /** Keys, those that are held apart from those that come one after another. */
+  /** The presses of a step: runs of keys as sequences, and each key that is held by itself. */
   #presses(path: Path, step: SceneStep, verb: "key" | "keys", common: Common) {
     const { repeat, hold_ms, delay_ms = sequenceLimits.usualDelayMs } = step;
     const entries = verb === "key" ? [{ key: step.key ?? "", repeat, hold_ms }] : (step.keys ?? []);
@@ -515,8 +514,7 @@ function isNested(field: keyof SceneStep): boolean {
 
 function wordOf(press: Press): string {
   if ("key" in press) return press.key;
-  const count = [...press.text].length;
-  return `type ${count} ${count === 1 ? "character" : "characters"}`;
+  return `type ${counted([...press.text].length, "character")}`;
 }
 
 const mostCharacters = 120;
@@ -530,14 +528,7 @@ function showsApp(app: string): (state: State) => boolean {
   return (state) => !saysOff(state.power) && state.screensaver !== true && holds(state);
 }
 
-function hasVolume(level: number | undefined, muted: boolean | undefined): (state: State) => boolean {
-  return ({ volume }) =>
-    volume !== null &&
-    (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
-    (muted === undefined || volume.muted === muted);
-}
-
-/** How long steps wait for certain, in milliseconds. */
+/** How long steps wait at least, in milliseconds. */
 function certainMs(steps: readonly Planned[]): number {
   return steps.reduce((sum, step) => sum + certainOf(step), 0);
 }

@@ -11,26 +11,26 @@ import { checkAbove, checkOwned, followLinks } from "../system/owners.ts";
 import type { Written } from "./check.ts";
 
 const ending = ".toml";
-/** So many files are looked at. */
+/** Files that are read at most. */
 const mostFiles = 500;
-/** Steps in steps are not deeper. */
+/** How deep steps may be nested. */
 const maxDepth = 64;
-/** So many lines that are no TOML are passed over, to see what else is wrong. */
+/** Lines that are no TOML that are left out, to see what else is wrong. */
 const mostBroken = 20;
 
-/** The text of a scene's file. Fails with `scene_not_found`, and with `invalid_scene` where it cannot be read. */
-export function readSceneFile(folder: string, name: string): string {
+/** The scene of a file. Fails with `scene_not_found`, and with `invalid_scene` where it cannot be read. */
+export function readSceneFile(folder: string, name: string): Written {
   if (!sceneName.test(name)) throw notFound(folder, name);
   const path = join(folder, name + ending);
   let text: string | null;
   try {
-    // The folder may be a link of ours, a scene may not: none is read that is elsewhere.
+    // The folder may be a link of ours, a scene may not: only files of this folder are read.
     const real = join(followLinks(folder).path, name + ending);
     checkAbove(real);
     const seen = lstatSync(real, { throwIfNoEntry: false });
     if (seen?.isSymbolicLink()) throw linked(path);
     text = readUtf8(real, sceneLimits.fileBytes, (found) => {
-      // Where a runtime cannot be told to follow none, one may have come meanwhile.
+      // Where a runtime cannot be told to follow no link, one may have taken the file's place meanwhile.
       if (found.ino !== seen?.ino || found.dev !== seen.dev) throw linked(path);
       checkOwned(path, found);
     });
@@ -40,7 +40,7 @@ export function readSceneFile(folder: string, name: string): string {
     throw unreadable(path, cause);
   }
   if (text === null) throw notFound(folder, name);
-  return text;
+  return readScene(text, name);
 }
 
 function linked(path: string): ZapdError {
@@ -66,7 +66,7 @@ function notFound(folder: string, name: string): ZapdError {
   });
 }
 
-/** What the files of the folder are called, without their ending, in order; none where there is no folder. */
+/** The names of the files in the folder, without their ending, sorted; none where there is no folder. */
 export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder)

@@ -1,4 +1,4 @@
-/** What a scene comes to once it has been checked: its steps, each with its devices and the commands of the API that it is made of. */
+/** A scene that has been checked: its steps, each with its devices and the commands of the API that it runs. */
 import type { EndpointName } from "../api/routes.ts";
 import type { Policy } from "../api/scenes.ts";
 import type { State } from "../api/schemas.ts";
@@ -34,9 +34,9 @@ export interface Act extends Base {
   readonly commands: readonly Command[];
   /** Between two of its commands. */
   readonly delayMs: number;
-  /** Whether a device is so already, and need not be told. */
+  /** Whether a device is in that state already, and need not be told. */
   readonly isSo?: ((state: State) => boolean) | undefined;
-  /** Whether its effect, of which the command tells nothing, is looked for afterwards. */
+  /** Whether its effect is looked for afterwards, since the command does not tell it. */
   readonly isLookedAt?: boolean | undefined;
   /** A failure may repeat what was typed. */
   readonly isTyped: boolean;
@@ -51,7 +51,7 @@ export interface WaitFor extends Base {
   readonly kind: "wait_for";
   readonly conditions: readonly Condition[];
   readonly timeoutMs: number;
-  /** What it comes to when it has not become so in time. */
+  /** What happens if it has not come true in time. */
   readonly orElse: Policy;
 }
 

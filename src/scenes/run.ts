@@ -2,7 +2,7 @@
  * Runs a scene that has been checked, step by step, and tells what each did. It asks for each command as any caller of the
  * API would, and knows no other way to a device.
  */
-import { errorBody, ZapdError } from "../api/errors.ts";
+import { knownError, ZapdError } from "../api/errors.ts";
 import { type SceneResult, type StepResult, sceneLimits } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
 import { waitFor } from "../devices/wait.ts";
@@ -37,7 +37,7 @@ export interface RunOptions {
   readonly totalMs?: number;
 }
 
-/** Whether a device is so already is looked at for so long, and afterwards whether it has become so. */
+/** How long a device is asked whether it is so already, and afterwards whether it has become so. */
 const look = { beforeMs: 2_000, afterMs: 3_000 } as const;
 
 /** Ends the steps behind one that failed. */
@@ -48,11 +48,10 @@ export async function runPlan(
   plan: Plan,
   options: RunOptions,
 ): Promise<Pick<SceneResult, "outcome" | "failed" | "steps" | "took_ms">> {
-  const run = new Run(plan, options);
-  return run.run();
+  return new Run(plan, options).run();
 }
 
-/** What each step comes to in a run of none. */
+/** The result of each step where none is run. */
 export function untouched({ steps }: Plan, reason: StepResult["reason"]): StepResult[] {
   return [...allOf(steps)].map((step) => ({ ...blank(step), ...(reason && { reason }) }));
 }
@@ -68,13 +67,25 @@ function shownDevice(device: Device): AtDevice["device"] {
   return { id: device.id, name: device.record.name };
 }
 
+/** What came of a step at a device, that began at `since`. */
+function cameOf(
+  device: Device,
+  since: number,
+  status: AtDevice["status"],
+  confirmed: boolean | null,
+  error?: ErrorShown,
+): AtDevice {
+  const took_ms = Math.round(performance.now() - since);
+  return { device: shownDevice(device), status, confirmed, took_ms, ...(error && { error }) };
+}
+
 class Run {
   readonly #plan: Plan;
   readonly #options: RunOptions;
   /** Ends when the caller hangs up, and when it has taken too long. */
   readonly #over: AbortSignal;
   readonly #late: AbortController = new AbortController();
-  /** Ends, beside that, when a step has failed: nobody waits any more. */
+  /** Ends, besides, when a step has failed: waiting ends then. */
   readonly #halt = new AbortController();
   readonly #watch = new SleepWatch();
   readonly #results = new Map<Planned, StepResult>();
@@ -108,7 +119,7 @@ class Run {
     return { outcome, failed, steps: results, took_ms: Math.round(performance.now() - since) };
   }
 
-  /** One after another; whether none of them had anything to do. */
+  /** Runs steps one after another; whether none of them had anything to do. */
   async #sequence(steps: readonly Planned[]): Promise<boolean> {
     let isAllSkipped = true;
     let isSkipped = false;
@@ -123,7 +134,7 @@ class Run {
     return isAllSkipped;
   }
 
-  /** One step; whether it had nothing to do. Fails with `Stopped` where nothing may come after it. */
+  /** Runs one step; whether it had nothing to do. Fails with `Stopped` where nothing may come after it. */
   async #step(step: Planned): Promise<boolean> {
     this.#over.throwIfAborted();
     if (this.#halt.signal.aborted) throw new Stopped();
@@ -136,7 +147,7 @@ class Run {
       case "act":
         return this.#act(step, since);
       case "wait":
-        await this.#patiently((signal) => sleep(step.ms, signal), step, since);
+        await this.#untilHalted((signal) => sleep(step.ms, signal), step, since);
         this.#ended(step, { status: "did", took_ms: since });
         return false;
       case "wait_for":
@@ -148,8 +159,8 @@ class Run {
     }
   }
 
-  /** What is merely waited for ends with a failure elsewhere, too. */
-  async #patiently<T>(wait: (signal: AbortSignal) => Promise<T>, step: Planned, since: number): Promise<T> {
+  /** A wait ends with a failure elsewhere, too. */
+  async #untilHalted<T>(wait: (signal: AbortSignal) => Promise<T>, step: Planned, since: number): Promise<T> {
     const signal = AbortSignal.any([this.#over, this.#halt.signal]);
     try {
       return await wait(signal);
@@ -167,7 +178,7 @@ class Run {
     this.#options.told(isTyped(step) ? withoutTyped(result) : result);
   }
 
-  /** It failed: the end of the scene, where nothing else is said. */
+  /** Notes that a step failed; with `isEnd` the scene ends there. */
   #failed(
     step: Planned,
     since: number,
@@ -191,21 +202,15 @@ class Run {
       return this.#failed(step, since, failed.error, isEnd, { devices, confirmed: all });
     }
     const isSkipped = confirmed.length === 0;
-    const status = isSkipped
-      ? { status: "skipped" as const, reason: "already_so" as const }
-      : { status: "did" as const };
-    this.#ended(step, { ...status, devices, confirmed: isSkipped ? true : all, took_ms: since });
+    this.#ended(step, { ...didOr(isSkipped), devices, confirmed: isSkipped ? true : all, took_ms: since });
     return isSkipped;
   }
 
   /** Everything that a step asks of one device; it does not fail. */
   async #atDevice(step: Act, device: Device): Promise<AtDevice> {
     const since = performance.now();
-    const shown = shownDevice(device);
-    const came = (status: AtDevice["status"], confirmed: boolean | null, error?: ErrorShown): AtDevice => {
-      const took_ms = Math.round(performance.now() - since);
-      return { device: shown, status, confirmed, took_ms, ...(error && { error }) };
-    };
+    const came = (status: AtDevice["status"], confirmed: boolean | null, error?: ErrorShown) =>
+      cameOf(device, since, status, confirmed, error);
     try {
       const { isSo } = step;
       if (isSo && (await this.#isAlready(device, isSo))) return came("skipped", true);
@@ -252,28 +257,18 @@ class Run {
 
   async #waitFor(step: WaitFor, since: number): Promise<boolean> {
     const { conditions, timeoutMs } = step;
-    const devices = await this.#patiently(
+    const devices = await this.#untilHalted(
       (signal) =>
         Promise.all(
           step.devices.map(async (device): Promise<AtDevice> => {
             const began = performance.now();
-            const shown = shownDevice(device);
-            const came = (matched: boolean, error?: ErrorShown): AtDevice => {
-              const took_ms = Math.round(performance.now() - began);
-              return {
-                device: shown,
-                status: matched ? "did" : "failed",
-                confirmed: matched,
-                took_ms,
-                ...(error && { error }),
-              };
-            };
+            const failed = (error: ErrorShown) => cameOf(device, began, "failed", false, error);
             try {
               const { matched } = await waitFor(device, conditions, timeoutMs, signal);
-              return matched ? came(true) : came(false, notInTime(device, step));
+              return matched ? cameOf(device, began, "did", true) : failed(notInTime(device, step));
             } catch (error) {
               if (signal.aborted) throw error;
-              return came(false, errorShown(error));
+              return failed(errorShown(error));
             }
           }),
         ),
@@ -313,7 +308,7 @@ class Run {
     return this.#sequence(taken);
   }
 
-  /** Steps that are not for now: nobody is told of them but who asked for the scene. */
+  /** Steps of the branch that is not taken: they are told in the answer alone. */
   #passOver(steps: readonly Planned[]): void {
     for (const step of allOf(steps)) this.#results.set(step, { ...blank(step), reason: "other_branch" });
   }
@@ -326,12 +321,13 @@ class Run {
       throw failure.reason;
     }
     const isSkipped = ends.every((one) => one.status === "fulfilled" && one.value);
-    const status = isSkipped
-      ? { status: "skipped" as const, reason: "already_so" as const }
-      : { status: "did" as const };
-    this.#ended(step, { ...status, took_ms: since });
+    this.#ended(step, { ...didOr(isSkipped), took_ms: since });
     return isSkipped;
   }
+}
+
+function didOr(isSkipped: boolean): Pick<StepResult, "status" | "reason"> {
+  return isSkipped ? { status: "skipped", reason: "already_so" } : { status: "did" };
 }
 
 function tooLong(totalMs: number): ZapdError {
@@ -351,8 +347,7 @@ function notInTime(device: Device, { does, timeoutMs }: WaitFor): ErrorShown {
 }
 
 function errorShown(thrown: unknown): ErrorShown {
-  const known = thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
-  const { code, message, hint } = errorBody(known);
+  const { code, message, hint } = knownError(thrown);
   return { code, message, ...(hint !== undefined && { hint }) };
 }
 
@@ -360,7 +355,7 @@ function isTyped(step: Planned): boolean {
   return step.kind === "act" && step.isTyped;
 }
 
-/** For everybody who follows: words about a text that was typed may repeat it. */
+/** For those who follow the events: a failure about typed text may repeat it. */
 function withoutTyped(result: StepResult): StepResult {
   const hidden = (error: ErrorShown | undefined) =>
     error && { error: { code: error.code, message: "The text was not typed" } };

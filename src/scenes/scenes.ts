@@ -6,6 +6,7 @@ import type { Devices } from "../devices/devices.ts";
 import type { News } from "../devices/journal.ts";
 import { SleepWatch, tooOld } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
+import { counted } from "../system/text.ts";
 import { type Checked, checkScene, type Written } from "./check.ts";
 import { namesIn, readScene, readSceneFile } from "./files.ts";
 import { allOf, type Plan } from "./plan.ts";
@@ -13,7 +14,7 @@ import { type RunOptions, runPlan, untouched } from "./run.ts";
 
 export type { Answer, RunOptions } from "./run.ts";
 
-/** So many runs wait, or are under way. */
+/** Runs that wait or are under way, at most. */
 const mostRuns = 32;
 
 export type SceneNews = Extract<News, { type: `scene.${string}` }>;
@@ -38,7 +39,7 @@ export class Scenes {
     const none = { name, about: null, steps: null, devices: [], ok: false };
     if (!sceneName.test(name)) return { ...none, mistakes: [misnamed(name)] };
     try {
-      const { about, steps, devices, mistakes } = checkScene(readScene(this.#read(name), name), this.#devices);
+      const { about, steps, devices, mistakes } = checkScene(readSceneFile(this.#folder, name), this.#devices);
       const names = devices.map((device) => device.record.name);
       return { name, about, steps, devices: names, ok: mistakes.length === 0, mistakes: [...mistakes] };
     } catch (error) {
@@ -47,19 +48,15 @@ export class Scenes {
     }
   }
 
-  #read(name: string): string {
-    return readSceneFile(this.#folder, name);
-  }
-
   /** The scene of a file, checked. Fails with `scene_not_found` and `invalid_scene`. */
   ofFile(name: string, device?: string | string[]): Plan {
     if (!sceneName.test(name) && namesIn(this.#folder).includes(name)) throw invalid([misnamed(name)], `${name}.toml`);
-    return planOf({ ...readScene(this.#read(name), name), device }, this.#devices, `${name}.toml`);
+    return planOf({ ...readSceneFile(this.#folder, name), device }, this.#devices, `${name}.toml`);
   }
 
   /** Steps that are given at once, checked. Fails with `invalid_scene`. */
   ofSteps({ toml, dry_run, ...given }: SceneGiven): Plan {
-    // Nothing has looked at the body yet: what is wrong with it is told with what is wrong with the steps.
+    // The body has not been checked yet: its mistakes are told with those of the steps.
     const beside: Mistake[] = [];
     if (dry_run !== undefined && typeof dry_run !== "boolean")
       beside.push(wrongBeside("dry_run", "must be true or false", '"dry_run": true'));
@@ -89,8 +86,8 @@ export class Scenes {
   }
 
   /**
-   * Runs a scene once the runs before it have ended that are for devices of its own. `tell` is told of its beginning, of each
-   * step and of its end. Fails with `device_busy` where too many wait.
+   * Runs a scene once earlier runs for any of its devices have ended. `tell` is told of its beginning, of each step and of its
+   * end. Fails with `device_busy` where too many wait.
    */
   async run(plan: Plan, options: Omit<RunOptions, "told">, tell: (news: SceneNews) => void): Promise<SceneResult> {
     const signal = AbortSignal.any([options.signal, this.#devices.ending]);
@@ -153,12 +150,11 @@ function planOf(written: Written, devices: Devices, what: string): Plan {
 }
 
 function invalid(mistakes: readonly Mistake[], what: string): ZapdError {
-  const counted = mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`;
   const lines = mistakes.map(({ line, at, message, hint }) => {
     const where = line === null ? at : `line ${line}, ${at}`;
     return `${where}: ${message}. ${hint}`.trim();
   });
-  return new ZapdError("invalid_scene", [`${what} has ${counted}:`, ...lines].join("\n"), {
+  return new ZapdError("invalid_scene", [`${what} has ${counted(mistakes.length, "mistake")}:`, ...lines].join("\n"), {
     hint: "Nothing was run",
     details: { mistakes },
   });

@@ -2,7 +2,6 @@
 import { Hono } from "hono";
 import type { Result } from "../api/client.ts";
 import type { ConfigFile } from "../config/config.ts";
-import type { Arrivals } from "../devices/arrivals.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Leases } from "../devices/leases.ts";
 import type { Registry } from "../devices/registry.ts";
@@ -30,7 +29,6 @@ import { Streams } from "./streams.ts";
 export interface AppDependencies {
   readonly registry: Registry;
   readonly devices: Devices;
-  readonly arrivals: Arrivals;
   readonly leases: Leases;
   readonly config: ConfigFile;
   readonly log: Log;

@@ -13,19 +13,19 @@ export function appRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
   route(app, "launchApp", async ({ id, body, turn }) => {
     const device = devices.find(id);
     const launched = await launchApp(device, body.app, body.params ?? {}, turn);
-    return device.acted("launch", launched);
+    return device.actionResult("launch", launched);
   });
 
   route(app, "stopApp", async ({ id, turn }) => {
     const device = devices.find(id);
     const stopped = await stopApp(device, turn);
-    return device.acted("stop", { app: stopped });
+    return device.actionResult("stop", { app: stopped });
   });
 
   route(app, "refreshApps", async ({ id, body, signal }) => {
     const device = devices.find(id);
     const cleared = body.clear ?? false;
     const refreshed = await refreshApps(device, cleared, signal);
-    return device.acted("refresh", { platform: device.first("apps").record.platform, ...refreshed, cleared });
+    return device.actionResult("refresh", { platform: device.first("apps").record.platform, ...refreshed, cleared });
   });
 }

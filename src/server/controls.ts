@@ -24,18 +24,18 @@ export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencie
 
   route(app, "setVolume", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    return device.acted("volume", await setVolume(device, body, turn));
+    return device.actionResult("volume", await setVolume(device, body, turn));
   });
 
   route(app, "controlPlayback", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    return device.acted("playback", await controlPlayback(device, body.do, body.position_ms ?? 0, turn));
+    return device.actionResult("playback", await controlPlayback(device, body.do, body.position_ms ?? 0, turn));
   });
 
   route(app, "playMedia", async ({ id, body, turn }) => {
     const device = devices.find(id);
     const { url, mime = mediaTypeOf(new URL(url).pathname), title = null, image = null } = body;
-    return device.acted("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
+    return device.actionResult("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
   });
 
   route(app, "listInputs", async ({ id, signal }) => {
@@ -46,7 +46,7 @@ export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencie
 
   route(app, "selectInput", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    return device.acted("input", await selectInput(device, body.input, turn));
+    return device.actionResult("input", await selectInput(device, body.input, turn));
   });
 
   route(app, "listChannels", async ({ id, signal }) => {
@@ -57,13 +57,13 @@ export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencie
 
   route(app, "selectChannel", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    return device.acted("channel", await selectChannel(device, body.channel, turn));
+    return device.actionResult("channel", await selectChannel(device, body.channel, turn));
   });
 
   route(app, "notify", async ({ id, body, turn }) => {
     const device = devices.find(id);
     await notify(device, body.message, turn);
-    return device.acted("notify", {});
+    return device.actionResult("notify", {});
   });
 
   picture(app, "getIcon", ({ id, context, signal }) =>

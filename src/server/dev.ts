@@ -55,7 +55,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
           if (password === undefined) device.developerPassword("installing the package", installingOn);
         },
       });
-      return device.acted("install", { package: installed.package, messages: [...installed.messages] });
+      return device.actionResult("install", { package: installed.package, messages: [...installed.messages] });
     } finally {
       installing.delete(device.id);
     }
@@ -64,14 +64,14 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
   route(app, "reloadPackage", async ({ id, body, turn }) => {
     const device = devices.find(id);
     const reloaded = await reloadPackage(device, turn, body.params);
-    return device.acted("reload", { app: reloaded });
+    return device.actionResult("reload", { app: reloaded });
   });
 
   route(app, "removePackage", async ({ id, turn }) => {
     const device = devices.find(id);
     checkDeveloper(device);
     await removePackage(device, turn);
-    return device.acted("remove", {});
+    return device.actionResult("remove", {});
   });
 
   route(app, "readLogs", async ({ id, query, request, signal, turn, context }) => {

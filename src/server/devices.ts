@@ -8,22 +8,21 @@ import { type Env, route } from "./route.ts";
 const usualWaitMs = "10000";
 
 /** Devices: the registry, discovery and live state. */
-export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: AppDependencies): void {
+export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependencies): void {
   route(app, "listDevices", () => devices.describeAll());
 
-  route(app, "addDevice", async ({ body }) => devices.of(await arrivals.add(body)).describe());
+  route(app, "addDevice", async ({ body }) => (await devices.add(body)).describe());
 
   route(app, "discoverDevices", async () => {
-    const found = await arrivals.discover();
-    const each = new Set(found.map((entry) => devices.of(entry)));
-    return { devices: [...each].map((device) => device.describe()) };
+    const found = await devices.discover();
+    return { devices: found.map((device) => device.describe()) };
   });
 
   route(app, "getDevice", ({ id }) => devices.find(id).describe());
 
   route(app, "changeDevice", async ({ id, body }) => {
     const device = devices.find(id);
-    await arrivals.change(device.record, body);
+    await devices.change(device, body);
     return device.describe();
   });
 
@@ -35,20 +34,20 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: Ap
     const device = devices.find(id);
     const { host, platform, ...given } = body;
     const reach = device.pairingReach(platform);
-    const at = host === undefined ? undefined : await arrivals.recognize(reach.record, host);
-    return device.acted("pair", (await device.pair(given, signal, at, reach)) ?? {});
+    const at = host === undefined ? undefined : await devices.recognize(reach.record, host);
+    return device.actionResult("pair", (await device.pair(given, signal, at, reach)) ?? {});
   });
 
   route(app, "cancelPairing", ({ id }) => {
     const device = devices.find(id);
     const cancelled = device.cancelPairing();
-    return device.acted("cancel_pairing", { cancelled });
+    return device.actionResult("cancel_pairing", { cancelled });
   });
 
   route(app, "joinDevice", async ({ id, body, turn }) => {
     const [one, other] = [devices.find(id), devices.find(body.with)];
     other.admit(turn.lease);
-    return devices.of(await arrivals.join(one.record, other.record)).describe();
+    return (await devices.join(one, other)).describe();
   });
 
   route(app, "splitDevice", async ({ id, body }) => {

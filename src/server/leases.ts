@@ -8,12 +8,12 @@ export function leaseRoutes(app: Hono<Env>, { devices, leases }: AppDependencies
     const device = devices.find(id);
     const given = await leases.take(device.id, body, turn.lease, turn.signal);
     device.use();
-    return device.acted("lease", given);
+    return device.actionResult("lease", given);
   });
 
   route(app, "freeLease", async ({ id, query, turn }) => {
     const device = devices.find(id);
     const freed = await leases.free(device.id, turn.lease, query.force === "true");
-    return device.acted("free", { freed });
+    return device.actionResult("free", { freed });
   });
 }

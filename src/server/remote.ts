@@ -11,16 +11,16 @@ export function remoteRoutes(app: Hono<Env>, { devices }: AppDependencies): void
     const { key, ...how } = body;
     if (Object.keys(how).length === 0) {
       await pressKey(device, key, turn);
-      return device.acted("key", { key });
+      return device.actionResult("key", { key });
     }
     const presses = await holdKey(device, key, how, turn);
-    return device.acted("key", { key, ...(presses !== null && { presses }) });
+    return device.actionResult("key", { key, ...(presses !== null && { presses }) });
   });
 
   route(app, "pressKeys", async ({ id, body, turn }) => {
     const device = devices.find(id);
     const { keys, delay_ms } = body;
     const { sent, duration_ms } = await pressKeys(device, keys, delay_ms, turn);
-    return device.acted("sequence", { keys, delay_ms, sent, duration_ms });
+    return device.actionResult("sequence", { keys, delay_ms, sent, duration_ms });
   });
 }

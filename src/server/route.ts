@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { errorBody, textOf, ZapdError } from "../api/errors.ts";
+import { errorBody, knownError, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callers } from "../api/events.ts";
 import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
@@ -151,8 +151,8 @@ export function tellAction(devices: Devices, { id, action, actionId, by, body, o
   const device = devices.known(id);
   if (!device) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
-  const words = [key, keys].flat().filter((one): one is string => typeof one === "string");
-  const typed = words.flatMap((word) => typedIn(word) ?? []);
+  const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");
+  const typed = words.filter(isTyped);
   const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
   devices.journal.publish({
     type: "action.finished",
@@ -163,8 +163,8 @@ export function tellAction(devices: Devices, { id, action, actionId, by, body, o
     ok: "data" in outcome,
     confirmed: confirmed as boolean | null | undefined,
     key: typeof key === "string" && typed.length === 0 ? key : undefined,
-    keys: Array.isArray(keys) ? words.map((word) => (typedIn(word) === null ? word : "literal")) : undefined,
-    characters: typed.length > 0 ? typed.reduce((sum, text) => sum + [...text].length, 0) : undefined,
+    keys: Array.isArray(keys) ? words.map((word) => (isTyped(word) ? "literal" : word)) : undefined,
+    characters: typed.length > 0 ? typed.reduce((sum, word) => sum + [...word].length - literal.length, 0) : undefined,
     app: app as App | null | undefined,
     error: "error" in outcome ? shownError(outcome.error, typed.length > 0) : undefined,
     duration_ms: durationMs,
@@ -173,13 +173,15 @@ export function tellAction(devices: Devices, { id, action, actionId, by, body, o
 
 /** Why a command failed, for everybody who follows: words about a text that was typed may repeat it. */
 function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
-  const error = thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
+  const error = knownError(thrown);
   return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
 }
 
-/** What a word types; `null` for a key. */
-function typedIn(word: string): string | null {
-  return word.startsWith("literal:") ? word.slice("literal:".length) : null;
+/** Before a text that is typed. */
+const literal = "literal:";
+
+function isTyped(word: string): boolean {
+  return word.startsWith(literal);
 }
 
 /** The word of an action, as its answer says it; `null` for what is none. */

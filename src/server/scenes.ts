@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import type { Hono } from "hono";
-import { errorBody, ZapdError } from "../api/errors.ts";
+import { errorBody, knownError, ZapdError } from "../api/errors.ts";
 import type { SceneResult } from "../api/scenes.ts";
 import { heartbeatMs, type Told } from "../devices/journal.ts";
 import type { Plan } from "../scenes/plan.ts";
@@ -67,8 +67,7 @@ function told(run: Run): Source {
         tell({ type: "scene.finished", run: id, scene, outcome, failed, took_ms, data });
       },
       (error: unknown) => {
-        const known = error instanceof ZapdError ? error : new ZapdError("internal_error", "zapd failed at this");
-        tell({ type: "error", error: errorBody(known) });
+        tell({ type: "error", error: errorBody(knownError(error)) });
       },
     )
     .finally(() => {

@@ -4,13 +4,13 @@ import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { textOf, ZapdError } from "../api/errors.ts";
+import { packageBytes } from "../api/limits.ts";
 import { DeepLinkParams } from "../api/operations.ts";
 import type { Archive, DeepLink } from "../platforms/platform.ts";
 import { newUpload } from "../system/state-folder.ts";
 import { readJson } from "../transport/json.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
-const archiveBytes = 100 * 1024 * 1024;
 const archiveMs = 180_000;
 /** Two uploads are taken at a time, and one that drips would hold its place for all of these minutes: 16 KiB a second, at least. */
 const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
@@ -49,7 +49,7 @@ export async function withArchive<T>(
   use: (archive: Archive, fields: FormFields) => Promise<T>,
   { progress = () => {}, begins = () => {} }: Receiving = {},
 ): Promise<T> {
-  checkLength(request, archiveBytes + formBytes);
+  checkLength(request, packageBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
   if (!/^multipart\/form-data\s*;/i.test(type)) {
     throw new ZapdError("invalid_payload", "The package must be sent as multipart/form-data", {
@@ -92,7 +92,7 @@ async function receive(
       return fail(error instanceof ZapdError ? error : badForm(textOf(error)));
     }
     stream.on("limit", () =>
-      fail(new ZapdError("payload_too_large", `The package is larger than ${archiveBytes / (1024 * 1024)} MiB`)),
+      fail(new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`)),
     );
     saving = save(stream, path, given.signal);
     // A disk that is full takes no more, and the form would wait for it.
@@ -109,7 +109,7 @@ async function receive(
   // The pipeline tells of it; what comes after its end is of no account.
   form.on("error", () => {});
   try {
-    const chunks = chunksOf(request, archiveBytes + formBytes, archiveMs, pace);
+    const chunks = chunksOf(request, packageBytes + formBytes, archiveMs, pace);
     await pipeline(told(chunks, progress), form, { signal: given.signal });
     if (!saving) throw badForm(`it has no file field ${field}`);
     return await saving;
@@ -136,7 +136,7 @@ function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string)
     return new Busboy({
       headers: { "content-type": type },
       limits: {
-        fileSize: archiveBytes,
+        fileSize: packageBytes,
         files: 2,
         fields: 8,
         parts: 8,

@@ -3,14 +3,15 @@
  * (players.md 4): who has not been paired is hung up on before the first message, and nothing is done for who has not been
  * greeted.
  */
-import { createHash, X509Certificate } from "node:crypto";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
 import { type AndroidTvOptions, type AndroidTvSimulatorOptions, identify } from "./androidtv/options.ts";
 import { PairingService } from "./androidtv/pairing.ts";
-import { type Fields, inside, numberIn, readStream, textIn, type Written, write } from "./androidtv/wire.ts";
 import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
-import type { Listener } from "./bench/listeners.ts";
+import { digest } from "./bench/identity.ts";
+import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
+import { type Fields, inside, numberIn, readFrames, textIn, varint, type Written, write } from "./bench/protobuf.ts";
 import { keep, SimulatedSet } from "./bench/set.ts";
 
 export type { AndroidTvEvent, AndroidTvSimulatorOptions, SimulatedAndroidApp } from "./androidtv/options.ts";
@@ -72,7 +73,6 @@ export class AndroidTvSimulator extends SimulatedSet {
   #silent = false;
   #turnedAway = 0;
   #taken = 0;
-  #pulse: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: AndroidTvSimulatorOptions) {
     const known = identify(options);
@@ -83,23 +83,24 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.mac = known.mac;
     this.#name = known.name;
     this.#level = known.volume?.level ?? 0;
-    for (const certificate of known.paired) this.#paired.set(digestOf(certificate), certificate);
+    for (const certificate of known.paired) this.#paired.set(digest(certificate), certificate);
     const certificate = known.certificate ?? createCertificateFor(known.commonName, known.keyKind);
     const { raw } = new X509Certificate(certificate.cert);
-    this.fingerprint = digestOf(raw);
+    this.fingerprint = digest(raw);
     this.#service = new PairingService({
       certificate: raw,
       name: known.name,
       wrongSecret: known.wrongSecret,
       codeMs: known.codeMs,
       paired: (client) => {
-        this.#paired.set(digestOf(client), client);
+        this.#paired.set(digest(client), client);
         options.onEvent?.({ type: "pairing", text: "is paired" });
       },
       tell: (text) => options.onEvent?.({ type: "pairing", text }),
     });
     this.#remote = this.#port(known.remotePort, certificate, (socket) => this.#serve(socket));
     this.#pairing = this.#port(known.pairingPort, certificate, (socket) => this.#service.serve(socket));
+    this.every(known.pingMs, () => this.#beat());
     if (known.mdns)
       this.discover(
         createAnnouncer({
@@ -118,17 +119,13 @@ export class AndroidTvSimulator extends SimulatedSet {
   }
 
   #port(port: number, certificate: Certificate, serve: (socket: TLSSocket) => void): Listener {
-    return this.listen(port, (track) => {
-      const options = { ...certificate, requestCert: true, rejectUnauthorized: false };
-      const server = createTlsServer(options, serve);
-      // Before TLS is up, too.
-      server.on("connection", (socket) => {
+    const options = { ...certificate, requestCert: true, rejectUnauthorized: false };
+    return this.listen(port, (track) =>
+      createTlsServer(options, serve, (socket) => {
         this.#taken += 1;
         track(socket);
-      });
-      server.on("tlsClientError", () => {});
-      return server;
-    });
+      }),
+    );
   }
 
   /** 0 before the first start when free ports were asked for; kept from then on. */
@@ -255,16 +252,7 @@ export class AndroidTvSimulator extends SimulatedSet {
   }
 
   protected unplug(): void {
-    clearInterval(this.#pulse);
-    this.#pulse = undefined;
     this.#service.dismiss();
-  }
-
-  protected override async appear(): Promise<void> {
-    await super.appear();
-    clearInterval(this.#pulse);
-    this.#pulse = setInterval(() => this.#beat(), this.#options.pingMs);
-    this.#pulse.unref?.();
   }
 
   #beat(): void {
@@ -283,7 +271,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     const { letsAnybodyIn } = this.#options;
     if (letsAnybodyIn && raw)
       this.#options.onEvent?.({ type: "client", text: `is shown ${Buffer.from(raw).toString("base64")}` });
-    const isKnown = letsAnybodyIn || (raw !== undefined && this.#paired.has(digestOf(raw)));
+    const isKnown = letsAnybodyIn || (raw !== undefined && this.#paired.has(digest(raw)));
     if (!isKnown || performance.now() < this.#startsUntil) {
       this.#turnedAway += 1;
       return void socket.end();
@@ -291,7 +279,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     const client: Client = { socket, features: null, isActive: false, missed: 0, said: Promise.resolve() };
     this.#clients.add(client);
     socket.on("close", () => this.#clients.delete(client));
-    const read = readStream((said) => {
+    const read = readFrames(varint, (said) => {
       client.missed = 0;
       if (!this.#silent) this.#take(client, said);
     });
@@ -435,10 +423,6 @@ export class AndroidTvSimulator extends SimulatedSet {
         }),
     );
   }
-}
-
-function digestOf(certificate: Uint8Array): string {
-  return createHash("sha256").update(certificate).digest("hex");
 }
 
 export function createAndroidTvSimulator(options: AndroidTvSimulatorOptions): AndroidTvSimulator {

@@ -3,14 +3,15 @@
  * before CONNECT is dropped, whoever says nothing for a while is hung up on, and what runs is spoken to over its own transport.
  */
 import { randomUUID } from "node:crypto";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import { createCertificateFor } from "./bench/certificate.ts";
-import type { Listener } from "./bench/listeners.ts";
+import { type Content, contentIn, contentOf } from "./bench/json.ts";
+import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
 import { keep, SimulatedSet } from "./bench/set.ts";
 import { type Message, readMessages, writeMessage } from "./cast/messages.ts";
 import { type CastOptions, type CastSimulatorOptions, identify, type SimulatedCastApp } from "./cast/options.ts";
-import { Player } from "./cast/player.ts";
+import { Player, type Shown } from "./cast/player.ts";
 
 export type { CastEvent, CastSimulatorOptions, SimulatedCastApp, SimulatedMedia } from "./cast/options.ts";
 
@@ -26,8 +27,6 @@ const AUTH = `${PREFIX}tp.deviceauth`;
 /** A response with a signature and a certificate of a byte each, which senders that check them refuse. */
 const AUTHENTIC = Buffer.from("12060a0100120100", "hex");
 const BACKDROP = "E8C28D3C";
-
-type Content = Readonly<Record<string, unknown>>;
 
 /** One that has connected, and to whom it said CONNECT, under which name. */
 interface Client {
@@ -68,7 +67,6 @@ export class CastSimulator extends SimulatedSet {
   #standBy: boolean | null;
   #power = true;
   #silent = false;
-  #pulse: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: CastSimulatorOptions) {
     const known = identify(options);
@@ -82,12 +80,9 @@ export class CastSimulator extends SimulatedSet {
     this.#player = new Player(known, () => this.#tellMedia());
     this.#listener = this.listen(known.port, (track) => {
       shared ??= createCertificateFor("cast");
-      const server = createTlsServer({ ...shared }, (socket) => this.#serve(socket));
-      // Before TLS is up, too.
-      server.on("connection", track);
-      server.on("tlsClientError", () => {});
-      return server;
+      return createTlsServer({ ...shared }, (socket) => this.#serve(socket), track);
     });
+    this.every(known.heartbeatMs, () => this.#beat());
     if (known.mdns)
       this.discover(
         createAnnouncer({
@@ -175,15 +170,7 @@ export class CastSimulator extends SimulatedSet {
   }
 
   /** Another sender plays something in the app that runs. */
-  play(
-    media: {
-      readonly title?: string;
-      readonly durationMs?: number | null;
-      readonly image?: string;
-      readonly abilities?: number;
-      readonly live?: boolean;
-    } = {},
-  ): void {
+  play(media: Shown = {}): void {
     this.#player.show(media);
   }
 
@@ -230,17 +217,7 @@ export class CastSimulator extends SimulatedSet {
   }
 
   protected unplug(): void {
-    clearInterval(this.#pulse);
-    this.#pulse = undefined;
     this.#player.end("INTERRUPTED");
-  }
-
-  protected override async appear(): Promise<void> {
-    await super.appear();
-    const { heartbeatMs } = this.#options;
-    clearInterval(this.#pulse);
-    this.#pulse = setInterval(() => this.#beat(), heartbeatMs);
-    this.#pulse.unref?.();
   }
 
   /** Pings all, and hangs up on those who have said nothing since the last two (3.4). */
@@ -500,18 +477,6 @@ function applicationOf({ app, sessionId, transportId }: Session): Content {
       ? [{ name: MEDIA }, { name: `${PREFIX}debugoverlay` }]
       : [{ name: `urn:x-cast:com.example.${appId}` }],
   };
-}
-
-function contentOf(text: string): Content {
-  try {
-    return contentIn(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}
-
-function contentIn(value: unknown): Content {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Content) : {};
 }
 
 export function createCastSimulator(options: CastSimulatorOptions): CastSimulator {

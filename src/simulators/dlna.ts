@@ -1,11 +1,11 @@
 /** A DLNA renderer (UPnP MediaRenderer), as one of the programs that they are built with. */
-import { element, xmlDocument } from "./bench/documents.ts";
+import { soapAnswer, soapFault } from "./bench/documents.ts";
 import { createHttpServer, type RecordedRequest, type Reply, type Request } from "./bench/http.ts";
 import { digest, macOf } from "./bench/identity.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
-import { createResponder } from "./bench/ssdp.ts";
-import { type Args, act, type Result } from "./dlna/actions.ts";
+import { createResponder, upnpReply } from "./bench/ssdp.ts";
+import { type Args, act } from "./dlna/actions.ts";
 import { description, pathsOf, SERVICES, type ServiceName, serviceDescription, typeOf } from "./dlna/documents.ts";
 import { Subscribers } from "./dlna/events.ts";
 import { type DlnaSimulatorOptions, Model } from "./dlna/model.ts";
@@ -140,7 +140,8 @@ export class DlnaSimulator extends SimulatedSet {
     if (type !== typeOf(this.#model, service) || !body.includes(`:${action} `)) return fault(401);
     const result = act(this.#model, service, action, argsIn(body));
     if (typeof result === "number") this.#model.emit("refused", `${action}: ${result}`);
-    return typeof result === "number" ? fault(result) : envelope(`${action}Response`, type, result);
+    if (typeof result === "number") return fault(result);
+    return { status: 200, headers: [XML], body: soapAnswer(action, type, result) };
   }
 }
 
@@ -161,33 +162,8 @@ function argsIn(body: string): Args {
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 const plain = (text: string) => text.replace(/&(amp|lt|gt|quot|apos);/g, (_, name: string) => ENTITIES[name] ?? "");
 
-function soap(content: string): string {
-  const names = {
-    "xmlns:s": "http://schemas.xmlsoap.org/soap/envelope/",
-    "s:encodingStyle": "http://schemas.xmlsoap.org/soap/encoding/",
-  };
-  return xmlDocument(element("s:Envelope", names, [element("s:Body", {}, [content])]));
-}
-
-function envelope(name: string, type: string, values: Exclude<Result, number>): Reply {
-  return { status: 200, headers: [XML], body: soap(element(`u:${name}`, { "xmlns:u": type }, values)) };
-}
-
 function fault(code: number): Reply {
-  const error = element(
-    "UPnPError",
-    { xmlns: "urn:schemas-upnp-org:control-1-0" },
-    {
-      errorCode: String(code),
-      errorDescription: code === 501 ? "Action Failed" : "Not now",
-    },
-  );
-  const words = [
-    element("faultcode", {}, "s:Client"),
-    element("faultstring", {}, "UPnPError"),
-    element("detail", {}, [error]),
-  ];
-  return { status: 500, headers: [XML], body: soap(element("s:Fault", {}, words)) };
+  return { status: 500, headers: [XML], body: soapFault(code, code === 501 ? "Action Failed" : "Not now") };
 }
 
 /** The answers to a search: one for each thing that is searched for; a newer version answers for the older ones, too. */
@@ -201,13 +177,5 @@ function repliesTo(model: Model, location: string, target: string): readonly (re
   const version = Number(/^urn:schemas-upnp-org:device:mediarenderer:(\d)$/.exec(target)?.[1] ?? Number.NaN);
   const older = version < stack.version ? [`${device}${version}`] : [];
   const found = target === "ssdp:all" ? all : asked === undefined ? older : [asked];
-  return found.map((what) => [
-    "HTTP/1.1 200 OK",
-    "CACHE-CONTROL: max-age=1800",
-    "EXT:",
-    `LOCATION: ${location}`,
-    `SERVER: ${stack.server}`,
-    `ST: ${what}`,
-    what.startsWith("uuid:") ? `USN: ${what}` : `USN: uuid:${uuid}::${what}`,
-  ]);
+  return found.map((what) => upnpReply({ location, server: stack.server, target: what, uuid }));
 }

@@ -3,12 +3,21 @@ import { createHttpServer, type RecordedRequest } from "./bench/http.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createResponder } from "./bench/ssdp.ts";
-import { cancelLaunch, forgetRunning, type Media, playbackState, position, startPlayback } from "./roku/apps.ts";
+import {
+  bringToFront,
+  cancelLaunch,
+  forgetRunning,
+  goHome,
+  type Media,
+  playbackState,
+  position,
+  startPlayback,
+} from "./roku/apps.ts";
 import { attachConsole } from "./roku/console.ts";
 import { ecp } from "./roku/ecp.ts";
 import { installer } from "./roku/installer.ts";
-import { type InstallFault, Model } from "./roku/model.ts";
-import type { AccessMode, RokuSimulatorOptions } from "./roku/options.ts";
+import { findApp, type InstallFault, Model } from "./roku/model.ts";
+import type { AccessMode, RokuSimulatorOptions, SimulatedApp } from "./roku/options.ts";
 import { turnOff, turnOn } from "./roku/remote.ts";
 
 export type { Media } from "./roku/apps.ts";
@@ -111,6 +120,17 @@ export class RokuSimulator extends SimulatedSet {
 
   setName(name: string): void {
     this.#model.name = name;
+  }
+
+  /** Somebody brings an installed app to the front; null goes home. */
+  show(id: string | null): void {
+    const app = id === null ? undefined : findApp(this.#model, id);
+    if (app === undefined) goHome(this.#model);
+    else bringToFront(this.#model, app, {});
+  }
+
+  setApps(apps: readonly SimulatedApp[]): void {
+    this.#model.apps = apps;
   }
 
   /** Starts playback in the app in front, or in the first app when the set is at home. */

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import { digest } from "./bench/identity.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createWebServer } from "./bench/websocket.ts";
@@ -38,8 +39,6 @@ export class SamsungSimulator extends SimulatedSet {
   readonly #renderer: Listener | null;
   readonly #channels = new Set<Channel>();
   #mostChannels = 0;
-  #endBoot = () => {};
-  #leaving = 0;
 
   constructor(options: SamsungSimulatorOptions) {
     const model = new Model(options);
@@ -48,7 +47,7 @@ export class SamsungSimulator extends SimulatedSet {
     const { securePort = 8002, plainPort = 8001, rendererPort = 9197, certificate = sharedCertificate() } = options;
     this.duid = duid;
     this.mac = usedMac;
-    this.fingerprint = new X509Certificate(certificate.cert).fingerprint256.replaceAll(":", "").toLowerCase();
+    this.fingerprint = digest(new X509Certificate(certificate.cert).raw);
     this.#model = model;
     this.#options = options;
     model.togglePower = () => this.later(() => (model.power === "on" ? this.#goOff() : this.comeOn()));
@@ -177,15 +176,6 @@ export class SamsungSimulator extends SimulatedSet {
     for (const channel of this.#channels) channel.terminate();
   }
 
-  /** Does not wait for a set that is about to start. */
-  override stop(): Promise<void> {
-    this.#leaving += 1;
-    this.#endBoot();
-    return super.stop().finally(() => {
-      this.#leaving -= 1;
-    });
-  }
-
   powerOff(): Promise<void> {
     return this.inTurn(() => this.#goOff());
   }
@@ -218,20 +208,10 @@ export class SamsungSimulator extends SimulatedSet {
   protected async comeOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
-    if (this.#options.standby === "off") await this.#boot();
+    if (this.#options.standby === "off") await this.boot(this.#options.bootMs ?? 1000);
     model.power = "on";
     if (this.isPluggedIn) await this.appear();
     model.emit("power", "power on");
-  }
-
-  #boot(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, this.#leaving > 0 ? 0 : (this.#options.bootMs ?? 1000));
-      this.#endBoot = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 

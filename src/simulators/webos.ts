@@ -60,8 +60,6 @@ export class WebosSimulator extends SimulatedSet {
   readonly #stacks: readonly Stack[];
   readonly #links = new Set<Link>();
   #closing: ReturnType<typeof setTimeout> | undefined;
-  #endBoot = () => {};
-  #leaving = 0;
 
   constructor(options: WebosSimulatorOptions) {
     const model = new Model(options);
@@ -219,15 +217,6 @@ export class WebosSimulator extends SimulatedSet {
     this.#model.feeds.changed("inputs");
   }
 
-  /** Does not wait for a set that is about to start. */
-  override stop(): Promise<void> {
-    this.#leaving += 1;
-    this.#endBoot();
-    return super.stop().finally(() => {
-      this.#leaving -= 1;
-    });
-  }
-
   powerOff(): Promise<void> {
     return this.inTurn(() => this.#goOff());
   }
@@ -286,7 +275,7 @@ export class WebosSimulator extends SimulatedSet {
     clearTimeout(this.#closing);
     if (model.behaviour.standby !== "active-standby") {
       this.#cut();
-      await this.#boot();
+      await this.boot(this.#options.bootMs ?? 2000);
     }
     model.power = "on";
     model.activeSince = Date.now();
@@ -294,16 +283,6 @@ export class WebosSimulator extends SimulatedSet {
     model.emit("power", "power on");
     model.feeds.changed("power");
     model.feeds.changed("app");
-  }
-
-  #boot(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, this.#leaving > 0 ? 0 : (this.#options.bootMs ?? 2000));
-      this.#endBoot = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 

@@ -5,6 +5,7 @@
 import {
   closeSync,
   constants,
+  createReadStream,
   fstatSync,
   lstatSync,
   mkdirSync,
@@ -17,6 +18,7 @@ import {
 } from "node:fs";
 import { link, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isStrange } from "./owners.ts";
 
@@ -178,6 +180,13 @@ function read<T>(path: string, maxBytes: number, take: (file: number) => T): T |
   } finally {
     closeSync(file);
   }
+}
+
+/** The bytes of a file, or the first so many of them, read as fast as they are taken. */
+export function streamFile(path: string, bytes?: number): ReadableStream<Uint8Array> {
+  const end = bytes === undefined ? {} : { end: bytes - 1 };
+  // The types of node:stream/web know nothing of what is in it.
+  return Readable.toWeb(createReadStream(path, { highWaterMark: 256 * 1024, ...end })) as unknown as ReadableStream;
 }
 
 /** When a file was set aside, as its name says. */

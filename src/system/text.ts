@@ -7,6 +7,16 @@ export function shellWord(text: string): string {
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
 }
 
+/** What went wrong, and what mends it where that is known. */
+export function withHint(message: string, hint: string | null | undefined): string {
+  return hint === undefined || hint === null ? message : `${message}. ${hint}`;
+}
+
+/** `1 device`, `3 devices`. */
+export function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? "" : "s"}`;
+}
+
 /** The words of a list that is written with commas. */
 export function wordsOf(text: string): string[] {
   return text.split(",").flatMap((word) => word.trim() || []);

@@ -9,11 +9,18 @@ import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
 import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, tooLate } from "./socket.ts";
 
-/** What a device answered. Header names are in lower case. */
+/** What a device answered. */
 export interface Answer {
   readonly status: number;
-  readonly headers: ReadonlyMap<string, string>;
+  /** By their names in lower case. */
+  readonly headers: Pick<ReadonlyMap<string, string>, "get" | "has">;
   readonly body: Uint8Array;
+}
+
+/** How long an exchange may take, in milliseconds, and what it fails with then; without it, as long as its signal lets it. */
+export interface Limit {
+  readonly timeoutMs: number;
+  late(): DeviceError;
 }
 
 /** How much of an answer is wanted: an action is decided by its head, and some sets send no length for its empty body. */
@@ -74,15 +81,17 @@ export class HttpConnection {
   }
 
   /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */
-  exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+  exchange(exchange: Exchange, signal: AbortSignal, limit?: Limit): Promise<Answer> {
     const head = headOf(exchange, this.#host);
     const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
     this.#reader = reader;
     return new Promise<Answer>((resolve, reject) => {
       const aborted = () => this.#settle?.(tooLate(signal, "device_timeout"));
+      const timer = limit && setTimeout(() => this.#settle?.(limit.late()), limit.timeoutMs);
       this.#settle = (error) => {
         this.#settle = undefined;
         this.#reader = undefined;
+        clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
         this.used = true;
         this.idleSince = performance.now();
@@ -174,7 +183,7 @@ export class AnswerReader {
   readonly #maxBytes: number;
   readonly #headOnly: boolean;
   #pending: Uint8Array = new Uint8Array(0);
-  #head: { status: number; headers: Map<string, string>; persistent: boolean } | undefined;
+  #head: Head | undefined;
   #framing: Framing = { by: "none" };
   #parts: Uint8Array[] = [];
   #size = 0;
@@ -229,7 +238,7 @@ export class AnswerReader {
     }
   }
 
-  #refuseUnreadable(headers: ReadonlyMap<string, string>): void {
+  #refuseUnreadable(headers: Answer["headers"]): void {
     const encoding = headers.get("content-encoding");
     if (encoding && encoding !== "identity") throw garbage("a compressed answer that nobody asked for");
     if (this.#framing.by === "length" && this.#framing.left > this.#maxBytes) throw tooLong(this.#maxBytes);
@@ -318,31 +327,58 @@ function headEnd(bytes: Uint8Array): number {
   return -1;
 }
 
-function parseHead(text: string): { status: number; headers: Map<string, string>; persistent: boolean } {
+interface Head {
+  readonly status: number;
+  readonly headers: HeaderLines;
+  readonly persistent: boolean;
+}
+
+/** The headers of an answer, each read when it is asked for: of most answers only those are that tell where it ends. */
+class HeaderLines {
+  readonly #lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines;
+  }
+
+  /** Every value of a header, by its name in lower case. */
+  all(name: string): string[] {
+    const values: string[] = [];
+    for (const line of this.#lines) {
+      const colon = line.indexOf(":");
+      if (colon < name.length || line.slice(0, colon).trim().toLowerCase() !== name) continue;
+      values.push(line.slice(colon + 1).trim());
+    }
+    return values;
+  }
+
+  get(name: string): string | undefined {
+    const values = this.all(name);
+    return values.length > 0 ? values.join(", ") : undefined;
+  }
+
+  has(name: string): boolean {
+    return this.all(name).length > 0;
+  }
+}
+
+function parseHead(text: string): Head {
   const [first = "", ...lines] = text.split("\n");
   const start = /^HTTP\/1\.([01]) +(\d{3})(?: .*)?\r?$/.exec(first);
   if (!start) throw garbage("something that is not HTTP");
-  const headers = new Map<string, string>();
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    if (colon < 1) continue;
-    const name = line.slice(0, colon).trim().toLowerCase();
-    const value = line.slice(colon + 1).trim();
-    const before = headers.get(name);
-    if (before !== undefined && name === "content-length" && before !== value) throw garbage("two lengths");
-    headers.set(name, before === undefined || name === "content-length" ? value : `${before}, ${value}`);
-  }
+  const headers = new HeaderLines(lines);
   const connection = headers.get("connection")?.toLowerCase() ?? "";
   const persistent = start[1] === "1" ? !connection.includes("close") : connection.includes("keep-alive");
   return { status: Number(start[2]), headers, persistent };
 }
 
-function framingOf(head: { status: number; headers: ReadonlyMap<string, string> }, headOnly: boolean): Framing {
-  if (headOnly || head.status === 204 || head.status === 304) return { by: "none" };
-  if (head.headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
+function framingOf({ status, headers }: Head, headOnly: boolean): Framing {
+  const [length, ...others] = headers.all("content-length");
+  if (others.some((one) => one !== length)) throw garbage("two lengths");
+  if (headOnly || status === 204 || status === 304) return { by: "none" };
+  if (headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
     return { by: "chunks", left: 0, trailer: false };
   }
-  const length = head.headers.get("content-length");
   if (length === undefined) return { by: "close" };
   if (!/^\d{1,15}$/.test(length)) throw garbage("a broken length");
   return length === "0" ? { by: "none" } : { by: "length", left: Number(length) };

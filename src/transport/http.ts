@@ -6,7 +6,7 @@ import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
-import { type Answer, type Exchange, HttpConnection } from "./http-connection.ts";
+import { type Answer, type Exchange, HttpConnection, type Limit } from "./http-connection.ts";
 import { refuseOwn } from "./socket.ts";
 
 export type { Answer } from "./http-connection.ts";
@@ -93,7 +93,7 @@ export class DeviceHttp {
       return this.#carry(connection, readOf(path, options), within);
     };
     const kept = options.proven ? undefined : this.#take();
-    const open = () => (options.proven ? this.#proven(within) : this.#open(within));
+    const open = () => (options.proven ? this.#proven(this.#take(), within) : this.#open(within));
     try {
       return await get(kept ?? (await open()));
     } catch (error) {
@@ -109,18 +109,19 @@ export class DeviceHttp {
       sent.body === undefined
         ? { method: sent.method ?? "POST", path, wanted: "head", maxBytes: descriptionBytes }
         : readOf(path, sent);
-    return this.#inTime(signal, async (within) => {
-      const proven = this.#proven(within);
-      // In what is there at once nobody can have slept.
-      const connection = proven instanceof Promise ? await unlessSlept(proven) : proven;
+    const send = async (connection: HttpConnection, within: AbortSignal, limit?: Limit) => {
       this.#check(connection, sent);
       try {
-        return await this.#carry(connection, exchange, within);
+        return await this.#carry(connection, exchange, within, limit);
       } catch (error) {
         if (failedBy(error, "closed")) this.#keepsThem = false;
         throw error;
       }
-    });
+    };
+    const kept = this.#take();
+    // In what is there at once nobody can have slept.
+    if (kept && this.#isReady(kept)) return send(kept, signal, this.#limit);
+    return this.#inTime(signal, async (within) => send(await unlessSlept(this.#proven(kept, within)), within));
   }
 
   /** Has the device prove anew who it is before the next command. */
@@ -154,23 +155,20 @@ export class DeviceHttp {
     this.#idle = [];
   }
 
-  /** A connection on which the device has proven who it is: at once, where it has done so just now. */
-  #proven(signal: AbortSignal): HttpConnection | Promise<HttpConnection> {
+  /** Whether a kept connection may carry a command: the device has just proven over it who it is, or need not. */
+  #isReady(kept: HttpConnection): boolean {
     const { prove, holdsFor = Number.POSITIVE_INFINITY } = this.#options;
-    const kept = this.#take();
-    if (!prove) return kept ?? this.#open(signal);
+    if (!prove) return true;
     const now = performance.now();
-    if (kept?.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor)
-      return kept;
-    return this.#prove(prove, kept, signal);
+    return kept.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor;
   }
 
-  async #prove(
-    prove: NonNullable<DeviceHttpOptions["prove"]>,
-    kept: HttpConnection | undefined,
-    signal: AbortSignal,
-  ): Promise<HttpConnection> {
+  /** A connection on which the device has proven who it is. */
+  async #proven(kept: HttpConnection | undefined, signal: AbortSignal): Promise<HttpConnection> {
+    const { prove } = this.#options;
+    if (kept && this.#isReady(kept)) return kept;
     let connection = kept ?? (await this.#open(signal));
+    if (!prove) return connection;
     try {
       await prove(async (path, options) => {
         const exchange = readOf(path, options);
@@ -201,8 +199,8 @@ export class DeviceHttp {
     return connection.usable ? connection : this.#open(signal);
   }
 
-  async #carry(on: HttpConnection, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
-    const { answer, connection } = await this.#exchange(on, exchange, signal);
+  async #carry(on: HttpConnection, exchange: Exchange, signal: AbortSignal, limit?: Limit): Promise<Answer> {
+    const { answer, connection } = await this.#exchange(on, exchange, signal, limit);
     this.#keep(connection);
     return answer;
   }
@@ -212,9 +210,10 @@ export class DeviceHttp {
     connection: HttpConnection,
     exchange: Exchange,
     signal: AbortSignal,
+    limit?: Limit,
   ): Promise<{ answer: Answer; connection: HttpConnection }> {
     const { login } = this.#options;
-    const answer = await connection.exchange(withHeaders(exchange, connection.login), signal);
+    const answer = await connection.exchange(withHeaders(exchange, connection.login), signal, limit);
     // Who has proven who it is without a login is not sent one in the midst of a command.
     if (answer.status !== 401 || !login || connection.login || connection.proven) return { answer, connection };
     connection.close();
@@ -265,12 +264,18 @@ export class DeviceHttp {
     });
   }
 
+  /** How long one answer may take. */
+  get #limit(): Limit {
+    const timeoutMs = this.#options.platformHost.requestTimeoutMs();
+    return { timeoutMs, late: () => silent(timeoutMs, this.#options.silentHint) };
+  }
+
   /** Runs something with the deadline of one answer, and leaves nothing of it behind: thousands of keys would pile up theirs. */
   async #inTime<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
-    const ms = this.#options.platformHost.requestTimeoutMs();
+    const { timeoutMs, late } = this.#limit;
     const controller = new AbortController();
     const aborted = () => controller.abort(signal.reason);
-    const timer = setTimeout(() => controller.abort(silent(ms, this.#options.silentHint)), ms);
+    const timer = setTimeout(() => controller.abort(late()), timeoutMs);
     signal.addEventListener("abort", aborted);
     if (signal.aborted) aborted();
     try {

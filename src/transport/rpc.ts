@@ -3,7 +3,7 @@
  * and what the device says by itself. One that falls silent is hung up on, as devices on their way to standby often leave
  * their sockets open. Most talk in JSON over a WebSocket.
  */
-import { DeviceError } from "../api/errors.ts";
+import { hungUpBefore } from "../api/errors.ts";
 import type { PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
@@ -40,6 +40,7 @@ export abstract class RpcSession<T, L extends Line> implements Session {
   readonly #options: RpcOptions;
   readonly #waiting = new Map<unknown, Question<T>>();
   #line: L | undefined;
+  #held = 0;
   #pulse: ReturnType<typeof setInterval> | undefined;
   #onEnd: (ending: Ending & { readonly why: LineEnd }) => void = () => {};
   /** The device said that it goes off: its silence is no accident. */
@@ -68,7 +69,17 @@ export abstract class RpcSession<T, L extends Line> implements Session {
   }
 
   get pending(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + this.#held;
+  }
+
+  /** Something begins or ends that is no question, such as a key that is down: it is not hung up on meanwhile. */
+  hold(by: 1 | -1): void {
+    this.#held = Math.max(0, this.#held + by);
+  }
+
+  /** Milliseconds since the last byte came. */
+  get silentForMs(): number {
+    return performance.now() - (this.#line?.heardAt ?? 0);
   }
 
   /** SHA-256 of the certificate that the device showed; `null` without TLS. */
@@ -134,10 +145,6 @@ export abstract class RpcSession<T, L extends Line> implements Session {
     for (const { reject } of this.#waiting.values()) reject(gone);
     this.#onEnd({ again: !this.leaving, why });
   }
-}
-
-function hungUpBefore(): DeviceError {
-  return new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
 }
 
 /** A conversation in JSON over a WebSocket. */

@@ -29,6 +29,8 @@ export interface ReconnectingOptions<S extends Session> {
   open(signal: AbortSignal, unasked: boolean, ended: (ending: Ending) => void): Promise<S>;
   /** Told when a session ended by itself. */
   onEnd?(ending: Ending): void;
+  /** Told when the device let nobody in, before who asked hears of it. */
+  onRefused?(): void;
   debug(message: string): void;
   /** Milliseconds without use after which the session is closed. */
   readonly idleMs?: number;
@@ -146,6 +148,7 @@ export class ReconnectingSession<S extends Session> {
       return session;
     } catch (error) {
       this.#opening = undefined;
+      if (error instanceof ZapdError && error.code === "pairing_required") this.#options.onRefused?.();
       // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
       if (!signal.aborted && !unasked) this.#failure = { error, at: performance.now() };
       // Only a session that has been there is made again unasked; and none with a device that lets nobody in.

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type net from "node:net";
-import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
+import { DeviceError, hungUpBefore, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, refuseOwn } from "./socket.ts";
@@ -107,7 +107,7 @@ async function upgraded(socket: net.Socket, request: string, key: string, signal
   let isOver = false;
   const hungUp = () => {
     isOver = true;
-    reject(new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" }));
+    reject(hungUpBefore(problem));
   };
   socket.on("data", (bytes: Uint8Array) => {
     head = Buffer.concat([head, bytes]);

@@ -85,31 +85,25 @@ export async function send(address: string, init: RequestInit = {}): Promise<Res
 export async function readAnswer(response: Response): Promise<unknown> {
   const envelope = (await response.json().catch(() => null)) as Envelope | null;
   if (envelope?.ok === true) return envelope.data;
-  throw new CallError(envelope?.error ? failureIn(envelope.error) : noAnswer);
-}
-
-/** A failure as the page keeps it, from the envelope's. */
-export function failureIn({ code, message, hint, reason, details }: EnvelopeError): Failure {
-  return { code, message, hint: hint ?? null, reason: reason ?? null, problems: details?.problems };
+  if (!envelope?.error) throw new CallError(noAnswer);
+  const { code, message, hint = null, reason = null, details } = envelope.error;
+  throw new CallError({ code, message, hint, reason, problems: details?.problems });
 }
 
 interface Places {
   readonly id?: string;
   readonly app?: string;
-  readonly group?: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
-}
-
-interface EnvelopeError {
-  readonly code: Failure["code"];
-  readonly message: string;
-  readonly hint?: string;
-  readonly reason?: PairingReason;
-  readonly details?: ErrorDetails;
 }
 
 interface Envelope {
   readonly ok?: boolean;
   readonly data?: unknown;
-  readonly error?: EnvelopeError;
+  readonly error?: {
+    readonly code: Failure["code"];
+    readonly message: string;
+    readonly hint?: string;
+    readonly reason?: PairingReason;
+    readonly details?: ErrorDetails;
+  };
 }

@@ -6,19 +6,17 @@ declare const trustedTypes:
   | { createPolicy(name: string, rules: { createHTML(html: string): string }): unknown }
   | undefined;
 
-export function showDocs(): void {
-  // It hands its markup on as text. That may be shown: no script in it runs, nor may any text become one.
-  if (typeof trustedTypes !== "undefined") trustedTypes.createPolicy("default", { createHTML: (html) => html });
-  SwaggerUIBundle({
-    url: "openapi.json",
-    dom_id: "#docs",
-    deepLinking: true,
-    docExpansion: "list",
-    defaultModelsExpandDepth: 0,
-    tryItOutEnabled: true,
-    // Its own would send the document to a site of somebody else.
-    validatorUrl: null,
-  });
-}
+// It hands its markup on as text. That may be shown: no script in it runs, nor may any text become one.
+if (typeof trustedTypes !== "undefined") trustedTypes.createPolicy("default", { createHTML: (html) => html });
+SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#docs",
+  deepLinking: true,
+  docExpansion: "list",
+  defaultModelsExpandDepth: 0,
+  tryItOutEnabled: true,
+  // Its own would send the document to a site of somebody else.
+  validatorUrl: null,
+});
 
-if (typeof document !== "undefined") showDocs();
+export {};

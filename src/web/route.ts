@@ -18,7 +18,7 @@ export function linkTo(view: string, id?: string): string {
 }
 
 /** Shows a view. */
-export function go(view: string, id?: string): void {
+export function go(view: string, id: string): void {
   location.hash = linkTo(view, id);
 }
 

@@ -2,7 +2,7 @@
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
 import { call, type Failure, failureOf } from "./calls.ts";
-import type { Key } from "./words.ts";
+import { type Key, powerKey } from "./words.ts";
 
 /** A device and what is known of it. Each part is a signal of its own: of a thousand, only the one that changed is drawn. */
 export interface Entry {
@@ -156,6 +156,12 @@ export function press(entry: Entry, key: Key, doing: string): Promise<unknown> {
   return attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key } }));
 }
 
+/** Turns a device off where it is on, and else on; nothing happens where it has no key for that. */
+export function pressPower(entry: Entry, isOn: boolean): void {
+  const key = powerKey(entry.device.peek(), isOn);
+  if (key !== undefined) void press(entry, key, isOn ? "turning off" : "turning on");
+}
+
 /** By device, the level that is wanted next, while one is on its way; `null` for none. */
 const nextLevels = new Map<string, number | null>();
 
@@ -174,7 +180,13 @@ export async function setVolume(entry: Entry, level: number): Promise<void> {
   nextLevels.delete(id);
 }
 
+/** Makes a device one step louder, or quieter. */
+export function stepVolume(entry: Entry, by: 1 | -1): void {
+  const doing = by > 0 ? "louder" : "quieter";
+  void attempt(entry, doing, () => call("setVolume", { id: entry.id, body: { step: by } }));
+}
+
 /** Mutes a device, or has it sound again. */
-export function setMuted(entry: Entry, muted: boolean): Promise<unknown> {
-  return attempt(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
+export function setMuted(entry: Entry, muted: boolean): void {
+  void attempt(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
 }

@@ -28,8 +28,8 @@ function nextTask(): Promise<void> {
   });
 }
 
-/** What tabs tell each other. */
-type Word =
+/** What tabs tell each other. An older page may be open beside this one: these words stay as they are. */
+type TabMessage =
   | { readonly say: "hello" }
   | { readonly say: "picture"; readonly picture: Picture; readonly lastId: string | null }
   | { readonly say: "event"; readonly event: Followed }
@@ -53,8 +53,8 @@ export function startStream(): void {
   const name = `zapd ${new URL("v1/events", document.baseURI).pathname}`;
   if (!("locks" in navigator)) return lead();
   channel = new BroadcastChannel(name);
-  channel.onmessage = ({ data }: MessageEvent<Word>) => hear(data);
-  tell({ say: "hello" });
+  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => receive(data);
+  post({ say: "hello" });
   void navigator.locks.request(name, () => {
     lead();
     // Held until the tab goes.
@@ -62,26 +62,26 @@ export function startStream(): void {
   });
 }
 
-function tell(word: Word): void {
-  channel?.postMessage(word);
+function post(message: TabMessage): void {
+  channel?.postMessage(message);
 }
 
-function hear(word: Word): void {
+function receive(message: TabMessage): void {
   if (isLeading) {
-    if (word.say === "hello") tell({ say: "picture", picture: pictureNow(), lastId });
+    if (message.say === "hello") post({ say: "picture", picture: pictureNow(), lastId });
     return;
   }
-  if (word.say === "picture") {
-    lastId = word.lastId;
-    if (word.picture.connection !== "connecting") takePicture(word.picture);
+  if (message.say === "picture") {
+    lastId = message.lastId;
+    if (message.picture.connection !== "connecting") takePicture(message.picture);
   }
-  if (word.say === "event") heed(word.event);
-  if (word.say === "history") takeHistory(word.past);
-  if (word.say === "at") lastId = word.lastId;
-  if (word.say === "connection") setConnection(word.now);
+  if (message.say === "event") takeEvent(message.event);
+  if (message.say === "history") takeHistory(message.past);
+  if (message.say === "at") lastId = message.lastId;
+  if (message.say === "connection") setConnection(message.now);
 }
 
-function heed(event: Followed): void {
+function takeEvent(event: Followed): void {
   lastId = event.id;
   take(event);
   if (event.type === "snapshot" && event.last) setConnection("live");
@@ -94,8 +94,11 @@ async function follow(): Promise<never> {
   for (;;) {
     try {
       const resumes = lastId !== null;
+      const stop = new AbortController();
+      const query = lastId === null ? {} : { since: lastId };
+      const body = await openLines(addressOf("events", { query }), stop.signal);
       let since = performance.now();
-      for await (const told of linesOf(await open())) {
+      for await (const told of linesOf(body, stop)) {
         pause = firstPauseMs;
         // A house that tells everything at once must not hold up what is scrolled.
         if (performance.now() - since > sliceMs) {
@@ -104,10 +107,10 @@ async function follow(): Promise<never> {
         }
         if (told.type === "heartbeat") {
           lastId = told.id;
-          tell({ say: "at", lastId });
+          post({ say: "at", lastId });
         } else {
-          heed(told);
-          tell({ say: "event", event: told });
+          takeEvent(told);
+          post({ say: "event", event: told });
         }
         // Whoever comes back after its last event is live at once; else a snapshot makes it so.
         if (resumes || (told.type === "snapshot" && told.last)) becomes("live");
@@ -127,16 +130,10 @@ async function follow(): Promise<never> {
 
 function becomes(now: "live" | "lost"): void {
   setConnection(now);
-  tell({ say: "connection", now });
+  post({ say: "connection", now });
 }
 
 type Line = Followed | { readonly type: "heartbeat"; readonly id: string };
-
-async function open(): Promise<{ body: ReadableStream<Uint8Array>; stop: AbortController }> {
-  const stop = new AbortController();
-  const query = lastId === null ? {} : { since: lastId };
-  return { body: await openLines(addressOf("events", { query }), stop.signal), stop };
-}
 
 /** Opens a stream of JSON Lines. Fails with what the daemon said, where it is none. */
 export async function openLines(address: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
@@ -147,8 +144,11 @@ export async function openLines(address: string, signal: AbortSignal): Promise<R
   throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
 }
 
-/** The lines of a stream, until it ends or falls silent; `stop` is of this stream alone. */
-export async function* linesOf<Told = Line>({ body, stop }: Awaited<ReturnType<typeof open>>): AsyncGenerator<Told> {
+/** The lines of a stream, until it ends or falls silent; `stop` is of this stream alone, and ends it. */
+export async function* linesOf<Told = Line>(
+  body: ReadableStream<Uint8Array>,
+  stop: AbortController,
+): AsyncGenerator<Told> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = "";
@@ -175,12 +175,12 @@ async function readHistory(upTo: string): Promise<void> {
   const stop = new AbortController();
   const past: Followed[] = [];
   const body = await openLines(addressOf("events", { query: { since: "oldest", snapshot: "false" } }), stop.signal);
-  for await (const told of linesOf({ body, stop })) {
+  for await (const told of linesOf(body, stop)) {
     if (told.type !== "heartbeat" && placeOf(told.id) <= end) past.push(told);
     if (told.type === "heartbeat" || placeOf(told.id) >= end) break;
   }
   takeHistory(past);
-  tell({ say: "history", past });
+  post({ say: "history", past });
 }
 
 /** Where an event stands among all since the daemon's start: ids are `<boot>.<number>`. */

@@ -111,6 +111,12 @@ export function inputWords(input: string): string {
   return `${kind === "tuner" ? "Tuner" : kind.toUpperCase()} ${number ?? ""}`.trim();
 }
 
+/** A time of day: `09:05:12`, or `09:05`. */
+export function timeOf(at: Date, hasSeconds = true): string {
+  const second = hasSeconds ? "2-digit" : undefined;
+  return at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" });
+}
+
 /** A length of time: `12:04`, `1:02:03`. */
 export function clockOf(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

@@ -1,10 +1,31 @@
 /** Apps: the catalog, what a caller may call one, deep links, inputs, and the two ways a set ends one. */
 import { expect, test } from "bun:test";
+import type { WiredOptions } from "../support/wired-roku.ts";
 import { refuse, succeed } from "./checked.ts";
-import { app, homes } from "./fake-documents.ts";
+import { app, homes, spellHome } from "./documents.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, start } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, ...home } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+
+/** Inputs with the user's own labels, twins, entities, non-ASCII. */
+const street = [
+  app("tvinput.hdmi1", "Blu-ray player", "tvin", "1.0.0"),
+  app("tvinput.hdmi2", "Roku", "tvin", "1.0.0"),
+  app("tvinput.hdmi3", "HDMI 3 (eARC)", "tvin", "1.0.0"),
+  app("tvinput.hdmi4", "Konsole von Jörg", "tvin", "1.0.0"),
+  app("tvinput.cvbs", "AV", "tvin", "1.0.0"),
+  app("tvinput.dtv", "Live TV", "tvin", "1.0.0"),
+  app("12", "Netflix", "appl", "71.0.14"),
+  app("837", "YouTube"),
+  app("13", "Prime Video"),
+  app("90210", "Opéra & Ballet <HD>"),
+  app("31001", "Weather"),
+  app("31002", "Weather"),
+  app("31003", "Sports!"),
+  app("31004", "sports"),
+  app("77_a1b2c3", "Private Cinema"),
+];
+const start = (options: WiredOptions = {}) => home.start({ apps: street, ...options });
 
 test.concurrent("the catalog: stable slugs, types, unique ids, served from the cache", async () => {
   const { set, id } = await start();
@@ -92,7 +113,7 @@ test.concurrent("launch resolves platform id, id, exact name, then a unique loos
   }
   expect(set.commands).toEqual([]);
   // The set has it since the catalog was read; one it has not it refuses itself.
-  set.apps.push(app("424242", "Brand New"));
+  set.apps = [...set.apps, app("424242", "Brand New")];
   expect((await succeed(daemon, "launchApp", { id, body: { app: "424242" } })).app.platform_id).toBe("424242");
   await refuse(daemon, "launchApp", { id, body: { app: "515151" } }, "app_not_found");
   expect(set.commands).toEqual(["/launch/424242", "/launch/515151"]);
@@ -114,10 +135,9 @@ test.concurrent("params reach the app as they were, whatever is in them", async 
 });
 
 test.concurrent("launching what runs succeeds (202), and a slow launch is waited for or said to be unseen", async () => {
-  const { set, id } = await start();
+  const { set, id } = await start({ launchMs: 400 });
   await succeed(daemon, "launchApp", { id, body: { app: "netflix" } });
   expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).app.id).toBe("netflix");
-  set.launchMs = 400;
   expect((await succeed(daemon, "launchApp", { id, body: { app: "youtube" } })).confirmed).toBe(true);
   expect(set.active?.id).toBe("837");
 });
@@ -129,16 +149,16 @@ for (const [exitApp, style] of [
   ["absent", { close: "said" }],
 ] as const) {
   test.concurrent(`stop: exit-app ${exitApp}, ${JSON.stringify(style)}`, async () => {
-    const { set, id } = await start({ exitApp, style });
+    const { set, id } = await start({ legacy: exitApp === "absent", homeMs: 300, style });
+    if (exitApp === "plain") set.spoiled.set("/exit-app/837", (said) => ({ ...said, body: "" }));
     await succeed(daemon, "listApps", { id });
-    set.homeMs = 300;
     set.active = set.apps.find((one) => one.id === "837") ?? null;
     expect((await succeed(daemon, "stopApp", { id })).app?.id).toBe("youtube");
     expect(set.active).toBeNull();
     if (exitApp === "absent") expect(set.commands).toContain("/keypress/Home");
     else {
       expect(set.commands).toContain("/exit-app/837");
-      expect(set.suspended).toBeNull();
+      expect(set.simulator.state.background).toEqual([]);
     }
     // An input is left by Home, whatever the set has.
     set.forget();
@@ -155,7 +175,7 @@ for (const [exitApp, style] of [
 test.concurrent("stop with nothing running is done already, in every spelling of home", async () => {
   const { set, id } = await start();
   for (const home of Object.values(homes)) {
-    set.home = home;
+    spellHome(set, home);
     set.forget();
     expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
     expect(set.commands.filter((command) => command !== "/keypress/Home")).toEqual([]);
@@ -183,7 +203,7 @@ test("refresh merges, and clears when told", async () => {
   for (const apps of [[app("11", "Roku Store", null, null)], []]) {
     set.apps = apps;
     const { apps: now } = await succeed(daemon, "refreshApps", { id, body: { clear: true } });
-    expect(now.map((one) => [one.platform_id, one.version])).toEqual(apps.map((one) => [one.id, one.version]));
+    expect(now.map((one) => [one.platform_id, one.version])).toEqual(apps.map((one) => [one.id, one.version ?? null]));
   }
 });
 

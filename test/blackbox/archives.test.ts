@@ -1,28 +1,15 @@
 /** Packages that are none: each is refused before the set hears of it, by its own words, and nothing stays behind. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { add, at, refused } from "./checked.ts";
-import { FakeRoku } from "./fake-roku.ts";
+import { at, refused } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 import { install, manifest, sound, withEntry, withoutManifest, zip } from "./packages.ts";
 
-let daemon: TestDaemon;
-let set: FakeRoku;
-let id: string;
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
-  });
-  set = await FakeRoku.start();
-  id = (await add(daemon, set)).id;
+const { daemon, start } = await homeForFile({
+  config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
 });
-
-afterAll(async () => {
-  await daemon.dispose();
-  await set.stop();
-});
+const { set, id } = await start();
 
 const whole = sound("archives");
 const filler = { name: "filler", bytes: randomBytes(700) };
@@ -66,8 +53,8 @@ test("T21 each bad package is refused with its reason, and the set hears nothing
     const error = refused(await install(daemon, id, archive), "invalid_archive");
     reasons.set(what, error.message);
   }
-  expect(set.installer.wire.connections).toBe(0);
-  expect(set.installer.uploads).toEqual([]);
+  expect(set.installer.connections).toBe(0);
+  expect(set.uploads).toEqual([]);
   const told = (what: string): string => reasons.get(what) ?? "";
   expect(told("no manifest")).toMatch(/manifest/i);
   expect(told("a symlink")).toMatch(/link/i);
@@ -113,7 +100,7 @@ test("T22 forms that are none: no file, another field, two files, no form, a bro
     );
   }
   refused(await install(daemon, "no-such-device", whole), "device_not_found");
-  expect(set.installer.wire.connections).toBe(0);
+  expect(set.installer.connections).toBe(0);
 });
 
 test("one byte too many is told before it is read, and nothing is left on the disk", async () => {
@@ -126,7 +113,7 @@ test("one byte too many is told before it is read, and nothing is left on the di
   // A server that refuses early may hang up on who is still sending.
   if (response)
     refused({ status: response.status, headers: response.headers, body: await response.json() }, "payload_too_large");
-  expect(set.installer.wire.connections).toBe(0);
+  expect(set.installer.connections).toBe(0);
   const left = readdirSync(daemon.stateFolder, { recursive: true }).map(String);
   expect(left.filter((name) => /^uploads.+|tmp|zip/.test(name))).toEqual([]);
   expect((await daemon.api("GET", "/health")).status).toBe(200);

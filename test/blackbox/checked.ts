@@ -3,7 +3,6 @@ import { expect } from "bun:test";
 import type { z } from "zod";
 import { Failure, operations, success } from "../../src/api/operations.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
-import type { FakeRoku } from "./fake-roku.ts";
 
 export type Name = keyof typeof operations;
 export type Data<Of extends Name> = z.infer<(typeof operations)[Of]["data"]>;
@@ -70,7 +69,11 @@ export function refused(answered: Answered, ...codes: string[]): Failed {
   return error;
 }
 
-export async function add(daemon: TestDaemon, fake: FakeRoku, name?: string): Promise<Data<"addDevice">> {
+export async function add(
+  daemon: TestDaemon,
+  fake: { readonly address: object },
+  name?: string,
+): Promise<Data<"addDevice">> {
   const body = { ...fake.address, platform: "roku", ...(name !== undefined && { name }) };
   return succeed(daemon, "addDevice", { body });
 }

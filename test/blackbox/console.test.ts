@@ -1,5 +1,8 @@
 /** The developer console: one connection for all, lines told once by cursor, and another program in the way. */
 import { expect, test } from "bun:test";
+import { once } from "node:events";
+import net from "node:net";
+import type { WiredRoku } from "../support/wired-roku.ts";
 import { refuse, succeed, until } from "./checked.ts";
 import { homeForFile } from "./home.ts";
 
@@ -24,31 +27,45 @@ async function follow(id: string, cursor: string, last: string): Promise<{ lines
   return { lines, cursor: at };
 }
 
+const print = (set: WiredRoku, ...lines: string[]) => {
+  for (const line of lines) set.simulator.log(line);
+};
+
+/** Bytes as they are, cut in the middle. */
+async function raw(set: WiredRoku, bytes: Buffer): Promise<void> {
+  const half = Math.floor(bytes.length / 2);
+  set.console.say(bytes.subarray(0, half));
+  await Bun.sleep(5);
+  set.console.say(bytes.subarray(half));
+}
+
 test.concurrent("what was printed before is there, what comes later is told once, and one connection serves all", async () => {
   const { set, id } = await start();
-  set.console.print("------ Compiling dev 'Fjord' ------", "------ Running dev 'Fjord' main ------", "first 📺");
+  const printed = ["------ Compiling dev 'Fjord' ------", "------ Running dev 'Fjord' main ------", "first 📺"];
+  print(set, ...printed);
   const readers = await Promise.all(Array.from({ length: 6 }, () => read(id)));
-  for (const { lines } of readers) expect(lines.slice(-3)).toEqual(set.console.lines);
-  expect(set.console.connections).toBe(1);
+  for (const { lines } of readers) expect(lines.slice(-3)).toEqual(printed);
+  expect(set.console.taken).toBe(1);
   const cursor = readers[0]?.cursor ?? "";
   expect((await read(id, cursor)).lines).toEqual([]);
-  set.console.print("zweite Zeile — größer", "third");
+  print(set, "zweite Zeile — größer", "third");
   const later = await follow(id, cursor, "third");
   expect(later.lines).toEqual(["zweite Zeile — größer", "third"]);
   // An older cursor tells the same again; without one, all there is.
   expect((await read(id, cursor)).lines).toEqual(later.lines);
-  expect((await read(id)).lines.slice(-5)).toEqual(set.console.lines);
-  expect(set.console.connections).toBe(1);
-  expect(set.console.received.length).toBe(0);
+  expect((await read(id)).lines.slice(-5)).toEqual([...printed, ...later.lines]);
+  expect(set.console.taken).toBe(1);
+  expect(set.console.heard).toBe(0);
 });
 
 test.concurrent("bytes of every kind become clean lines: CR, NUL, telnet commands, escapes, a long line, half a character", async () => {
   const { set, id } = await start();
-  set.console.print("start");
+  print(set, "start");
   const { cursor } = await read(id);
-  set.console.raw(Buffer.from([0xff, 0xfb, 0x01, 0xff, 0xf1]));
+  await raw(set, Buffer.from([0xff, 0xfb, 0x01, 0xff, 0xf1]));
   await Bun.sleep(30);
-  set.console.raw(
+  await raw(
+    set,
     Buffer.concat([
       Buffer.from("a\u0000b\u001b[31mred\u001b[0m\r\n"),
       Buffer.from([0xe2, 0x82]),
@@ -57,9 +74,9 @@ test.concurrent("bytes of every kind become clean lines: CR, NUL, telnet command
     ]),
   );
   await Bun.sleep(30);
-  set.console.raw(Buffer.from(`${"x".repeat(200_000)}\r\n`));
+  await raw(set, Buffer.from(`${"x".repeat(200_000)}\r\n`));
   await Bun.sleep(60);
-  set.console.print("end");
+  print(set, "end");
   const { lines } = await follow(id, cursor, "end");
   expect(lines).toContain("€uro");
   for (const line of lines) {
@@ -70,16 +87,17 @@ test.concurrent("bytes of every kind become clean lines: CR, NUL, telnet command
 
 test.concurrent("a flood is bounded, and the cursor of who fell behind still tells the newest", async () => {
   const { set, id } = await start();
-  set.console.print("before");
+  print(set, "before");
   const { cursor } = await read(id);
   for (let block = 0; block < 40; block++) {
-    set.console.raw(
+    await raw(
+      set,
       Buffer.from(Array.from({ length: 1_000 }, (_, line) => `line ${block * 1_000 + line}\r\n`).join("")),
     );
     await Bun.sleep(8);
   }
   await Bun.sleep(60);
-  set.console.print("the last");
+  print(set, "the last");
   await follow(id, (await read(id)).cursor, "the last").catch(() => null);
   const behind = await read(id, cursor);
   expect(behind.lines.at(-1)).toBe("the last");
@@ -88,36 +106,38 @@ test.concurrent("a flood is bounded, and the cursor of who fell behind still tel
 
 test.concurrent("another program holds the console: its own error, and well again when it lets go", async () => {
   const { set, id } = await start();
-  set.console.taken = true;
+  const { console } = set.simulator.ports;
+  const other = net.connect(console ?? 0, set.host);
+  await once(other, "connect");
   expect((await refuse(daemon, "readLogs", { id }, "console_in_use")).hint ?? "").not.toBe("");
-  set.console.taken = false;
-  set.console.lines.push("free again");
+  other.destroy();
+  print(set, "free again");
   await until("the console let go", async () => (await daemon.api("GET", `/devices/${id}/dev/logs`)).status === 200);
   expect((await read(id)).lines).toContain("free again");
 });
 
 test.concurrent("a set that reboots is listened to again, and old lines are not told twice", async () => {
   const { set, id } = await start();
-  set.console.print("run 1");
+  print(set, "run 1");
   const { cursor } = await read(id);
-  set.console.drop();
-  set.console.lines.push("run 2");
+  await set.console.cut();
+  print(set, "run 2");
   const { lines } = await follow(id, cursor, "run 2");
   expect(lines.filter((line) => line === "run 2")).toHaveLength(1);
-  expect(set.console.connections).toBe(2);
+  expect(set.console.taken).toBe(2);
 });
 
 test.concurrent("no console at all, a cursor from elsewhere, and a device that is removed lets go", async () => {
   const { set, id } = await start();
-  set.console.print("here");
+  print(set, "here");
   await read(id);
   for (const odd of ["nonsense", "-1", "99999999.5", "a.b", "0"]) expect((await read(id, odd)).lines).toContain("here");
   await refuse(daemon, "readLogs", { id, query: `cursor=${"9".repeat(65)}` }, "invalid_payload");
-  expect(set.console.busy).toBe(true);
+  expect(set.console.open).toBe(1);
   await succeed(daemon, "removeDevice", { id });
-  await until("the console free", () => !set.console.busy);
+  await until("the console free", () => set.console.open === 0);
   const none = await start();
-  await none.set.console.close();
+  await none.set.console.stop();
   expect(
     (await refuse(daemon, "readLogs", { id: none.id }, "device_unreachable", "device_refused")).hint ?? "",
   ).toMatch(/developer/i);
@@ -125,7 +145,7 @@ test.concurrent("no console at all, a cursor from elsewhere, and a device that i
 
 test.concurrent("followed, lines are told as they come, and whoever comes back with the cursor misses none", async () => {
   const { set, id } = await start();
-  set.console.print("before");
+  print(set, "before");
   const stream = async (headers: Record<string, string>) => {
     const over = new AbortController();
     const url = `${daemon.url}/devices/${id}/dev/logs?follow=true`;
@@ -141,11 +161,11 @@ test.concurrent("followed, lines are told as they come, and whoever comes back w
   const first = await stream({ accept: "application/x-ndjson" });
   expect(first.type).toBe("application/x-ndjson");
   await first.told("before");
-  set.console.print("one");
+  print(set, "one");
   const lines = (await first.told("one")).trim().split("\n");
   const { id: cursor } = JSON.parse(lines.at(-1) ?? "") as { id: string };
   first.close();
-  set.console.print("two", "three");
+  print(set, "two", "three");
   const second = await stream({ "last-event-id": cursor });
   expect(second.type).toBe("text/event-stream");
   const text = await second.told("three");

@@ -2,26 +2,32 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import net from "node:net";
+import { announce, type SsdpOptions, type Voice } from "../support/announce.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
-import { FakeRoku, freeHost } from "./fake-roku.ts";
-import { FakeSsdp, type SsdpOptions } from "./fake-ssdp.ts";
 
 let daemon: TestDaemon;
-let tv: FakeRoku;
-let stick: FakeRoku;
-let tvSsdp: FakeSsdp;
-let stickSsdp: FakeSsdp;
+let tv: WiredRoku;
+let stick: WiredRoku;
+let tvSsdp: Voice;
+let stickSsdp: Voice;
 const timeoutMs = 1_000;
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
+    // The seconds that a scan waits for its last answers are real ones: a loaded machine needs them.
+    speed: 1,
     config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 3_000 } },
   });
-  tv = await FakeRoku.start({ name: "Zirbelstube/Ost 100%" });
-  stick = await FakeRoku.start({ kind: "stick", facts: { "user-device-name": "" }, style: { close: "said" } });
-  tvSsdp = await FakeSsdp.start(tv);
-  stickSsdp = await FakeSsdp.start(stick, { old: true, delayMs: 150 });
+  tv = await WiredRoku.start({ name: "Zirbelstube/Ost 100%" });
+  stick = await WiredRoku.start({
+    ...{ kind: "stick", name: "Stick", style: { close: "said" } },
+    facts: { "user-device-name": "", "friendly-device-name": "Stick (friendly)" },
+  });
+  tvSsdp = await announce(tv);
+  stickSsdp = await announce(stick, { old: true, delayMs: 150 });
 });
 
 afterAll(async () => {
@@ -71,14 +77,15 @@ test("scans asked for at the same time are one scan, and change nothing the seco
 });
 
 test("who asks while the last answers of a scan are still awaited gets a search of his own", async () => {
-  const slow = await FakeRoku.start();
-  const slowSsdp = await FakeSsdp.start(slow, { delayMs: timeoutMs - 150 });
-  slow.answerMs = 350;
+  const slow = await WiredRoku.start();
+  const slowSsdp = await announce(slow);
+  slow.answerMs = timeoutMs + 600;
   const first = scan();
   await until("the slow one asked who it is", () => slow.wire.requests.length > 0 || slow.wire.connections > 0, 2_000);
-  await Bun.sleep(200);
-  const late = await FakeRoku.start();
-  const lateSsdp = await FakeSsdp.start(late);
+  await Bun.sleep(timeoutMs);
+  slow.answerMs = 0;
+  const late = await WiredRoku.start();
+  const lateSsdp = await announce(late);
   expect(of(late.serial, await scan())).toHaveLength(1);
   expect(of(slow.serial, await first)).toHaveLength(1);
   await Promise.all([slowSsdp, lateSsdp, slow, late].map((one) => one.stop()));
@@ -93,8 +100,8 @@ test("an id outlives a changed address, a name of the user's outlives a scan, an
   const gone = await scan();
   expect(of(tv.serial, gone)).toEqual([]);
   expect(of(tv.serial, await succeed(daemon, "listDevices"))).toHaveLength(1);
-  tv = await FakeRoku.start({ serial: tv.serial, mac: tv.identity.mac, name: "Anders genannt", host: freeHost() });
-  tvSsdp = await FakeSsdp.start(tv);
+  tv = await WiredRoku.start({ serial: tv.serial, mac: tv.identity.mac, name: "Anders genannt", host: freeHost() });
+  tvSsdp = await announce(tv);
   expect(of(tv.serial, await scan())).toMatchObject([{ id, name: "Stube", host: tv.host, port: tv.port }]);
   expect(of(tv.serial, await succeed(daemon, "listDevices"))).toHaveLength(1);
   tv.forget();
@@ -129,7 +136,7 @@ async function catchAll(): Promise<{ port: number; hits: string[]; close(): void
 test("T6 an answer that points anywhere but at its own sender is followed nowhere", async () => {
   const trap = await catchAll();
   const host = freeHost();
-  const victim = await FakeRoku.start();
+  const victim = await WiredRoku.start();
   const liar = { host, port: trap.port, serial: "ZBLIAR000001", asleep: false, identity: tv.identity };
   const daemonPort = daemon.port;
   const decimal = host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
@@ -177,9 +184,9 @@ test("T6 an answer that points anywhere but at its own sender is followed nowher
     ],
   ];
   const answers: SsdpOptions[] = locations.map((location) => ({ location, usn: "uuid:roku:ecp:ZBLIAR000001" }));
-  const voices = await Promise.all(answers.map((options) => FakeSsdp.start(liar, options)));
+  const voices = await Promise.all(answers.map((options) => announce(liar, options)));
   const wrongs = await Promise.all([
-    FakeSsdp.start(
+    announce(
       { ...liar },
       {
         target: "upnp:rootdevice",
@@ -190,7 +197,7 @@ test("T6 an answer that points anywhere but at its own sender is followed nowher
   ]);
   const devices = await scan();
   expect(of(tv.serial, devices)).toHaveLength(1);
-  expect(voices.every((voice) => voice.answers > 0)).toBe(true);
+  expect(voices.every((voice) => voice.searches > 0)).toBe(true);
   expect(trap.hits).toEqual([]);
   expect(victim.wire.connections).toBe(0);
   expect(JSON.stringify(await succeed(daemon, "listDevices"))).not.toContain("ZBLIAR");
@@ -199,7 +206,7 @@ test("T6 an answer that points anywhere but at its own sender is followed nowher
 });
 
 test("an address named in the config is asked directly, and hosts nobody may name are refused", async () => {
-  const quiet = await FakeRoku.start();
+  const quiet = await WiredRoku.start();
   const text = (await Bun.file(daemon.configFile).text()).replace(/^hosts = .*$/m, "");
   await Bun.write(
     daemon.configFile,

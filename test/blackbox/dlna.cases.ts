@@ -6,8 +6,8 @@ import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { refuse, succeed } from "./checked.ts";
-import { freeHost } from "./fake-roku.ts";
 
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];

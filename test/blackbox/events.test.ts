@@ -9,7 +9,7 @@ import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { soundPackage } from "../support/room.ts";
-import { FakeRoku } from "./fake-roku.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 let daemon: TestDaemon;
 let set: RokuSimulator;
@@ -200,7 +200,7 @@ describe("T33 streams and foreign pages", () => {
   });
 
   test("1,000 HEADs on a followed log, and on a wait, hold no slot and ask nothing of the set", async () => {
-    const fake = await FakeRoku.start();
+    const fake = await WiredRoku.start();
     const own = await startTestDaemon({ speed: 1 });
     try {
       const { id } = (await own.api("POST", "/devices", fake.address)).body.data;
@@ -212,7 +212,7 @@ describe("T33 streams and foreign pages", () => {
       }
       // What had been started would ask now.
       await Bun.sleep(1_000);
-      expect([fake.wire.requests, fake.console.connections]).toEqual([[], 0]);
+      expect([fake.wire.requests, fake.console.taken]).toEqual([[], 0]);
       const streams = Array.from({ length: 64 }, () => new EventStream({ to: own.port }));
       for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
       for (const stream of streams) stream.close();

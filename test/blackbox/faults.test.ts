@@ -1,33 +1,21 @@
 /** A set gone wrong in every way: an envelope in time, a flat daemon, and nobody else the worse for it. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { Failure } from "../../src/api/operations.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { add, at, type Name, succeed, until } from "./checked.ts";
-import { FakeRoku } from "./fake-roku.ts";
+import type { TestDaemon } from "../support/daemon.ts";
+import { at, type Name, succeed, until } from "./checked.ts";
 import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
+import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
-let daemon: TestDaemon;
-let healthy: FakeRoku;
-let healthyId: string;
-const fakes: FakeRoku[] = [];
 const requestMs = 400;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: requestMs }, dev: { vendor_password: "secret-of-the-set" } },
-  });
-  healthy = await FakeRoku.start({ name: "Gesund" });
-  healthyId = (await add(daemon, healthy)).id;
-  await succeed(daemon, "listApps", { id: healthyId });
+const { daemon, start } = await homeForFile({
+  config: { devices: { request_timeout_ms: requestMs }, dev: { vendor_password: "secret-of-the-set" } },
 });
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all([healthy, ...fakes].map((fake) => fake.stop()));
-});
+const { set: healthy, id: healthyId } = await start({ name: "Gesund" });
+await succeed(daemon, "listApps", { id: healthyId });
 
 /** Deno takes some 48 with the first of them, for what it loads and compiles, and gives back late (src/runtime/README.md). */
 const mostMiB = process.env["ZAPD_TEST_RUNTIME"] === "deno" ? 96 : 48;
@@ -93,12 +81,6 @@ async function fails(
   if (took > withinMs) wrong.push(`${what}: took ${took} ms, more than ${withinMs}`);
 }
 
-async function broken(): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start();
-  fakes.push(set);
-  return { set, id: (await add(daemon, set)).id };
-}
-
 /** What an operation may take: its identity check, its query, and some slack on a busy machine; faults.timed.ts holds it to half a second. */
 const twoRequests = 2 * requestMs + 3_000;
 
@@ -113,7 +95,7 @@ async function driveAll(what: string, id: string): Promise<void> {
 }
 
 test("T9 R4 a set whose every answer is broken: state, apps, key and launch", async () => {
-  const sets = await Promise.all(Object.keys(faults).map(async (what) => ({ what, ...(await broken()) })));
+  const sets = await Promise.all(Object.keys(faults).map(async (what) => ({ what, ...(await start()) })));
   for (const { what, set } of sets) {
     set.wire.fault = faults[what] ?? null;
     await set.wire.close();
@@ -121,14 +103,14 @@ test("T9 R4 a set whose every answer is broken: state, apps, key and launch", as
   }
   await meanwhile(Promise.all(sets.map(({ what, id }) => driveAll(what, id))));
   // And each is well again when its fault is.
-  const { set, id } = sets[0] ?? (await broken());
+  const { set, id } = sets[0] ?? (await start());
   set.wire.fault = null;
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
 }, 60_000);
 
 test("R4 the same on the connection that was warm: the fault begins in the middle", async () => {
   const sets = await Promise.all(
-    (["hang", "close", "reset"] as const).map(async (answer) => ({ answer, ...(await broken()) })),
+    (["hang", "close", "reset"] as const).map(async (answer) => ({ answer, ...(await start()) })),
   );
   await meanwhile(
     Promise.all(
@@ -151,16 +133,16 @@ test("R4 the same on the connection that was warm: the fault begins in the middl
 test("R4 a developer page with every fault, at the challenge", async () => {
   // One that drips its page after a whole upload has minutes for it, by design.
   const early = Object.keys(faults).filter((what) => what !== "drip body");
-  const sets = await Promise.all(early.map(async (what) => ({ what, ...(await broken()) })));
+  const sets = await Promise.all(early.map(async (what) => ({ what, ...(await start()) })));
   // The daemon takes two uploads at a time and answers `device_busy` to more: so in two lines.
   const lines = [0, 1].map((odd) => sets.filter((_, index) => index % 2 === odd));
   await meanwhile(
     Promise.all(
       lines.map(async (line) => {
         for (const { what, set, id } of line) {
-          set.installer.wire.fault = faults[what] ?? null;
+          set.installer.fault = faults[what] ?? null;
           await fails(`${what}: install`, twoRequests, install(daemon, id, sound(what)));
-          expect(set.installer.uploads).toEqual([]);
+          expect(set.uploads).toEqual([]);
         }
       }),
     ),
@@ -168,11 +150,11 @@ test("R4 a developer page with every fault, at the challenge", async () => {
 }, 60_000);
 
 test("R4 nobody at home: refused, and hung before it was accepted", async () => {
-  const gone = await broken();
+  const gone = await start();
   await gone.set.stop();
   await driveAll("refused", gone.id);
   await fails("refused: install", twoRequests, install(daemon, gone.id, sound("gone")));
-  const { set, id } = await broken();
+  const { set, id } = await start();
   await set.stop();
   const deaf = await fullBacklog(set.host, set.port);
   if (!deaf) throw new Error("this machine does not fill a backlog");
@@ -207,7 +189,7 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   const devices = (await succeed(daemon, "listDevices")).length;
   await Promise.all(
     cases.map(async ({ status, target }) => {
-      const { set, id } = await broken();
+      const { set, id } = await start();
       const fault: Fault = redirect(status, target);
       set.wire.fault = fault;
       await set.wire.close();
@@ -217,9 +199,9 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   );
   expect(healthy.wire.requests).toEqual([]);
   expect((await succeed(daemon, "listDevices")).length).toBe(devices + cases.length);
-  const { set, id } = await broken();
+  const { set, id } = await start();
   for (const status of [302, 307, 308]) {
-    set.installer.wire.fault = redirect(status, stop);
+    set.installer.fault = redirect(status, stop);
     await fails(`${status}: install`, twoRequests, install(daemon, id, sound(String(status))));
   }
   expect(healthy.wire.requests).toEqual([]);

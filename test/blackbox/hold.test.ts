@@ -5,9 +5,9 @@ import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { type Answered, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { furnish } from "../support/room.ts";
 import { succeed } from "./checked.ts";
-import { freeHost } from "./fake-roku.ts";
 
 /** Most of it is waiting: each test has a daemon and a set of its own, and they wait side by side. */
 async function inRoom(run: (presses: () => number, hold: Hold) => Promise<void>): Promise<void> {

@@ -8,8 +8,8 @@ import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createSamsungSimulator } from "../../src/simulators/samsung.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
 import { succeed } from "./checked.ts";
-import { freeHost } from "./fake-roku.ts";
 
 const sets: { start(): Promise<unknown>; stop(): Promise<unknown> }[] = [];
 let daemon: TestDaemon;

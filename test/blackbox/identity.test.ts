@@ -1,8 +1,8 @@
 /** A set is its serial, not its address: what answers in its place is never driven. */
 import { expect, test } from "bun:test";
+import { announce } from "../support/announce.ts";
+import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, type Name, refuse, succeed } from "./checked.ts";
-import type { FakeOptions, FakeRoku } from "./fake-roku.ts";
-import { FakeSsdp } from "./fake-ssdp.ts";
 import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
@@ -17,7 +17,7 @@ const { daemon, plug: start } = await homeForFile({
 });
 
 /** Another set, at the very address of the first. */
-async function swap(fake: FakeRoku, options: FakeOptions = {}): Promise<FakeRoku> {
+async function swap(fake: WiredRoku, options: WiredOptions = {}): Promise<WiredRoku> {
   const { host, port } = fake;
   await fake.stop();
   return start({ ...options, host, port });
@@ -67,8 +67,8 @@ test("a package goes to the set it was meant for, or nowhere", async () => {
   await succeed(daemon, "changeDevice", { id, body: { ports: stranger.address.ports } });
   const answered = await install(daemon, id, sound("stranger"));
   expect(answered.status).toBe(500);
-  expect(stranger.installer.uploads).toEqual([]);
-  expect(stranger.installer.wire.bytesRead).toBeLessThan(512);
+  expect(stranger.uploads).toEqual([]);
+  expect(stranger.installer.bytesRead).toBeLessThan(512);
 });
 
 test("the stranger added under its own name is its own device, and the first is followed when it answers elsewhere", async () => {
@@ -78,7 +78,7 @@ test("the stranger added under its own name is its own device, and the first is 
   const second = await add(daemon, stranger);
   expect(second.id).not.toBe(first.id);
   const moved = await start({ serial: mine.serial, mac: mine.identity.mac, name: "Eins" });
-  const ssdp = await FakeSsdp.start(moved);
+  const ssdp = await announce(moved);
   await succeed(daemon, "discoverDevices");
   await ssdp.stop();
   expect(await succeed(daemon, "getDevice", { id: first.id })).toMatchObject({
@@ -103,7 +103,7 @@ test("two sets that changed places are each driven under their own name", async 
   ]);
   for (const { id } of [left, right])
     await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable", "device_error");
-  const voices = await Promise.all(swapped.map((fake) => FakeSsdp.start(fake)));
+  const voices = await Promise.all(swapped.map((fake) => announce(fake)));
   await succeed(daemon, "discoverDevices");
   await Promise.all(voices.map((voice) => voice.stop()));
   await succeed(daemon, "pressKey", { id: left.id, body: { key: "left" } });

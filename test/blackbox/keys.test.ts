@@ -1,7 +1,7 @@
 /** Keys and text as they reach a set, byte for byte. */
 import { expect, test } from "bun:test";
+import type { Style } from "../support/wire.ts";
 import { ask, refuse, refused, succeed } from "./checked.ts";
-import type { Style } from "./fake-wire.ts";
 import { homeForFile } from "./home.ts";
 
 const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
@@ -46,7 +46,7 @@ test.concurrent("every key of the spec against a television", async () => {
   const { set, id } = await start();
   for (const [key, name] of Object.entries(keys)) {
     set.forget();
-    set.facts.set("power-mode", key === "power-on" ? "Ready" : "PowerOn");
+    await (key === "power-on" ? set.simulator.sleep("standby") : set.simulator.wake());
     if (name === null) {
       const answered = await ask(daemon, "pressKey", { id, body: { key } });
       if (answered.status !== 200) refused(answered, "unsupported_key");
@@ -58,7 +58,7 @@ test.concurrent("every key of the spec against a television", async () => {
 });
 
 test.concurrent("every key of the spec against a stick: what a television alone has is refused before it is sent", async () => {
-  const { set, id } = await start({ kind: "stick" });
+  const { set, id } = await start({ kind: "stick", facts: { "supports-cec-audio-volume-control": null } });
   for (const [key, name] of Object.entries(keys)) {
     set.forget();
     const answered = await ask(daemon, "pressKey", { id, body: { key } });
@@ -131,9 +131,10 @@ test.concurrent("play plays and pause pauses, whatever the set was doing", async
     ["play", "play-pause", "pause"],
     ["pause", "play-pause", "play"],
   ]) {
-    set.playback = { state: before ?? "", plugin: "12", position: 61_000, duration: 5_400_000, live: false };
+    set.simulator.play({ durationMs: 5_400_000 });
+    if (before === "pause") await set.press("Play");
     await succeed(daemon, "pressKey", { id, body: { key } });
-    expect([before, key, set.playback.state]).toEqual([before, key, after]);
+    expect([before, key, set.simulator.state.playback?.state]).toEqual([before, key, after]);
   }
   // Nothing to look at: the key is sent all the same.
   set.broken.set("/query/media-player", { status: 403 });

@@ -4,16 +4,16 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import net from "node:net";
 import { join } from "node:path";
 import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, at, refuse, refused, succeed, until } from "./checked.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
 import { install, sound } from "./packages.ts";
 
-const fakes: FakeRoku[] = [];
+const fakes: WiredRoku[] = [];
 const daemons: TestDaemon[] = [];
 const wholeRequest = "GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
 
-async function start(options: FakeOptions = {}): Promise<FakeRoku> {
-  const fake = await FakeRoku.start(options);
+async function start(options: WiredOptions = {}): Promise<WiredRoku> {
+  const fake = await WiredRoku.start(options);
   fakes.push(fake);
   return fake;
 }
@@ -103,7 +103,7 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
   expect(statSync(socket).isSocket()).toBe(true);
   expect(statSync(socket).mode & 0o777).toBe(0o600);
   silent.broken.set("/query/apps", "hang");
-  upload.installer.outcome = "hang";
+  upload.spoiled.set("/plugin_install", () => "hang");
   sleeper.wakeMs = 3_600_000;
   await sleeper.sleep();
   const body = { keys: Array.from({ length: 200 }, () => "up"), delay_ms: 100 };
@@ -114,10 +114,7 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
     install(daemon, three.id, sound("end")),
     daemon.api("POST", at("pressKey", { id: four.id }), { key: "power-on" }),
   ].map((call) => call.catch((error: Error) => error));
-  await until(
-    "all under way",
-    () => busy.commands.length > 2 && upload.installer.uploads.length > 0 && sleeper.wakes > 0,
-  );
+  await until("all under way", () => busy.commands.length > 2 && upload.uploads.length > 0 && sleeper.wakes > 0);
   const started = performance.now();
   expect(await daemon.stop("SIGTERM")).toBe(0);
   expect(performance.now() - started).toBeLessThan(5_000);

@@ -1,9 +1,9 @@
 /** A set that has another address than zapd knows: what was asked of it goes there, once, or an error says why not. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { announce, type Voice } from "../support/announce.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, refuse, succeed } from "./checked.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
-import { FakeSsdp } from "./fake-ssdp.ts";
 
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];
@@ -18,24 +18,24 @@ afterEach(async () => {
 });
 afterAll(() => daemon.dispose());
 
-async function start(options: FakeOptions = {}): Promise<FakeRoku> {
-  const fake = await FakeRoku.start(options);
+async function start(options: WiredOptions = {}): Promise<WiredRoku> {
+  const fake = await WiredRoku.start(options);
   cleanups.push(() => fake.stop());
   return fake;
 }
-async function heard(fake: FakeRoku): Promise<FakeSsdp> {
-  const voice = await FakeSsdp.start(fake);
+async function heard(fake: WiredRoku): Promise<Voice> {
+  const voice = await announce(fake);
   cleanups.push(() => voice.stop());
   return voice;
 }
-const twin = (fake: FakeRoku): FakeOptions => ({
+const twin = (fake: WiredRoku): WiredOptions => ({
   serial: fake.serial,
   mac: fake.identity.mac,
   name: fake.identity.name,
 });
 
 /** A set that was added, and is somewhere else by now. */
-async function movedSet(): Promise<{ id: string; now: FakeRoku; was: FakeRoku }> {
+async function movedSet(): Promise<{ id: string; now: WiredRoku; was: WiredRoku }> {
   const was = await start();
   const { id } = await add(daemon, was);
   await succeed(daemon, "listApps", { id });

@@ -11,11 +11,11 @@ const on = (id: string) => succeed(daemon, "pressKey", { id, body: { key: "power
 test.concurrent("from standby by its key, and a set that is on stays on", async () => {
   const { set, id } = await start();
   await on(id);
-  expect(set.facts.get("power-mode")).toBe("PowerOn");
-  set.facts.set("power-mode", "Ready");
+  expect(set.simulator.state.power).toBe("on");
+  await set.simulator.sleep("standby");
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
   await on(id);
-  expect(set.facts.get("power-mode")).toBe("PowerOn");
+  expect(set.simulator.state.power).toBe("on");
   expect(set.wakes).toBe(0);
   await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
   await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
@@ -34,14 +34,14 @@ test.concurrent("from deep sleep by a magic packet to its hardware address, then
   await on(id);
   expect(performance.now() - started).toBeGreaterThan(600);
   expect(set.wakes).toBeGreaterThan(0);
-  expect(set.facts.get("power-mode")).toBe("PowerOn");
+  expect(set.simulator.state.power).toBe("on");
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
 });
 
 test.concurrent("off by its own word, it is off in its state, and every other command wakes it first", async () => {
   const { set, id } = await start();
   set.wakeMs = 1_500;
-  set.facts.set("power-mode", "Ready");
+  await set.simulator.sleep("standby");
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
   await set.sleep();
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("off");

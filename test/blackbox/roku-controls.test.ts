@@ -170,9 +170,11 @@ test.concurrent("nobody interested: nothing is asked; somebody: what the table s
   await daemon.sleep(1_000);
   const first = totals();
   await daemon.sleep(36_000);
-  const [whenPlaying, whenIdle, whenInput, whenStandby, whenLimited] = all.map((set, at) => asked(set, first[at] ?? 0));
   over.abort();
   await ends;
+  // A look that is under way asks for the rest of its documents.
+  await daemon.sleep(2_000);
+  const [whenPlaying, whenIdle, whenInput, whenStandby, whenLimited] = all.map((set, at) => asked(set, first[at] ?? 0));
 
   const thirdOf = (count = 0) => [Math.floor(count / 3) - 1, Math.floor(count / 3) + 2] as const;
   // Every 2 s, and 20 s late at most under load.

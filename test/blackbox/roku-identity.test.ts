@@ -1,22 +1,16 @@
 /** Who a Roku is, read alike when it is added and when it is commanded, however little it says and in whichever charset. */
 import { expect, test } from "bun:test";
 import { isWhole } from "../support/whole.ts";
+import type { Reply } from "../support/wire.ts";
+import type { WiredRoku } from "../support/wired-roku.ts";
 import { add, refuse, succeed } from "./checked.ts";
-import { app, appsDocument, description } from "./fake-documents.ts";
-import type { FakeRoku } from "./fake-roku.ts";
-import type { Reply } from "./fake-wire.ts";
+import { app, page } from "./documents.ts";
 import { homeForFile } from "./home.ts";
 
 const { daemon, plug: start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
-const page = (body: string | Buffer, type = 'text/xml; charset="utf-8"'): Reply => ({
-  status: 200,
-  headers: { "Content-Type": type },
-  body,
-});
-
 /** What every set that was added must do afterwards. */
-async function obeys(set: FakeRoku, id: string): Promise<void> {
+async function obeys(set: WiredRoku, id: string): Promise<void> {
   set.forget();
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
   await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 0 } });
@@ -25,7 +19,7 @@ async function obeys(set: FakeRoku, id: string): Promise<void> {
   expect(set.commands).toEqual(["/keypress/Home", "/keypress/Up", "/keypress/Down", "/launch/12"]);
 }
 
-const poor: Readonly<Record<string, (set: FakeRoku) => void>> = {
+const poor: Readonly<Record<string, (set: WiredRoku) => void>> = {
   "an empty device-info": (set) => set.broken.set("/query/device-info", page("")),
   "a device-info that is no document": (set) => set.broken.set("/query/device-info", page("busy")),
   "a device-info of a web page": (set) => set.broken.set("/query/device-info", page("<html><body>hi</body></html>")),
@@ -50,10 +44,8 @@ for (const [at, [what, spoil]] of Object.entries(poor).entries()) {
 }
 
 test.concurrent("a device-info without a serial gets it from the description, and all else from itself", async () => {
-  const set = await start({ name: "Attic" });
-  const told = description(set.facts);
-  set.facts.delete("serial-number");
-  set.broken.set("/", page(told));
+  const set = await start({ name: "Attic", model: "55N7" });
+  set.facts.set("serial-number", null);
   const device = await add(daemon, set);
   expect(device).toMatchObject({ serial: set.serial, name: "Attic", kind: "tv", model: "55N7" });
   await obeys(set, device.id);
@@ -62,8 +54,9 @@ test.concurrent("a device-info without a serial gets it from the description, an
 test.concurrent("a set that says no serial anywhere is known by its udn, and one without that by its device id", async () => {
   for (const gone of [["serial-number"], ["serial-number", "udn"]]) {
     const set = await start();
-    for (const name of gone) set.facts.delete(name);
-    if (gone.length > 1) set.broken.set("/", page(description(set.facts).replace(/<UDN>.*<\/UDN>/, "")));
+    for (const name of gone) set.facts.set(name, null);
+    const told = (await set.document("/")).replace(/<serialNumber>.*?<\/serialNumber>/, "");
+    set.broken.set("/", page(gone.length > 1 ? told.replace(/<UDN>.*<\/UDN>/, "") : told));
     const device = await add(daemon, set);
     expect(device.serial).toBeNull();
     await obeys(set, device.id);
@@ -72,7 +65,7 @@ test.concurrent("a set that says no serial anywhere is known by its udn, and one
     // Another in its place is not.
     set.facts.set("udn", "0000-other");
     set.facts.set("device-id", "S-other");
-    set.broken.delete("/");
+    set.broken.set("/", page(told.replace(/<UDN>.*<\/UDN>/, "<UDN>uuid:0000-other</UDN>")));
     await daemon.sleep(2_100);
     set.forget();
     await refuse(daemon, "pressKey", { id: device.id, body: { key: "home" } }, "device_unreachable");
@@ -82,8 +75,8 @@ test.concurrent("a set that says no serial anywhere is known by its udn, and one
 
 test.concurrent("a set that says nothing to know it by is told to be that, and a web server is no set", async () => {
   const set = await start();
-  for (const name of ["serial-number", "udn", "device-id"]) set.facts.delete(name);
-  set.broken.set("/", page(description(set.facts).replace(/<(UDN|serialNumber)>.*?<\/\1>/g, "")));
+  for (const name of ["serial-number", "udn", "device-id"]) set.facts.set(name, null);
+  set.broken.set("/", page((await set.document("/")).replace(/<(UDN|serialNumber)>.*?<\/\1>/g, "")));
   const error = await refuse(daemon, "addDevice", { body: set.address }, "device_error");
   expect(error.message).toContain("no serial number");
   set.broken.set("/", page("<html><body>It works</body></html>", "text/html"));
@@ -102,7 +95,7 @@ test.concurrent("a web page in the place of a list is an error, and no app is ma
     "<device-info></device-info>",
     "<error>busy</error>",
     "",
-    appsDocument(set.apps).slice(0, 300),
+    (await set.document("/query/apps")).slice(0, 300),
   ];
   for (const body of pages) {
     set.broken.set("/query/apps", page(body));
@@ -205,8 +198,10 @@ test.concurrent("a set that does not say what it shows: a launch is unconfirmed 
 });
 
 test.concurrent("in Limited mode a service is launched by its name, and what is withheld names the setting", async () => {
-  const set = await start({ mode: "limited" });
-  set.limitedLaunch = true;
+  const set = await start({
+    ...{ access: "limited", limitedLaunch: true },
+    apps: [app("12", "Netflix"), app("13", "Prime Video"), app("837", "YouTube")],
+  });
   const { id } = await add(daemon, set);
   for (const [said, meant] of [
     ["netflix", "12"],

@@ -1,8 +1,7 @@
 /** A Roku TV in standby answers, and takes keys that nobody sees: it is turned on first, or an error says that it cannot be. */
 import { expect, test } from "bun:test";
+import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, type Call, type Name, refuse, succeed } from "./checked.ts";
-import { app } from "./fake-documents.ts";
-import type { FakeOptions, FakeRoku } from "./fake-roku.ts";
 import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
@@ -10,9 +9,14 @@ const { daemon, plug, start } = await homeForFile({
   config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
 });
 
-const inStandby = (options: FakeOptions = {}) =>
-  start({ ...options, facts: { "power-mode": "Ready", ...options.facts } });
-const power = (set: FakeRoku) => set.facts.get("power-mode");
+async function inStandby(options: WiredOptions = {}) {
+  const set = await plug(options);
+  await set.simulator.sleep("standby");
+  const { id } = await add(daemon, set);
+  set.forget();
+  return { set, id };
+}
+const power = (set: WiredRoku) => (set.simulator.state.power === "on" ? "PowerOn" : "Ready");
 const key = (id: string, name: string) => succeed(daemon, "pressKey", { id, body: { key: name } });
 
 const commands: Readonly<Record<string, readonly [Name, Call, readonly string[]]>> = {
@@ -43,7 +47,7 @@ test.concurrent("an installation and a reload turn it on first", async () => {
   const { set, id } = await inStandby();
   expect((await install(daemon, id, sound("standby"))).status).toBe(200);
   expect(set.commands[0]).toBe("/keypress/PowerOn");
-  set.facts.set("power-mode", "Ready");
+  await set.simulator.sleep("standby");
   set.active = null;
   await daemon.sleep(2_100);
   set.forget();
@@ -57,13 +61,13 @@ test.concurrent("power-off and stop leave it as it is, and power-on and power tu
   await key(id, "power-off");
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   // Even with an app that it says it shows.
-  set.active = app("12", "Netflix");
+  set.active = { id: "12" };
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(power(set)).toBe("Ready");
   expect(set.commands.filter((command) => command !== "/keypress/PowerOff")).toEqual([]);
   await key(id, "power-on");
   expect(power(set)).toBe("PowerOn");
-  set.facts.set("power-mode", "Ready");
+  await set.simulator.sleep("standby");
   set.forget();
   await key(id, "power");
   expect(set.commands).toEqual(["/keypress/Power"]);
@@ -88,7 +92,7 @@ test.concurrent("a set that is on costs no call more: one for a key over a warm 
 test.concurrent("a set that is turned off by another hand while keys are pressed is turned on again within two seconds", async () => {
   const { set, id } = await start();
   await key(id, "home");
-  set.facts.set("power-mode", "Ready");
+  await set.simulator.sleep("standby");
   set.forget();
   const began = performance.now();
   while (power(set) === "Ready" && performance.now() - began < 5_000) {
@@ -110,8 +114,7 @@ test.concurrent("turned off by zapd itself, the very next key turns it on", asyn
 });
 
 test.concurrent("where its settings let nobody turn it on, an error says so, and nothing is sent", async () => {
-  const { set, id } = await inStandby({ mode: "limited" });
-  set.limitedLaunch = true;
+  const { set, id } = await inStandby({ access: "limited", limitedLaunch: true });
   for (const [name, call] of [
     ["launchApp", { body: { app: "12" } }],
     ["pressKey", { body: { key: "home" } }],

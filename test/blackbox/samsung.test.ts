@@ -9,8 +9,8 @@ import {
 } from "../../src/simulators/samsung.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { ask, refuse, succeed } from "./checked.ts";
-import { freeHost } from "./fake-roku.ts";
 
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];

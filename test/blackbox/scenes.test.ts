@@ -391,15 +391,16 @@ describe("files", () => {
     rmSync(join(folder, "Bad Name.toml"));
   });
 
-  test("those of the README are right", async () => {
-    const readme = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
-    const scenes = [...readme.matchAll(/```toml\n((?:(?!```).)*steps(?:(?!```).)*)```/gs)].map(([, text = ""]) => text);
-    expect(scenes).toHaveLength(2);
+  test("those of the README and of the page on scenes are right", async () => {
+    const pages = ["README.md", "src/scenes/README.md"];
+    const text = pages.map((page) => readFileSync(join(import.meta.dir, "../..", page), "utf8")).join("\n");
+    const scenes = [...text.matchAll(/```toml\n((?:(?!```).)*steps(?:(?!```).)*)```/gs)].map(([, text = ""]) => text);
+    expect(scenes).toHaveLength(3);
     for (const text of scenes) {
       const toml = text
         .replaceAll("Living Room", "Den")
         .replaceAll("label:upstairs", "label:pub")
-        .replaceAll("Bedroom", "Bar");
+        .replaceAll("Workbench", "Bar");
       expect((await post({ toml, dry_run: true })).body.data?.outcome).toBe("checked");
     }
   });

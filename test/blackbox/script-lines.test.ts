@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { type Stage, setStage } from "../cli/stage.ts";
-import { freeHost } from "./fake-roku.ts";
+import { freeHost } from "../support/lane.ts";
 
 let stage: Stage;
 let folder: string;

@@ -1,12 +1,12 @@
 /** Sequences: order, delays, who waits for whom, and what ends one early. */
 import { expect, test } from "bun:test";
+import type { WiredRoku } from "../support/wired-roku.ts";
 import { at, refuse, refused, succeed, until } from "./checked.ts";
-import type { FakeRoku } from "./fake-roku.ts";
 import { homeForFile } from "./home.ts";
 
 const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
 
-const pressed = (set: FakeRoku): string[] => set.commands.map((command) => command.replace("/keypress/", ""));
+const pressed = (set: WiredRoku): string[] => set.commands.map((command) => command.replace("/keypress/", ""));
 
 test("keys go in order, the delay stands between them and not after the last", async () => {
   const { set, id } = await start();
@@ -32,7 +32,7 @@ test("the delay is 200 ms when none is given, and one key has none at all", asyn
 });
 
 test.concurrent("every key and every limit is judged before the first key is sent", async () => {
-  const { set, id } = await start({ kind: "stick" });
+  const { set, id } = await start({ kind: "stick", facts: { "supports-cec-audio-volume-control": null } });
   const up = (count: number): string[] => Array.from({ length: count }, () => "up");
   await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "down", "nope"] } }, "invalid_key");
   await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "volume-up"] } }, "unsupported_key");

@@ -1,20 +1,22 @@
 /** State: put together from what a set is willing to say, in every shape sets say it. */
 import { expect, test } from "bun:test";
+import { element } from "../../src/simulators/bench/documents.ts";
+import type { Answer, Style } from "../support/wire.ts";
+import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, refuse, succeed } from "./checked.ts";
-import { app, homes } from "./fake-documents.ts";
-import type { FakeRoku } from "./fake-roku.ts";
-import type { Answer, Style } from "./fake-wire.ts";
+import { app, homes, playing, spellHome } from "./documents.ts";
 import { homeForFile } from "./home.ts";
 
-const { daemon, plug, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
+const { daemon, plug, ...home } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
+const start = (options: WiredOptions = {}) => home.start({ volume: 23, ...options });
 /** It gives sets the usual time: those that send byte by byte take longer on a busy machine. */
 const patient = await homeForFile({ speed: 1 });
 
 const read = async (id: string, from = daemon) => (await succeed(from, "getState", { id })).state;
 
-function watch(set: FakeRoku): void {
+function watch(set: WiredRoku): void {
   set.active = set.apps.find((one) => one.id === "12") ?? null;
-  set.playback = { state: "play", plugin: "12", position: 754_321, duration: 3_600_000, live: false };
+  playing(set, { state: "play", plugin: "12", position: 754_321, duration: 3_600_000, live: false });
 }
 
 const whole = {
@@ -36,12 +38,12 @@ const styles: readonly Style[] = [
 ];
 for (const style of styles) {
   test.concurrent(`the whole state, however the set frames it (${JSON.stringify(style)})`, async () => {
-    const { set, id } = await patient.start({ style });
+    const { set, id } = await patient.start({ volume: 23, style });
     watch(set);
     for (let turn = 0; turn < 3; turn++) expect(await read(id, patient.daemon)).toMatchObject(whole);
     set.active = set.apps.find((one) => one.id === "tvinput.hdmi3") ?? null;
-    set.playback = null;
-    set.muted = true;
+    set.spoiled.clear();
+    await set.press("VolumeMute");
     expect(await read(id, patient.daemon)).toMatchObject({
       app: { type: "input", platform_id: "tvinput.hdmi3" },
       volume: { level: 23, muted: true },
@@ -118,10 +120,11 @@ test.concurrent("power, as a television and as a player tell it", async () => {
   }
   set.facts.set("power-mode", "PowerOff");
   expect(["off", "standby"]).toContain((await read(id)).power);
-  set.facts.delete("power-mode");
+  set.facts.set("power-mode", null);
   expect((await read(id)).power).toBe("unknown");
   // A player says "on" while the television it feeds is off.
   const stick = await start({ kind: "stick" });
+  stick.set.broken.set("/query/audio-device", { status: 404 });
   expect((await read(stick.id)).power).not.toBe("off");
   expect(await read(stick.id)).toMatchObject({ volume: null });
 });
@@ -129,13 +132,17 @@ test.concurrent("power, as a television and as a player tell it", async () => {
 test.concurrent("home in every spelling, a screensaver beside it, and two apps at once", async () => {
   const { set, id } = await start();
   for (const home of Object.values(homes)) {
-    set.home = home;
+    spellHome(set, home);
     expect(await read(id)).toMatchObject({ power: "on", app: null, playback: null });
   }
-  set.screensaver = true;
+  set.simulator.screensaver(true);
   expect(await read(id)).toMatchObject({ app: null, screensaver: true });
-  set.screensaver = false;
-  set.twice = true;
+  set.simulator.screensaver(false);
+  const twice = element("app", { id: "99999", type: "appl", version: "4.2.17" }, "Shadow");
+  set.spoiled.set("/query/active-app", (said) => ({
+    ...said,
+    body: `${said.body}`.replace("</active-app>", `${twice}</active-app>`),
+  }));
   set.active = set.apps.find((one) => one.id === "837") ?? null;
   expect((await read(id)).app?.id).toBe("youtube");
 });
@@ -144,7 +151,7 @@ test.concurrent("playback: a live stream, no duration, another app's leftovers, 
   const { set, id } = await start();
   watch(set);
   const play = (changes: object): void => {
-    set.playback = { state: "play", plugin: "12", position: 10, duration: null, live: false, ...changes };
+    playing(set, { state: "play", plugin: "12", position: 10, duration: null, live: false, ...changes });
   };
   play({ duration: null });
   expect((await read(id)).playback).toMatchObject({ status: "playing", position_ms: 10, duration_ms: null });
@@ -173,19 +180,19 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
     },
     apps: [app("11", "Roku Channel Store", null, null)],
     style: { close: "said", server: "Roku UPnP/1.0 MiniUPnPd/1.4" } as const,
-    exitApp: "absent",
+    legacy: true,
   });
   const device = await succeed(daemon, "getDevice", { id: old.id });
   expect(device).toMatchObject({ access: "full", serial: old.set.serial, kind: "tv" });
   expect(device.name).toContain(old.set.serial);
-  old.set.home = homes.bareMenu;
+  spellHome(old.set, homes.bareMenu);
   expect(await read(old.id)).toMatchObject({ app: null });
   expect((await succeed(daemon, "listApps", { id: old.id })).apps).toMatchObject([
     { platform_id: "11", version: null, type: "app" },
   ]);
   expect((await succeed(daemon, "launchApp", { id: old.id, body: { app: "11" } })).app.name).toBe("Roku Channel Store");
 
-  const bare = await plug();
+  const bare = await plug({ vendor: "Norwood" });
   bare.broken.set("/query/device-info", { status: 404 });
   const described = await add(daemon, bare);
   expect(described).toMatchObject({ serial: bare.serial, manufacturer: "Norwood", name: bare.identity.name });

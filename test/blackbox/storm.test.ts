@@ -3,10 +3,11 @@ import { expect, test } from "bun:test";
 import dgram from "node:dgram";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import net from "node:net";
+import { announce } from "../support/announce.ts";
 import { startTestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 import { succeed } from "./checked.ts";
-import { FakeRoku, freeHost } from "./fake-roku.ts";
-import { FakeSsdp } from "./fake-ssdp.ts";
 
 const dead = 1_500;
 const hanging = 24;
@@ -16,7 +17,7 @@ test("R16 a storm from one address: the real set is found, memory and latency st
   const daemon = await startTestDaemon({
     config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 5_000 } },
   });
-  const set = await FakeRoku.start();
+  const set = await WiredRoku.start();
   const host = freeHost();
   const deaf = await Promise.all(Array.from({ length: hanging }, () => listenInSilence(host)));
   const [ear, mouth] = [dgram.createSocket({ type: "udp4", reuseAddr: true }), dgram.createSocket("udp4")];
@@ -33,7 +34,7 @@ test("R16 a storm from one address: the real set is found, memory and latency st
     }
   });
   // The real one comes last, when all places are taken.
-  const ssdp = await FakeSsdp.start(set, { delayMs: 250 });
+  const ssdp = await announce(set, { delayMs: 250 });
   const rss = async (): Promise<number> =>
     Number(/VmRSS:\s+(\d+)/.exec(await Bun.file(`/proc/${daemon.process.pid}/status`).text())?.[1]);
   try {

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
 import { slowConcurrentTest, slowTest } from "../support/whole.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
-import { freeHost } from "./fake-roku.ts";
 import { type Asked, type FakeSet, type FakeSetOptions, fakeSet } from "./fake-webos.ts";
 
 const certificate = createCertificate();

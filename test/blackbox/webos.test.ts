@@ -5,8 +5,8 @@ import tls from "node:tls";
 import { createCertificate, createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { refuse, succeed } from "./checked.ts";
-import { freeHost } from "./fake-roku.ts";
 
 /** Deno speaks TLS from 1.2 on only: src/runtime/README.md says so. */
 const speaksOld = process.env["ZAPD_TEST_RUNTIME"] !== "deno";

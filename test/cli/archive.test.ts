@@ -1,31 +1,16 @@
 /** A folder becomes a package: which files, and a ZIP that every reader takes. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
 import { packageFiles, writeArchive } from "../../src/cli/install.ts";
 import { withZip } from "../../src/platforms/roku/zip.ts";
+import { testFolder } from "../support/folder.ts";
 import { root } from "../support/sources.ts";
 
-let folder = "";
+const folder = testFolder();
 let count = 0;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-archive-"));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function place(files: Readonly<Record<string, string | Uint8Array>>): string {
   const path = join(folder, `app-${++count}`);

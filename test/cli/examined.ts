@@ -1,6 +1,7 @@
 /** An examination of a machine that a test has made up. */
+
+import type { Outcome } from "../../src/api/errors.ts";
 import type { Device } from "../../src/api/schemas.ts";
-import type { Outcome } from "../../src/cli/client.ts";
 import { configOf } from "../../src/config/schema.ts";
 import type { Examination, Met } from "../../src/doctor/examination.ts";
 import type { Probe } from "../../src/doctor/probe.ts";

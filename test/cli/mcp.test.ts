@@ -1,13 +1,13 @@
 /** `zapd mcp` by its words: the token, a client's config, wrong words. What it says over stdio is in test/blackbox/mcp.test.ts. */
-import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { zapdWords } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { sourcesIn } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
 
-const home = mkdtempSync(join(tmpdir(), "zapd-mcp-"));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const home = testFolder();
 const { PATH } = process.env;
 const state = join(home, "state");
 const env = { PATH, HOME: home, ZAPD_STATE_DIR: state };
@@ -31,7 +31,7 @@ test("a client is told how this very program is started; a file that is broken s
   expect([added.status, added.stdout]).toEqual([0, ""]);
   expect(added.stderr).toStartWith(`Cursor knows zapd now: ${file.replace(home, "~")}`);
   const { mcpServers } = JSON.parse(readFileSync(file, "utf8"));
-  expect(mcpServers.zapd).toMatchObject({ type: "stdio", command: process.execPath, env: { ZAPD_STATE_DIR: state } });
+  expect(mcpServers.zapd).toMatchObject({ type: "stdio", command: zapdWords()[0], env: { ZAPD_STATE_DIR: state } });
   expect(mcpServers.zapd.args.slice(-3)).toEqual(["mcp", "--socket", "/run/zapd.sock"]);
   // What is written starts it: it answers, and ends with its input.
   const { command, args, env: own } = mcpServers.zapd;

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { programWords } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 import { isWhole, slowTest } from "../support/whole.ts";
 import { type Home, makeHome, type Running } from "./program.ts";
@@ -108,7 +109,13 @@ describe("a command finds the daemon that runs", () => {
     const config = join(folder, "config.toml");
     const text = `[daemon]\nhttp_enabled = false\nsocket = "${socket}"\n[discovery]\non_start = false\n`;
     writeFileSync(config, text, { mode: 0o600 });
-    const daemon = home.start("env", [`ZAPD_STATE_DIR=${folder}/state`, "node", bin, "serve", "--config", config]);
+    const daemon = home.start("env", [
+      `ZAPD_STATE_DIR=${folder}/state`,
+      ...programWords(),
+      "serve",
+      "--config",
+      config,
+    ]);
     await daemon.says(" · socket ");
     return { ...daemon, socket };
   }

@@ -1,13 +1,12 @@
 /** `zapd pair` at a terminal: it asks for what the set shows or wants, and gives up cleanly. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { join } from "node:path";
 import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
+import { zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
-import { root } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
 import { InTerminal, noJobs } from "./terminal.ts";
 
-const program = [process.execPath, join(root, "src/main.ts")];
+const program = zapdWords();
 let house: AskingHouse;
 let set: AskingSet;
 let name = "";

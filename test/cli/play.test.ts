@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KodiSimulator } from "../../src/simulators/kodi.ts";
 import type { RokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { plugInKodi, plugInRoku } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
@@ -67,10 +67,9 @@ interface Playing {
   url(): Promise<URL>;
 }
 
-const main = join(root, "src/main.ts");
 const programs = {
-  bun: [process.execPath, "--preload", join(root, "test/support/fast-clock.ts"), main],
-  deno: [join(root, "node_modules/deno/deno"), "run", "--no-prompt", "-A", main],
+  bun: zapdWords({ isFast: true }),
+  deno: [join(root, "node_modules/deno/deno"), "run", "--no-prompt", "-A", join(root, "src/main.ts")],
 } as const;
 
 function play(...words: string[]): Playing {
@@ -78,7 +77,7 @@ function play(...words: string[]): Playing {
 }
 
 function playUnder(runtime: keyof typeof programs, words: readonly string[]): Playing {
-  const [command, ...given] = programs[runtime];
+  const [command = "", ...given] = programs[runtime];
   const child = spawn(command, [...given, "play", ...words], {
     cwd: folder,
     env: { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock"), ZAPD_TEST_SPEED: String(speed) },

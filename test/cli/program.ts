@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../support/daemon.ts";
+import { freePort, zapdWords } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 
 export interface Ended {
@@ -27,9 +27,9 @@ export async function runProgram(command: readonly string[], { cwd = root, env, 
   return { stdout, stderr, status: child.exitCode };
 }
 
-/** The command line of this checkout, run to its end. */
+/** The command line under test, run to its end. */
 export function runZapd(words: readonly string[], place: Place): Promise<Ended> {
-  return runProgram([process.execPath, join(root, "src/main.ts"), ...words], place);
+  return runProgram([...zapdWords(), ...words], place);
 }
 
 export interface Running {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Failure } from "../../src/cli/failure.ts";
+import type { Failure } from "../../src/api/errors.ts";
 import type { Command } from "../../src/cli/remote/model.ts";
 import { Presses } from "../../src/cli/remote/presses.ts";
 

@@ -2,14 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuEvent } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
 import { InTerminal, noJobs } from "./terminal.ts";
 
 if (noJobs) process.stderr.write(`skipped: the remote in a terminal: ${noJobs}\n`);
-const main = join(root, "src/main.ts");
 
 test("without a terminal it says so and what to use instead: exit 2", async () => {
   const { status, stdout, stderr } = await runZapd(["remote"], { env: process.env });
@@ -37,14 +36,14 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
 
   function terminal(command: readonly string[], env: Record<string, string> = {}): InTerminal {
     const usual = { ...process.env, LANG: "C.UTF-8", LC_ALL: "", NO_COLOR: "", TERM: "xterm-256color" };
-    const pty = InTerminal.withJobs([process.execPath, ...command], { env: { ...usual, ...env } });
+    const pty = InTerminal.withJobs(command, { env: { ...usual, ...env } });
     open.push(pty);
     return pty;
   }
 
   async function remote(env: Record<string, string> = {}): Promise<InTerminal> {
     const socket = join(daemon.stateFolder, "zapd.sock");
-    const pty = terminal([main, "remote", "--socket", socket, "-d", "Living Room"], env);
+    const pty = terminal([...zapdWords(), "remote", "--socket", socket, "-d", "Living Room"], env);
     await pty.fills("/ apps");
     await pty.fills(/on · .*volume \d+/);
     return pty;
@@ -110,7 +109,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
       for (const one of [client, onward]) one.on("error", () => one.destroy());
       client.pipe(onward).pipe(client);
     }).listen(socket);
-    const pty = terminal([main, "remote", "--socket", socket, "-d", "Living Room"]);
+    const pty = terminal([...zapdWords(), "remote", "--socket", socket, "-d", "Living Room"]);
     await pty.fills(/on · .*volume \d+/);
     living.play({ durationMs: 700_000 });
     await pty.fills("/ 11:40");
@@ -166,7 +165,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
   test("gives the terminal back when it crashes, and then says what happened", async () => {
     const path = JSON.stringify(join(root, "src/cli/remote/terminal.ts"));
     const script = `const { Terminal } = await import(${path}); new Terminal().open({ input() { throw new Error("boom\x1b[2J") } });`;
-    const pty = terminal(["-e", script]);
+    const pty = terminal([process.execPath, "-e", script]);
     await until("the alternate screen", () => pty.alternate);
     pty.type("x");
     expect(await pty.end()).toBe("1 cooked");
@@ -175,7 +174,7 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
 
   test("ends when its window is closed", async () => {
     const socket = join(daemon.stateFolder, "zapd.sock");
-    const pty = new InTerminal([process.execPath, main, "remote", "--socket", socket], { env: process.env });
+    const pty = new InTerminal([...zapdWords(), "remote", "--socket", socket], { env: process.env });
     await pty.fills(/on · .*volume \d+/);
     expect(["0", "129"]).toContain(`${await pty.hangUp()}`);
   }, 60_000);
@@ -222,7 +221,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
   async function keptDown(repeat: string, first = repeat) {
     at.length = 0;
     const socket = join(daemon.stateFolder, "zapd.sock");
-    const pty = new InTerminal([process.execPath, main, "remote", "--socket", socket], { env: process.env });
+    const pty = new InTerminal([...zapdWords(), "remote", "--socket", socket], { env: process.env });
     await pty.fills(/on · .*volume \d+/);
     pty.type(first);
     await until("the first press", () => at.length > 0);

@@ -6,7 +6,7 @@ import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
 import { isPassing, type PlatformHost, serve } from "../../src/cli/service.ts";
 import { plistText, programOf, type Ran, unitText, unitWord } from "../../src/cli/service-managers.ts";
-import { root } from "../support/sources.ts";
+import { zapdWords } from "../support/daemon.ts";
 import { runZapd } from "./program.ts";
 
 describe("the command", () => {
@@ -177,12 +177,14 @@ describe("the command", () => {
   });
 
   test("--print shows what runs now and installs nothing", async () => {
-    const main = join(root, "src/main.ts");
+    const words = zapdWords();
     const own = { XDG_CONFIG_HOME: "", XDG_STATE_HOME: "", ZAPD_CONFIG: "", ZAPD_STATE_DIR: "" };
     const env = { ...process.env, HOME: home, ...own };
     const { stdout, status } = await runZapd(["service", "install", "--print"], { env });
     const expected =
-      process.platform === "darwin" ? `<string>${main}</string>` : `ExecStart="${process.execPath}" "${main}" "serve"`;
+      process.platform === "darwin"
+        ? `<string>${words.at(-1)}</string>`
+        : `ExecStart=${[...words, "serve"].map((word) => `"${word}"`).join(" ")}\n`;
     expect([status, stdout]).toEqual([0, expect.stringContaining(expected)]);
     expect(() => statSync(unit())).toThrow();
   });

@@ -5,8 +5,7 @@ import { dirname, join } from "node:path";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { root } from "../support/sources.ts";
+import { freePort, startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { type Ended, runProgram } from "./program.ts";
 
 export interface Stage {
@@ -24,25 +23,28 @@ export interface Stage {
 }
 
 export const password = "rokudev";
-const main = join(root, "src/main.ts");
 
 export async function setStage(): Promise<Stage> {
+  // Ports that the system gives to nobody else while a set is unplugged.
+  const usual = { ssdp: false, launchMs: 0 } as const;
+  const developer = { password, installerPort: await freePort(), consolePort: await freePort() };
   const sets = {
-    "Living Room": createRokuSimulator({ name: "Living Room", kind: "tv", ssdp: false, launchMs: 0 }),
-    Bedroom: createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false, launchMs: 0 }),
-    Workbench: createRokuSimulator({
-      name: "Workbench",
-      kind: "tv",
-      ssdp: false,
-      launchMs: 0,
-      developer: { password },
+    "Living Room": createRokuSimulator({ ...usual, name: "Living Room", kind: "tv", port: await freePort() }),
+    Bedroom: createRokuSimulator({
+      ...usual,
+      name: "Bedroom",
+      kind: "stick",
+      access: "limited",
+      port: await freePort(),
     }),
+    Workbench: createRokuSimulator({ ...usual, name: "Workbench", kind: "tv", port: await freePort(), developer }),
   } as const;
   const backstage = mkdtempSync(join(tmpdir(), "zapd-stage-"));
   const bin = join(backstage, "bin");
   mkdirSync(bin);
-  const compiled = process.env["ZAPD_TEST_RUNTIME"] === "binary";
-  const program = compiled ? `"${join(root, "dist/zapd")}"` : `"${process.execPath}" "${main}"`;
+  const program = zapdWords()
+    .map((word) => `"${word}"`)
+    .join(" ");
   writeFileSync(join(bin, "zapd"), `#!/bin/sh\nexec ${program} "$@"\n`);
   chmodSync(join(bin, "zapd"), 0o755);
   // Not known at first: scripts add them by their addresses, $KITCHEN and $CINEMA.

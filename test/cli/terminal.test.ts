@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { columnsOf } from "../../src/cli/print.ts";
 import { add } from "../blackbox/checked.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 import { password, type Stage, setStage } from "./stage.ts";
 import { InTerminal } from "./terminal.ts";
 
@@ -180,17 +180,17 @@ describe("a value that is typed unseen", () => {
 });
 
 describe("a wait of more than a second", () => {
-  const fakes: FakeRoku[] = [];
+  const fakes: WiredRoku[] = [];
   afterAll(() => Promise.all(fakes.map((fake) => fake.stop())));
 
   /** A set that said that it goes off, and is silent since; a magic packet wakes it after so long. */
   async function sleeping(name: string, wakeMs: number): Promise<void> {
-    const set = await FakeRoku.start();
+    const set = await WiredRoku.start();
     fakes.push(set);
     const { id } = await add(stage.daemon, set);
     await stage.daemon.api("PATCH", `/devices/${id}`, { name });
     set.wakeMs = wakeMs;
-    set.facts.set("power-mode", "Ready");
+    await set.simulator.sleep("standby");
     await stage.daemon.api("GET", `/devices/${id}/state`);
     await set.sleep();
     await stage.daemon.api("GET", `/devices/${id}/state`);

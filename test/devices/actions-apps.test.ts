@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection, InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
+import { failureOf } from "../support/failure.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
 let house: House;
@@ -22,12 +23,6 @@ beforeEach(async () => {
   tv = await house.add("1", { name: "TV" });
 });
 afterEach(() => house.remove());
-
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 
 describe("apps", () => {
   const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, { signal: never });
@@ -68,7 +63,7 @@ describe("apps", () => {
       expect((await start("Disney+")).app).toMatchObject({ id: "disney-plus", name: "Disney+", platform_id: "70" });
       expect((await start("71")).app.platform_id).toBe("71");
       expect((await start("4242")).app.platform_id).toBe("4242");
-      expect(await failure(start("netflux"))).toStartWith("app_not_found: Box does not tell which apps it has");
+      expect(await failureOf(start("netflux"))).toStartWith("app_not_found: Box does not tell which apps it has");
       const launched = ["99", "99", "70", "71", "4242"];
       expect(bare.set.done).toEqual(launched.map((id) => `launch ${id} {}`));
     } finally {
@@ -79,8 +74,8 @@ describe("apps", () => {
   test("by an id that nobody lists go to the device; by a name that nobody has they do not", async () => {
     await house.actions.apps(tv, never);
     expect((await launch("4242")).app.platform_id).toBe("4242");
-    expect(await failure(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
-    expect(await failure(launch("kids?"))).toStartWith("ambiguous_app");
+    expect(await failureOf(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
+    expect(await failureOf(launch("kids?"))).toStartWith("ambiguous_app");
     expect(house.set.done.filter((one) => one.startsWith("launch"))).toEqual(["launch 4242 {}"]);
   });
 

@@ -8,6 +8,7 @@ import { groupsOf } from "../../src/devices/compose.ts";
 import { type Discovered, idOf } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { Composition, Facts, HardwareId } from "../../src/platforms/platform.ts";
+import { codeOf } from "../support/failure.ts";
 import { sightingOf } from "../support/fake-platform.ts";
 
 const composition: Composition = {
@@ -69,11 +70,6 @@ async function after(...sightings: readonly Discovered[]): Promise<string[]> {
 
 const together = ["alpha a + beta b"];
 const apart = ["alpha a", "beta b"];
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: { code: string }) => error.code,
-  );
 
 describe("entries of two platforms are one device", () => {
   test("with a hardware id in common at one host, whatever they are called", async () => {
@@ -234,7 +230,7 @@ describe("a device of several entries", () => {
       expect(again.entries.map((entry) => entry.part_of)).toEqual([undefined, older.id]);
       // Its name is taken once, and that which nobody has any more is free.
       expect((await again.merge(seen("delta", "d", { name: "Box", host: elsewhere.host }))).entry.name).toBe("Box");
-      expect(await failure(again.change(idOf("delta", "d"), { name: "mine" }))).toBe("device_name_taken");
+      expect(await codeOf(again.change(idOf("delta", "d"), { name: "mine" }))).toBe("device_name_taken");
       expect((await again.change(younger.id, { name: "MINE" })).name).toBe("MINE");
       expect(again.devices[0]?.name).toBe("MINE");
     }));
@@ -275,7 +271,7 @@ describe("a device of several entries", () => {
       );
       await registry.merge(seen("beta", "b", { host: host(7), name: "N7" }));
       expect([registry.devices.length, registry.entries.length]).toEqual([1_000, 1_001]);
-      expect(await failure(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe(
+      expect(await codeOf(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe(
         "storage_error",
       );
     }));
@@ -330,11 +326,11 @@ describe("what the user decides", () => {
     withRegistry(async (registry) => {
       const one = (await registry.merge(seen("alpha", "a1", { name: "One" }))).entry;
       const other = (await registry.merge(seen("alpha", "a2", { name: "Two" }))).entry;
-      expect(await failure(registry.join(one.id, other.id))).toBe("invalid_payload");
-      expect(await failure(registry.join(one.id, one.id))).toBe("invalid_payload");
-      expect(await failure(registry.split(one.id, "alpha"))).toBe("invalid_payload");
-      expect(await failure(registry.split(one.id, "beta"))).toBe("invalid_payload");
-      expect(await failure(registry.join(one.id, idOf("alpha", "none")))).toBe("device_not_found");
+      expect(await codeOf(registry.join(one.id, other.id))).toBe("invalid_payload");
+      expect(await codeOf(registry.join(one.id, one.id))).toBe("invalid_payload");
+      expect(await codeOf(registry.split(one.id, "alpha"))).toBe("invalid_payload");
+      expect(await codeOf(registry.split(one.id, "beta"))).toBe("invalid_payload");
+      expect(await codeOf(registry.join(one.id, idOf("alpha", "none")))).toBe("device_not_found");
       expect(groups(registry)).toEqual(["alpha a1", "alpha a2"]);
     }));
 });

@@ -11,11 +11,12 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { doubted, firstMet } from "../../src/devices/standing.ts";
-import { Trust } from "../../src/devices/trust.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
+import { codeOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
+import { trustOf, withoutDiscovery } from "./harness.ts";
 
 const never = new AbortController().signal;
 const now = { signal: never };
@@ -76,10 +77,16 @@ beforeEach(async () => {
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
   credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide: () => {} });
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-  const common = { registry, credentials, platforms: [alpha.platform(), beta.platform()], log };
-  const trust = new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now });
-  const rest = { catalog, trust, platformHost: platformHostOf(), config: () => configOf(), lost: () => {} };
-  devices = new Devices({ ...common, ...rest, look: async () => {} });
+  const common = {
+    registry,
+    credentials,
+    platforms: [alpha.platform(), beta.platform()],
+    platformHost: platformHostOf(),
+    log,
+  };
+  const trust = trustOf(common);
+  const rest = { catalog, trust, config: () => configOf(), lost: () => {} };
+  devices = new Devices({ ...common, ...rest, ...withoutDiscovery });
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
     await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });
@@ -95,11 +102,6 @@ const entryOf = (platform: string) => {
   if (!entry) throw new Error(`no entry of ${platform}`);
   return entry;
 };
-const code = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 
 describe("who is asked", () => {
   test("the first that has it, in the order of the table; each key goes to who has it", async () => {
@@ -110,7 +112,7 @@ describe("who is asked", () => {
     await pressKeys(den(), ["up", "mute", "home"], 0, now);
     expect(alpha.set.done).toEqual(["home", "up", "home"]);
     expect(beta.set.done).toEqual(["mute", "stop", "mute"]);
-    expect(await code(pressKey(den(), "search", now))).toBe("unsupported_key");
+    expect(await codeOf(pressKey(den(), "search", now))).toBe("unsupported_key");
   });
 
   test("the next only where nothing has reached the first: what may have been done is not done again", async () => {
@@ -120,11 +122,11 @@ describe("who is asked", () => {
     expect(den().describe().status).toBe("online");
     for (const word of ["device_timeout", "device_error"] as const) {
       alpha.set.failure = failed(word);
-      expect(await code(pressKey(den(), "home", now))).toBe(word);
+      expect(await codeOf(pressKey(den(), "home", now))).toBe(word);
     }
     beta.set.failure = failed("device_unreachable");
     alpha.set.failure = failed("device_unreachable");
-    expect(await code(pressKey(den(), "home", now))).toBe("device_unreachable");
+    expect(await codeOf(pressKey(den(), "home", now))).toBe("device_unreachable");
     expect(den().describe().status).toBe("offline");
     expect(beta.set.done).toEqual(["home"]);
   });
@@ -165,7 +167,7 @@ describe("its state", () => {
     expect(await den().state(never)).toMatchObject({ power: "on", volume: { level: 10 }, playback: null });
     expect(den().lastState).toMatchObject({ volume: { level: 10 }, playback: null });
     alpha.set.failure = failed("device_timeout");
-    expect(await code(den().state(never))).toBe("device_timeout");
+    expect(await codeOf(den().state(never))).toBe("device_timeout");
   });
 
   test("does not wait long for one that hangs", async () => {
@@ -208,8 +210,8 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
     await paired();
     await pressKey(den(), "literal:secret", now);
     beta.set.failure = failed("device_unreachable");
-    expect(await code(pressKey(den(), "literal:secret", now))).toBe("device_unreachable");
-    expect(await code(pressKeys(den(), ["up", "literal:secret"], 0, now))).toBe("device_unreachable");
+    expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unreachable");
+    expect(await codeOf(pressKeys(den(), ["up", "literal:secret"], 0, now))).toBe("device_unreachable");
     expect([alpha.set.done, beta.set.done]).toEqual([["up"], ["text secret"]]);
   });
 
@@ -217,7 +219,7 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
     for (const platform of ["alpha", "beta"]) {
       const { id } = entryOf(platform);
       await registry.stand(id, () => doubted(firstMet, "02:00:00:00:00:99", Date.now()));
-      expect(await code(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
+      expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
       await pressKey(den(), "home", now);
       await den().trust();
       await pressKey(den(), "literal:secret", now);

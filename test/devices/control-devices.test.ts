@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
+import { failureOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
@@ -14,11 +15,6 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
 const thrown = (work: () => unknown) => {
   try {
@@ -78,7 +74,7 @@ describe("capabilities", () => {
       actions.install(entry, { path: "/nowhere", bytes: 1 }, { password: "x" }, { signal: never }),
     ];
     for (const work of asked)
-      expect(await failure(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
+      expect(await failureOf(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
     await bare.remove();
   });
 
@@ -89,8 +85,8 @@ describe("capabilities", () => {
       address: { host: "192.0.2.1", port: 9 },
     });
     expect(house.devices.of(entry).describe().capabilities).toEqual([]);
-    expect(thrown(() => house.devices.of(entry).connection)).toBe("unsupported_operation");
-    expect(await failure(house.devices.of(entry).state(never))).toStartWith("unsupported_operation");
+    expect(thrown(() => house.devices.of(entry).reach.connection)).toBe("unsupported_operation");
+    expect(await failureOf(house.devices.of(entry).state(never))).toStartWith("unsupported_operation");
   });
 });
 

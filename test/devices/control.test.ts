@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
+import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
@@ -13,11 +14,6 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
 describe("the state", () => {
   test("is read once for all who ask at the same time, and again for who asks later", async () => {
@@ -46,7 +42,7 @@ describe("the state", () => {
     const early = house.devices.of(tv).state(never);
     house.set.takes = 0;
     house.set.failure = new ZapdError("device_timeout", "did not answer");
-    await failure(press("home"));
+    await failureOf(press("home"));
     house.set.failure = undefined;
     await house.devices.of(tv).state(never);
     await early.catch(() => {});
@@ -74,7 +70,7 @@ describe("the state", () => {
     expect(await leaving).toBe("gone");
     expect((await staying).power).toBe("standby");
     house.set.failure = new ZapdError("device_refused", "refused to say");
-    const both = [1, 2].map(() => failure(house.devices.of(tv).state(never)));
+    const both = [1, 2].map(() => failureOf(house.devices.of(tv).state(never)));
     expect(await Promise.all(both)).toEqual(["device_refused: TV refused to say", "device_refused: TV refused to say"]);
     house.set.failure = undefined;
     expect((await house.devices.of(tv).state(never)).power).toBe("standby");
@@ -124,7 +120,7 @@ describe("commands", () => {
       timeoutMs: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
-    expect(await failure(house.devices.of(tv).command(task, { signal: never }))).toBe(
+    expect(await failureOf(house.devices.of(tv).command(task, { signal: never }))).toBe(
       "device_timeout: TV did not finish within 0 s while pressing home",
     );
   });
@@ -150,10 +146,10 @@ describe("a failure", () => {
 
   test("of a device that does not answer marks it offline and has it looked for; a refusal does not", async () => {
     house.set.failure = new ZapdError("device_refused", "refused");
-    await failure(press("home"));
+    await failureOf(press("home"));
     expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["online", []]);
     house.set.failure = new ZapdError("device_unreachable", "did not answer");
-    await failure(press("home"));
+    await failureOf(press("home"));
     expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["offline", ["TV"]]);
     house.set.failure = undefined;
     await press("home");
@@ -164,7 +160,7 @@ describe("a failure", () => {
     const caller = new AbortController();
     const gone = new ZapdError("device_unreachable", "did not answer in time");
     house.set.takes = 5_000;
-    const pressing = failure(press("home", caller.signal));
+    const pressing = failureOf(press("home", caller.signal));
     await until("it has begun", () => house.set.running === 1);
     caller.abort(gone);
     expect(await pressing).toStartWith("device_unreachable");
@@ -173,6 +169,6 @@ describe("a failure", () => {
 
   test("that is none of a device's is passed on as it is", async () => {
     house.set.failure = new ZapdError("internal_error", "something broke");
-    expect(await failure(press("home"))).toBe("internal_error: something broke");
+    expect(await failureOf(press("home"))).toBe("internal_error: something broke");
   });
 });

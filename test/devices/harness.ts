@@ -10,7 +10,7 @@ import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import { Trust } from "../../src/devices/trust.ts";
+import { Trust, type TrustDependencies } from "../../src/devices/trust.ts";
 import type {
   Capability,
   Connection,
@@ -25,6 +25,20 @@ import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fak
 import { platformHostOf } from "../support/platform-host.ts";
 
 export const never = new AbortController().signal;
+
+/** Trust, on a network whose hardware addresses nobody can tell. */
+export function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Trust {
+  return new Trust({ ...deps, neighbours: { macOf: () => null }, now: Date.now });
+}
+
+/** What devices are looked for and added with, where a test does neither. */
+export const withoutDiscovery = {
+  look: async () => {},
+  discovery(): never {
+    throw new Error("nothing is looked for");
+  },
+  nameDefault: async () => {},
+};
 
 export interface House {
   readonly folder: string;
@@ -105,25 +119,16 @@ export async function openHouse(
   });
   const lost: string[] = [];
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-  const trust = new Trust({
-    registry,
-    platforms: [platform],
-    credentials,
-    log,
-    neighbours: { macOf: () => null },
-    now: Date.now,
-  });
+  const platformHost = platformHostOf();
+  const common = { registry, credentials, platforms: [platform], platformHost, log };
+  const trust = trustOf(common);
   const devices = new Devices({
-    registry,
+    ...common,
     catalog,
-    credentials,
     trust,
-    platforms: [platform],
-    platformHost: platformHostOf(),
-    log,
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
-    look: async () => {},
+    ...withoutDiscovery,
     ...(wake && { wake }),
   });
   let config = defaultConfig();

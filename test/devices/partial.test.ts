@@ -12,12 +12,12 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Discovered } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import { Trust } from "../../src/devices/trust.ts";
 import type { Capability, Composition, Facts } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { runs } from "../support/whole.ts";
+import { trustOf, withoutDiscovery } from "./harness.ts";
 
 const composition: Composition = { pairs: [], partial: ["part"], leading: ["alpha", "beta", "part"], preferred: {} };
 const box = "192.0.2.1";
@@ -217,15 +217,14 @@ test("it takes what the device lacks, and no key of one that has keys of its own
     ];
     const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
     const credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide: () => {} });
-    const common = { registry, credentials, platforms, log };
+    const common = { registry, credentials, platforms, platformHost: platformHostOf(), log };
     const devices = new Devices({
       ...common,
       catalog: await Catalog.open({ path: join(folder, "apps.json"), damaged }),
-      trust: new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now }),
-      platformHost: platformHostOf(),
+      trust: trustOf(common),
       config: () => configOf(),
       lost: () => {},
-      look: async () => {},
+      ...withoutDiscovery,
     });
     try {
       for (const one of [seen("part", "Renderer"), seen("alpha", "Den")]) await registry.merge(one);

@@ -1,14 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
+import { codeOf } from "../support/failure.ts";
 
 const never = new AbortController().signal;
 const turn = (more: Partial<Turn> = {}): Turn => ({ signal: never, ...more });
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 
 /** Work that waits until it is let go. */
 function gate(): { work: () => Promise<void>; open: () => void; begun: () => boolean } {
@@ -60,7 +55,7 @@ describe("commands to one device", () => {
     const first = gate();
     const running = queue.run(turn(), first.work);
     const waiting = Array.from({ length: 32 }, () => queue.run(turn(), () => Promise.resolve()));
-    expect(await failure(queue.run(turn(), () => Promise.resolve()))).toBe("device_busy");
+    expect(await codeOf(queue.run(turn(), () => Promise.resolve()))).toBe("device_busy");
     first.open();
     await Promise.all([running, ...waiting]);
     expect(await queue.run(turn(), () => Promise.resolve("free again"))).toBe("free again");
@@ -92,10 +87,10 @@ describe("commands to one device", () => {
     const running = queue.run(turn({ takes: 300 }), sequence.work);
     let late = 0;
     const start = performance.now();
-    const impatient = failure(queue.run(turn(), async () => void late++)).then(
+    const impatient = codeOf(queue.run(turn(), async () => void late++)).then(
       (code) => [code, performance.now() - start] as const,
     );
-    const patient = failure(queue.run(turn({ patient: true }), async () => void late++)).then(
+    const patient = codeOf(queue.run(turn({ patient: true }), async () => void late++)).then(
       (code) => [code, performance.now() - start] as const,
     );
     const [[code, waited], [patientCode, patientWaited]] = await Promise.all([impatient, patient]);
@@ -114,7 +109,7 @@ describe("commands to one device", () => {
     const queue = new Queue();
     const [first, patient] = [gate(), gate()];
     const running = queue.run(turn({ takes: 8_000 }), first.work);
-    const late = [0, 1, 2].map(() => failure(queue.run(turn(), () => Promise.resolve())));
+    const late = [0, 1, 2].map(() => codeOf(queue.run(turn(), () => Promise.resolve())));
     const waiting = queue.run(turn({ patient: true }), patient.work);
     const { now } = performance;
     performance.now = () => now.call(performance) + 6_000;

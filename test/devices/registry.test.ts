@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ZapdError } from "../../src/api/errors.ts";
 import { type Discovered, idOf } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { Facts } from "../../src/platforms/platform.ts";
+import { codeOf } from "../support/failure.ts";
 import { factsOf, sightingOf } from "../support/fake-platform.ts";
 
 let folder: string;
@@ -32,11 +32,6 @@ const found = (identity: string, facts: Partial<Facts> = {}, more: Partial<Disco
   ...more,
 });
 const merge = async (...args: Parameters<typeof found>) => (await registry.merge(found(...args))).entry;
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 
 describe("the id of a device", () => {
   test("is UUID v5 of its platform and identity in zapd's namespace, today and tomorrow", () => {
@@ -118,13 +113,13 @@ describe("a device that is seen", () => {
   test("with an identity that no file of ours could hold is refused, and the others stay", async () => {
     const other = await merge("1");
     for (const identity of ["", "x".repeat(5_000)])
-      expect(await failure(registry.merge(found(identity)))).toBe("device_error");
+      expect(await codeOf(registry.merge(found(identity)))).toBe("device_error");
     expect((await open()).entries).toEqual([other]);
   });
 
   test("is one of a thousand at most", async () => {
     await Promise.all(Array.from({ length: 1_000 }, (_, at) => registry.merge(found(`s${at}`))));
-    expect(await failure(registry.merge(found("one more")))).toBe("storage_error");
+    expect(await codeOf(registry.merge(found("one more")))).toBe("storage_error");
     expect((await merge("s1", { model: "still known" })).model).toBe("still known");
   });
 });
@@ -154,8 +149,8 @@ describe("the name", () => {
 
   test("that the user gives with a device is checked like any other", async () => {
     expect((await merge("1", {}, { name: " Mine " })).name).toBe("Mine");
-    expect(await failure(registry.merge(found("2", {}, { name: "mine" })))).toBe("device_name_taken");
-    expect(await failure(registry.merge(found("2", {}, { name: "a/b" })))).toBe("invalid_device_name");
+    expect(await codeOf(registry.merge(found("2", {}, { name: "mine" })))).toBe("device_name_taken");
+    expect(await codeOf(registry.merge(found("2", {}, { name: "a/b" })))).toBe("invalid_device_name");
     expect(registry.entries.length).toBe(1);
     expect((await merge("1", {}, { name: "MINE" })).name).toBe("MINE");
   });
@@ -170,10 +165,10 @@ describe("the name", () => {
   test("changes: refused ones change nothing, a rename to itself in other case is fine", async () => {
     const one = await merge("1", { name: "One" });
     await merge("2", { name: "Two" });
-    expect(await failure(registry.change(one.id, { name: "TWO" }))).toBe("device_name_taken");
+    expect(await codeOf(registry.change(one.id, { name: "TWO" }))).toBe("device_name_taken");
     expect(registry.get(one.id)).toEqual(one);
     expect((await registry.change(one.id, { name: "ONE" })).name).toBe("ONE");
-    expect(await failure(registry.change(idOf("fake", "9"), { name: "x" }))).toBe("device_not_found");
+    expect(await codeOf(registry.change(idOf("fake", "9"), { name: "x" }))).toBe("device_not_found");
   });
 });
 
@@ -204,7 +199,7 @@ describe("ports, contact and removal", () => {
     expect((await registry.remove(id)).map((entry) => entry.id)).toEqual([id]);
     expect(registry.get(id)).toBeUndefined();
     expect((await open()).entries).toEqual([]);
-    expect(await failure(registry.remove(id))).toBe("device_not_found");
+    expect(await codeOf(registry.remove(id))).toBe("device_not_found");
   });
 
   test("learning of a device that was removed meanwhile brings nothing back", async () => {

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import type { ZapdError } from "../../src/api/errors.ts";
 import { Store } from "../../src/devices/store.ts";
+import { codeOf } from "../support/failure.ts";
 
 interface Numbers {
   readonly numbers: readonly number[];
@@ -38,11 +38,6 @@ const open = (maxBytes = 100_000) =>
 const add = (store: Store<Numbers>, number: number) =>
   store.update(({ numbers }) => ({ next: { numbers: [...numbers, number] }, result: number }));
 const onDisk = () => JSON.parse(readFileSync(path, "utf8")).numbers as number[];
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 
 describe("a change", () => {
   test("is on disk when it is answered, in order, in a file of its own making, 0600, with nothing beside it", async () => {
@@ -115,7 +110,7 @@ describe("R8 a write that fails", () => {
     const store = await open();
     await add(store, 1);
     renameSync(folder, `${folder}-gone`);
-    const failed = [2, 3, 4].map((number) => failure(add(store, number)));
+    const failed = [2, 3, 4].map((number) => codeOf(add(store, number)));
     expect(await Promise.all(failed)).toEqual(["storage_error", "storage_error", "storage_error"]);
     expect(store.value).toEqual({ numbers: [1] });
     renameSync(`${folder}-gone`, folder);
@@ -127,7 +122,7 @@ describe("R8 a write that fails", () => {
   test("because a folder stands in the file's place leaves no temporary file", async () => {
     const store = await open();
     mkdirSync(join(path, "inside"), { recursive: true });
-    expect(await failure(add(store, 1))).toBe("storage_error");
+    expect(await codeOf(add(store, 1))).toBe("storage_error");
     expect(store.value).toEqual({ numbers: [] });
     expect(readdirSync(folder)).toEqual(["numbers.json"]);
     rmSync(path, { recursive: true });

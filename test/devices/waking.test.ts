@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Waking } from "../../src/devices/wake.ts";
+import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
@@ -28,11 +29,6 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 const press = (key: string) => house.actions.key(tv, key, { signal: never });
 const fallAsleep = async (power: "standby" | "off" = "standby") => {
   house.set.state = { ...house.set.state, power };
@@ -57,7 +53,7 @@ describe("a device that connecting wakes", () => {
     quiet.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     quiet.set.done.length = 0;
     expect((await state()).power).toBe("off");
-    expect(await failure(quiet.actions.refresh(sleeper, false, never))).toStartWith(
+    expect(await failureOf(quiet.actions.refresh(sleeper, false, never))).toStartWith(
       "device_unreachable: TV is in standby",
     );
     expect(quiet.set.done).toEqual([]);
@@ -101,12 +97,12 @@ describe("the state of a silent device", () => {
 
   test("is a failure when its last word was that it is on, or none", async () => {
     house.set.failure = silent();
-    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     house.set.failure = undefined;
     house.set.state = { ...house.set.state, power: "on" };
     await house.devices.of(tv).state(never);
     house.set.failure = silent();
-    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     expect(house.lost).toEqual(["TV", "TV"]);
   });
 
@@ -117,7 +113,7 @@ describe("the state of a silent device", () => {
     house.set.failure = undefined;
     await press("power-on");
     house.set.failure = silent();
-    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     expect((await house.devices.of(tv).state(never)).power).toBe("off");
   });
@@ -144,7 +140,7 @@ describe("the state of a silent device", () => {
     await house.devices.of(tv).state(never);
     await press("home");
     house.set.failure = silent();
-    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
   });
 
   test("is known after a restart", async () => {
@@ -166,14 +162,14 @@ describe("a command to a device that is asleep", () => {
     house.set.done.length = 0;
     // Its last word is that it is on: it may as well be unplugged, and is called only as long as one answer may take.
     wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake"));
-    expect(await failure(press("home"))).toBe("device_unreachable: TV did not answer while pressing home");
+    expect(await failureOf(press("home"))).toBe("device_unreachable: TV did not answer while pressing home");
     expect(house.set.done).toEqual(["called silent 5"]);
   });
 
   test("fails with how waking failed", async () => {
     await fallAsleep();
     wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake within 30 s"));
-    expect(await failure(press("home"))).toBe("device_unreachable: TV did not wake within 30 s while waking it");
+    expect(await failureOf(press("home"))).toBe("device_unreachable: TV did not wake within 30 s while waking it");
     expect(house.set.done).toEqual(["called silent 30"]);
   });
 
@@ -189,7 +185,7 @@ describe("a command to a device that is asleep", () => {
   test("power-on calls it once, and does not call again when that was in vain", async () => {
     await fallAsleep();
     wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake within 30 s"));
-    await failure(press("power-on"));
+    await failureOf(press("power-on"));
     expect(house.set.done).toEqual(["called asked 30"]);
   });
 
@@ -198,7 +194,7 @@ describe("a command to a device that is asleep", () => {
     await house.actions.sequence(tv, ["home", "home"], 0, { signal: never });
     expect(house.set.done).toEqual(["called silent 30", "home", "home"]);
     house.set.done.length = 0;
-    const running = failure(house.actions.sequence(tv, ["home", "home", "home"], 50, { signal: never }));
+    const running = failureOf(house.actions.sequence(tv, ["home", "home", "home"], 50, { signal: never }));
     await Bun.sleep(20);
     house.set.failure = silent();
     expect(await running).toContain("1 of 3 keys were sent");
@@ -226,14 +222,14 @@ describe("a command to a device that is asleep", () => {
   test("a read wakes nobody", async () => {
     await fallAsleep();
     await house.devices.of(tv).state(never);
-    await failure(house.actions.refresh(tv, false, never));
+    await failureOf(house.actions.refresh(tv, false, never));
     expect(house.set.done).toEqual([]);
   });
 });
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
   const task = { doing: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
-  const hanging = failure(house.devices.of(tv).command(task, { signal: never }));
+  const hanging = failureOf(house.devices.of(tv).command(task, { signal: never }));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");
   expect(house.set.done).toEqual(["home"]);

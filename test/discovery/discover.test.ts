@@ -6,6 +6,7 @@ import { Discovery, tellingMost } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/probe-queue.ts";
 import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
+import { codeOf } from "../support/failure.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { announce } from "../support/mdns-service.ts";
@@ -159,12 +160,6 @@ describe("configured hosts", () => {
 });
 
 describe("one address", () => {
-  const failure = (work: Promise<unknown>) =>
-    work.then(
-      () => "none",
-      (error: ZapdError) => error.code,
-    );
-
   test("is asked on the port given or the usual one, of the platform named or of all", async () => {
     const { discovery } = look([
       platformFor("", () => Promise.reject(new ZapdError("device_error", "is nobody")), "one"),
@@ -175,9 +170,9 @@ describe("one address", () => {
       address: { host: "127.0.0.1", port: 81 },
     });
     expect((await discovery.probe("127.0.0.1", null, "other")).address.port).toBe(4_321);
-    expect(await failure(discovery.probe("127.0.0.1", null, "one"))).toBe("device_error");
-    expect(await failure(discovery.probe("127.0.0.1", null, "third"))).toBe("invalid_payload");
-    expect(await failure(discovery.probe("224.0.0.1", null, null))).toBe("invalid_host");
+    expect(await codeOf(discovery.probe("127.0.0.1", null, "one"))).toBe("device_error");
+    expect(await codeOf(discovery.probe("127.0.0.1", null, "third"))).toBe("invalid_payload");
+    expect(await codeOf(discovery.probe("224.0.0.1", null, null))).toBe("invalid_host");
   });
 });
 

@@ -1,36 +1,18 @@
 /** `zapd mcp add`: each client's file, in a home of its own. */
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { addToClient } from "../../src/mcp/clients.ts";
 import { parseJsonc } from "../../src/mcp/jsonc.ts";
+import { folderForEach } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-clients-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-let home = "";
-let count = 0;
-beforeEach(() => {
-  home = join(folder, String(count++));
-  mkdirSync(home);
-});
-
+const home = folderForEach();
 const program = { command: "/usr/bin/zapd", args: ["mcp"], env: {} };
-const add = (client: string, platform = "linux") => addToClient(client, program, { platform, home, env: {} });
-const read = (path: string) => parseJsonc(readFileSync(join(home, path), "utf8"));
+const add = (client: string, platform = "linux") => addToClient(client, program, { platform, home: home(), env: {} });
+const read = (path: string) => parseJsonc(readFileSync(join(home(), path), "utf8"));
 const write = (path: string, text: string) => {
-  mkdirSync(dirname(join(home, path)), { recursive: true });
-  writeFileSync(join(home, path), text);
+  mkdirSync(dirname(join(home(), path)), { recursive: true });
+  writeFileSync(join(home(), path), text);
 };
 
 const desktop = ".config/Claude/claude_desktop_config.json";
@@ -44,9 +26,9 @@ describe("where each client looks", () => {
     ["vscode", "win32", "AppData/Roaming/Code/User/mcp.json", "servers"],
   ])("%s on %s", async (client, platform, file, section) => {
     const added = await add(client, platform);
-    expect(added.map((one) => [one.file, one.wasThere])).toEqual([[join(home, file), false]]);
+    expect(added.map((one) => [one.file, one.wasThere])).toEqual([[join(home(), file), false]]);
     expect(read(file)).toEqual({ [section]: { zapd: { type: "stdio", command: "/usr/bin/zapd", args: ["mcp"] } } });
-    expect(statSync(join(home, file)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(home(), file)).mode & 0o777).toBe(0o600);
     expect((await add(client, platform)).map(({ wasThere }) => wasThere)).toEqual([true]);
   });
 
@@ -56,7 +38,7 @@ describe("where each client looks", () => {
     expect(read(desktop)).toEqual({
       mcpServers: { files: { command: "f" }, zapd: { command: "/usr/bin/zapd", args: ["mcp"] } },
     });
-    expect(existsSync(join(home, ".claude.json"))).toBe(false);
+    expect(existsSync(join(home(), ".claude.json"))).toBe(false);
     write(".claude.json", "{}");
     expect((await add("claude")).map(({ title }) => title)).toEqual(["Claude Code", "Claude Desktop"]);
   });
@@ -65,14 +47,14 @@ describe("where each client looks", () => {
 test("only its own entry is touched; who may read the file, and where a link leads, stay", async () => {
   const text = '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "a" } // keep\n  }\n}\n';
   write("dotfiles/mcp.json", text);
-  chmodSync(join(home, "dotfiles/mcp.json"), 0o644);
-  mkdirSync(join(home, ".cursor"));
-  symlinkSync(join(home, "dotfiles/mcp.json"), join(home, ".cursor/mcp.json"));
+  chmodSync(join(home(), "dotfiles/mcp.json"), 0o644);
+  mkdirSync(join(home(), ".cursor"));
+  symlinkSync(join(home(), "dotfiles/mcp.json"), join(home(), ".cursor/mcp.json"));
   await add("cursor");
-  const after = readFileSync(join(home, "dotfiles/mcp.json"), "utf8");
+  const after = readFileSync(join(home(), "dotfiles/mcp.json"), "utf8");
   expect(after).toStartWith('{\n  // mine\n  "mcpServers": {\n    "a": { "command": "a" }, // keep\n    "zapd": {');
-  expect(statSync(join(home, "dotfiles/mcp.json")).mode & 0o777).toBe(0o644);
-  expect(readFileSync(join(home, ".cursor/mcp.json"), "utf8")).toBe(after);
+  expect(statSync(join(home(), "dotfiles/mcp.json")).mode & 0o777).toBe(0o644);
+  expect(readFileSync(join(home(), ".cursor/mcp.json"), "utf8")).toBe(after);
 });
 
 test("a file that is broken is refused with its line, and stays as it is", async () => {
@@ -80,10 +62,10 @@ test("a file that is broken is refused with its line, and stays as it is", async
   write(".cursor/mcp.json", text);
   await expect(add("cursor")).rejects.toMatchObject({
     code: "config_invalid",
-    message: `${join(home, ".cursor/mcp.json")}, line 4, column 5: it has no comma, and no }, here`,
+    message: `${join(home(), ".cursor/mcp.json")}, line 4, column 5: it has no comma, and no }, here`,
     hint: "Mend it there, and add zapd again; nothing was changed",
   });
-  expect(readFileSync(join(home, ".cursor/mcp.json"), "utf8")).toBe(text);
-  mkdirSync(join(home, ".claude.json"));
+  expect(readFileSync(join(home(), ".cursor/mcp.json"), "utf8")).toBe(text);
+  mkdirSync(join(home(), ".claude.json"));
   await expect(add("claude")).rejects.toMatchObject({ code: "storage_error" });
 });

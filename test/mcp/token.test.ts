@@ -1,26 +1,14 @@
 /** The token of /mcp: made once, for its owner alone, whoever asks for it at once. */
-import { afterAll, beforeEach, expect, test } from "bun:test";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isBearer, mcpToken, renewToken, tokenFile } from "../../src/mcp/token.ts";
+import { folderForEach } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-token-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderForEach();
 let state = "";
-let count = 0;
 beforeEach(() => {
-  state = join(folder, String(count++));
+  state = join(folder(), "state");
 });
 
 test("it is made once, whoever asks for it at the same time, and nothing else is left", async () => {

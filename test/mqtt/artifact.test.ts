@@ -112,7 +112,7 @@ describe("a package that is named", () => {
       ["more than", (_, response) => response.flushHeaders() ?? response.end(Buffer.concat([content, content]))],
       ["40 bytes", (_, response) => response.flushHeaders() ?? response.end(content.subarray(1))],
       ["SHA-256", (_, response) => response.end(Buffer.from(content).fill("x", 0, 1))],
-      ["packed", (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(content)],
+      ["content-encoding", (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(content)],
       ["was not taken", (request) => void request.socket.destroy()],
       [
         "was not taken",

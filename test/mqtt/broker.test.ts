@@ -1,13 +1,13 @@
 /** A connection to a broker: why there is none, who takes its place, and what is not taken from it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
 import { type Broker, connectBus } from "../../src/mqtt/broker.ts";
 import { type Bus, BusError } from "../../src/mqtt/bus.ts";
 import { brokerOf, type MqttSettings } from "../../src/mqtt/settings.ts";
+import { testFolder } from "../support/folder.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 
 const plainAt = (port: number): Broker => ({ host: "127.0.0.1", port, secure: false, url: `mqtt://127.0.0.1:${port}` });
@@ -33,8 +33,7 @@ async function answering(answer: (socket: net.Socket) => void) {
   return { broker: plainAt(port), [Symbol.dispose]: () => void server.close() };
 }
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-broker-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 describe("files of the settings", () => {
   const settings = (given: Partial<MqttSettings>) => configOf({ mqtt: { url: "mqtts://broker.lan", ...given } }).mqtt;

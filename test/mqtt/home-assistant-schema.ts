@@ -80,14 +80,14 @@ const availabilityRow: Shape = {
 const oneAvailability: NonNullable<Shape["whole"]> = (value) =>
   "availability" in value && "availability_topic" in value ? "says twice where it is available" : null;
 
-const base: Shape["optional"] = { qos, encoding: text, group: texts };
-const reads = { required: { state_topic: subscribed }, optional: { value_template: template } } as const;
-const writes = {
-  required: { command_topic: published },
-  optional: { optimistic: flag, retain: flag, state_topic: subscribed },
-} as const;
-const common: Shape["optional"] = {
+const name: Check = (value) => (value === null ? null : text(value));
+/** What every entity takes; one that tells something, and one that is told something, besides. */
+const entity: Shape["optional"] = {
   ...availability,
+  qos,
+  encoding: text,
+  group: texts,
+  name,
   enabled_by_default: flag,
   visible_by_default: flag,
   entity_category: oneOf("config", "diagnostic"),
@@ -99,18 +99,19 @@ const common: Shape["optional"] = {
   json_attributes_topic: subscribed,
   json_attributes_template: template,
 };
-const name: Check = (value) => (value === null ? null : text(value));
+const reads = { required: { state_topic: subscribed }, optional: { ...entity, value_template: template } } as const;
+const commands = { required: { command_topic: published }, optional: { ...entity, retain: flag } } as const;
+const writes = {
+  required: commands.required,
+  optional: { ...commands.optional, optimistic: flag, state_topic: subscribed, value_template: template },
+} as const;
 
 /** The platforms that we use, each with its options. */
 const platforms: Readonly<Record<string, Shape>> = {
   switch: {
     required: writes.required,
     optional: {
-      ...base,
-      ...common,
       ...writes.optional,
-      name,
-      value_template: template,
       payload_on: text,
       payload_off: text,
       state_on: text,
@@ -120,16 +121,12 @@ const platforms: Readonly<Record<string, Shape>> = {
   },
   select: {
     required: { ...writes.required, options: texts },
-    optional: { ...base, ...common, ...writes.optional, name, value_template: template, command_template: template },
+    optional: { ...writes.optional, command_template: template },
   },
   number: {
     required: writes.required,
     optional: {
-      ...base,
-      ...common,
       ...writes.optional,
-      name,
-      value_template: template,
       command_template: template,
       min: decimal,
       max: decimal,
@@ -142,25 +139,18 @@ const platforms: Readonly<Record<string, Shape>> = {
     whole: ({ min = 1, max = 100 }) => (Number(min) >= Number(max) ? "has a min that is not below its max" : null),
   },
   button: {
-    required: writes.required,
+    required: commands.required,
     optional: {
-      ...base,
-      ...common,
-      name,
+      ...commands.optional,
       command_template: template,
       payload_press: text,
-      retain: flag,
       device_class: oneOf("identify", "restart", "update"),
     },
   },
   text: {
     required: writes.required,
     optional: {
-      ...base,
-      ...common,
       ...writes.optional,
-      name,
-      value_template: template,
       command_template: template,
       min: whole,
       max: whole,
@@ -173,10 +163,7 @@ const platforms: Readonly<Record<string, Shape>> = {
   sensor: {
     required: reads.required,
     optional: {
-      ...base,
-      ...common,
       ...reads.optional,
-      name,
       options: texts,
       expire_after: whole,
       force_update: flag,
@@ -195,9 +182,7 @@ const platforms: Readonly<Record<string, Shape>> = {
   },
   image: {
     optional: {
-      ...base,
-      ...common,
-      name,
+      ...entity,
       content_type: text,
       image_encoding: oneOf("b64"),
       url_topic: subscribed,
@@ -209,19 +194,10 @@ const platforms: Readonly<Record<string, Shape>> = {
       return content_type !== undefined && url_topic !== undefined ? "has a content_type for an address" : null;
     },
   },
-  notify: {
-    required: writes.required,
-    optional: { ...base, ...common, name, command_template: template, retain: flag },
-  },
+  notify: { required: commands.required, optional: { ...commands.optional, command_template: template } },
   event: {
     required: { ...reads.required, event_types: texts },
-    optional: {
-      ...base,
-      ...common,
-      ...reads.optional,
-      name,
-      device_class: oneOf("button", "doorbell", "motion"),
-    },
+    optional: { ...reads.optional, device_class: oneOf("button", "doorbell", "motion") },
   },
 };
 

@@ -2,6 +2,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
+import { groups } from "../../src/cli/commands.ts";
+import { exitTable } from "../../src/cli/help.ts";
 import { withHolding } from "../../src/devices/entry.ts";
 import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
@@ -195,14 +197,15 @@ const ofPlatforms: readonly Section[] = examples.flatMap(({ platform, devices })
 const rooms: Readonly<Record<string, string>> = {
   system: "log, files, clock, who owns what, version: knows nothing of televisions",
   runtime: "listening, under Bun and under Deno; the control socket ([runtimes](runtime/README.md))",
-  config: "the settings, their file, and its editing that keeps comments",
+  config: "the settings, their file, and its editing that keeps comments ([settings](config/README.md))",
   transport:
     "what adapters stand on: HTTP, WebSocket, frames over TLS, reconnecting sessions, a listener for one peer, XML, magic packets",
   platforms: "`platform.ts`, the contract; a folder for each platform; `index.ts`, a line each",
-  api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client",
+  api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client ([the API](api/README.md))",
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
-  scenes: "scenes: their files, the check of the whole, and the run, which asks as a caller of the API would",
+  scenes:
+    "scenes: their files, the check of the whole, and the run, which asks as a caller of the API would ([scenes](scenes/README.md))",
   mqtt: "devices told to a broker and driven from it, loaded only with `mqtt.url` ([MQTT](mqtt/README.md))",
   mcp: "tools for agents: a client of the API, over stdio and at `/mcp` ([agents](mcp/README.md))",
   doctor: "what may be in the way, and what to do about it: for `zapd doctor`, and inside the daemon",
@@ -210,7 +213,7 @@ const rooms: Readonly<Record<string, string>> = {
   web: "the page for people: a client of the API in the browser, made into one module of strings ([the page](web/README.md))",
   simulators:
     "sets that speak the real protocols, for the demo and the tests; one that shared code with its client would prove nothing",
-  cli: "the commands; only `serve` and `demo` start a daemon, every other talks to one that runs",
+  cli: "the commands; only `serve` and `demo` start a daemon, every other talks to one that runs ([all of them](cli/README.md))",
 };
 
 function roomsOf(): string {
@@ -229,8 +232,23 @@ function roomsOf(): string {
   return table([["room", "what is in it", "what runs in it uses"], ...rows]);
 }
 
+function commandsOf(): string {
+  const rows = Object.entries(groups).flatMap(([title, group]) => [
+    [`**${title}**`, ""],
+    ...Object.entries(group).map(([name, { use, about }]) => [
+      `\`zapd ${`${name} ${use}`.trim().replaceAll("|", "\\|")}\``,
+      about,
+    ]),
+  ]);
+  return table([["", ""], ...rows]);
+}
+
+const exitsOf = () => table([["exit status", ""], ...exitTable.map(([status, meaning]) => [`${status}`, meaning])]);
+
 export const sections: readonly Section[] = [
   { page: "src/README.md", name: "rooms", text: roomsOf },
+  { page: "src/cli/README.md", name: "commands", text: commandsOf },
+  { page: "src/cli/README.md", name: "exits", text: exitsOf },
   ...ofPlatforms,
   { page: "test/security/README.md", name: "threats", text: () => promisesOf(threats) },
   { page: "test/security/README.md", name: "targets", text: () => promisesOf(targets) },

@@ -4,6 +4,8 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { codes } from "../../src/api/errors.ts";
 import { operations } from "../../src/api/operations.ts";
+import { commands } from "../../src/cli/commands.ts";
+import { keyCommands } from "../../src/cli/key-commands.ts";
 import { configOf, restartKeys, settingOf, settings } from "../../src/config/schema.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { root } from "../support/sources.ts";
@@ -15,7 +17,7 @@ function section(page: string, name: string): string {
 
 test("each operation has its row, and each row its operation", () => {
   const rows = [
-    ...section("README.md", "endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm),
+    ...section("src/api/README.md", "endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm),
   ].flatMap(([, method, path = "", rest = ""]) => {
     if (!path.endsWith("…")) return [`${method} ${path}`];
     // One row for all that a group takes as a device does: they stand behind its last colon.
@@ -26,6 +28,25 @@ test("each operation has its row, and each row its operation", () => {
     ({ method, path }) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
   );
   expect(rows.toSorted()).toEqual(real.toSorted());
+});
+
+test("the calls that the README shows are endpoints", () => {
+  const shown = [...pageText("README.md").matchAll(/`((?:GET|POST|PATCH|DELETE) \/[^`…]+)`/g)].map(([, call]) => call);
+  const all = Object.values(operations).map(
+    ({ method, path }) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
+  );
+  expect(shown.length).toBeGreaterThan(15);
+  expect(shown.filter((call = "") => !all.includes(call))).toEqual([]);
+});
+
+test("the codes that the README shows stand beside their status and exit status", () => {
+  const rows = [...pageText("README.md").matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (\d{3}) \| (\d) \|/gm)];
+  const shown = rows.flatMap(([, names = "", status, exit]) =>
+    [...names.matchAll(/`(\w+)`/g)].map(([, code]) => [code, Number(status), Number(exit)]),
+  );
+  expect(shown.length).toBeGreaterThan(8);
+  const real = Object.entries(codes).map(([code, { status, exit }]) => [code, status, exit]);
+  expect(real).toEqual(expect.arrayContaining(shown));
 });
 
 test("the keys are those of the contract", () => {
@@ -100,6 +121,17 @@ test("every file that a page names is there", () => {
       [...pageText(page).matchAll(/`((?:src|test)\/[\w./-]+)`/g)].map(([, path = ""]) => ({ page, path })),
     );
   expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test("every command that a page names is one", () => {
+  const { scripts } = JSON.parse(pageText("package.json")) as { scripts: object };
+  const known = ["zapd help", ...Object.keys({ ...commands, ...keyCommands }).map((name) => `zapd ${name}`)];
+  const all = [...known, ...Object.keys(scripts).map((name) => `npm run ${name}`)];
+  const named = pages.flatMap((page) =>
+    [...pageText(page).matchAll(/(?:`|\$ |&& )(?:npx )?((?:zapd|npm run) [a-z][\w:-]*)/g)].map(([, words]) => words),
+  );
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter((words = "") => !all.includes(words))).toEqual([]);
 });
 
 test("no page speaks of what is not in the project", () => {

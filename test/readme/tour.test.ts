@@ -67,7 +67,8 @@ const title = "every command of the tours answers what the pages say";
 
 const pages = [
   "README.md",
-  ...["kodi", "webos", "samsung", "cast", "dlna", "roku"].map((name) => `src/platforms/${name}/README.md`),
+  "src/scenes/README.md",
+  ...["kodi", "webos", "samsung", "cast", "dlna", "roku", "androidtv"].map((name) => `src/platforms/${name}/README.md`),
 ];
 
 test.skipIf(!tools)(

@@ -8,9 +8,9 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { sourcesIn } from "../support/sources.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const year = 365 * 86_400_000;
 const hour = 3_600_000;
@@ -32,13 +32,13 @@ const preload = `
 
 let folder = "";
 let daemon: TestDaemon;
-let set: FakeRoku;
+let set: WiredRoku;
 const kodi = createKodiSimulator({ name: "Kodi", mdns: false, port: 0, tcpPort: 0 });
 const timeout = 700;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "zapd-clock-"));
   writeFileSync(join(folder, "clock.ts"), preload);
-  set = await FakeRoku.start({ name: "Set" });
+  set = await WiredRoku.start({ name: "Set" });
   await kodi.start();
   daemon = await startTestDaemon({
     speed: 1,

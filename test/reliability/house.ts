@@ -1,7 +1,7 @@
 /** A daemon with its sets, seen as facts: what it says of its config, its devices and who lets it in. */
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { type Answered, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 export const setNames = ["one", "two", "willing", "unwilling"] as const;
 export type SetName = (typeof setNames)[number];
@@ -23,8 +23,8 @@ export function noFacts(): Facts {
 }
 
 export interface Sets {
-  readonly one: FakeRoku;
-  readonly two: FakeRoku;
+  readonly one: WiredRoku;
+  readonly two: WiredRoku;
   /** Lets in whoever asks. */
   readonly willing: WebosSimulator;
   /** Lets in nobody. */
@@ -35,8 +35,8 @@ const quiet = { securePort: 0, plainPort: null, ssdp: false } as const;
 
 export async function startHouseSets(): Promise<Sets> {
   const sets = {
-    one: await FakeRoku.start({ name: "One" }),
-    two: await FakeRoku.start({ name: "Two" }),
+    one: await WiredRoku.start({ name: "One" }),
+    two: await WiredRoku.start({ name: "Two" }),
     willing: createWebosSimulator({ ...quiet, name: "Willing", prompt: "none" }),
     unwilling: createWebosSimulator({ ...quiet, name: "Unwilling", prompt: "deny", promptMs: 1 }),
   };
@@ -62,7 +62,7 @@ export class House {
   static async open(sets: Sets, ids?: ReadonlyMap<SetName, string>): Promise<House> {
     const house = new House(
       sets,
-      await startTestDaemon({ fromSource: true, config: { daemon: { log_level: "info" } } }),
+      await startTestDaemon({ config: { daemon: { log_level: "info" } } }),
       ids ?? new Map(),
     );
     if (ids) return house;
@@ -92,7 +92,7 @@ export class House {
   async restart(): Promise<void> {
     const { folder } = this.#daemon;
     await this.#daemon.stop("SIGKILL");
-    this.#daemon = await startTestDaemon({ fromSource: true, folder });
+    this.#daemon = await startTestDaemon({ folder });
     this.restarts++;
     const { warnings } = (await this.api("GET", "/health")).body.data;
     if (warnings.length > 0) throw new Error(`after a kill: ${warnings.join("; ")}`);

@@ -1,8 +1,8 @@
 /** R17, a few times; shutdown.timed.ts ends a hundred. */
 import { expect, test } from "bun:test";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 import { stopUnderLoad } from "./shutdown.ts";
 
 test("R17 SIGTERM under load: exit 0 within 5 s, each request answered, each change kept, no key after the end", async () => {
@@ -13,7 +13,7 @@ test("R17 SIGTERM under load: exit 0 within 5 s, each request answered, each cha
 }, 60_000);
 
 test("R17 a second SIGTERM ends it at once, whatever is under way", async () => {
-  const set = await FakeRoku.start();
+  const set = await WiredRoku.start();
   const daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 30_000 } } });
   try {
     await daemon.api("POST", "/devices", { ...set.address, name: "set" });

@@ -1,8 +1,8 @@
 /** R17: SIGTERM amid work: keys, readings and changes by several callers. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 export interface Ended {
   /** Milliseconds of the slowest end. */
@@ -15,7 +15,7 @@ const callersPerSet = 4;
 
 /** Stops so many daemons amid work, one after another on one state. Fails with what a caller was not told, or told wrongly. */
 export async function stopUnderLoad(times: number): Promise<Ended> {
-  const tvs = await Promise.all(Array.from({ length: sets }, () => FakeRoku.start()));
+  const tvs = await Promise.all(Array.from({ length: sets }, () => WiredRoku.start()));
   let daemon: TestDaemon | undefined;
   let [most, answered, interval] = [0, 0, 100];
   try {
@@ -50,13 +50,13 @@ class Load {
   /** The last change that was answered. */
   interval: number;
   readonly #daemon: TestDaemon;
-  readonly #tvs: readonly FakeRoku[];
+  readonly #tvs: readonly WiredRoku[];
   readonly #before: readonly number[];
   readonly #pressed: number[];
   readonly #refused: number[];
   readonly #calling: Promise<void>[];
 
-  constructor(daemon: TestDaemon, tvs: readonly FakeRoku[], interval: number) {
+  constructor(daemon: TestDaemon, tvs: readonly WiredRoku[], interval: number) {
     this.#daemon = daemon;
     this.#tvs = tvs;
     this.interval = interval;

@@ -4,14 +4,14 @@
  */
 import { expect } from "bun:test";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 /** Gives the milliseconds from SIGCONT to the first answer. Fails when anything old was sent, or anything new was not. */
 export async function sleepThrough(ms: number): Promise<number> {
-  const sets = await Promise.all(Array.from({ length: 5 }, () => FakeRoku.start()));
-  const [busy, playing, slow, typing, left] = sets as [FakeRoku, FakeRoku, FakeRoku, FakeRoku, FakeRoku];
+  const sets = await Promise.all(Array.from({ length: 5 }, () => WiredRoku.start()));
+  const [busy, playing, slow, typing, left] = sets as [WiredRoku, WiredRoku, WiredRoku, WiredRoku, WiredRoku];
   const kodi = createKodiSimulator({ name: "Kodi", mdns: false, port: 0, tcpPort: 0 });
   await kodi.start();
   const daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 20_000 } } });

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { p95, startTimes } from "./start-time.ts";
 
 test("R19 a daemon that knows 100 devices answers soon after its start, each time", async () => {
-  const took = await startTimes(5);
-  expect(took).toHaveLength(5);
+  const took = await startTimes(2);
+  expect(took).toHaveLength(2);
   // The quickest, and ten times what is promised: the machine has more to do than this.
   expect(took[0] ?? Number.NaN).toBeLessThan(3_000);
 });

@@ -6,9 +6,9 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, straysIn } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-strays-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ test("R18 an error that nobody catches stops neither the daemon nor its keys, an
       });
     `),
   });
-  const set = await FakeRoku.start();
+  const set = await WiredRoku.start();
   try {
     await daemon.api("POST", "/devices", { ...set.address, name: "set" });
     daemon.process.kill("SIGUSR2");

@@ -6,15 +6,15 @@ import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 /** The devices whose facts are kept. */
 export interface Sets {
-  readonly roku: FakeRoku;
+  readonly roku: WiredRoku;
   readonly kodi: KodiSimulator;
   /** Which somebody has to himself. */
-  readonly bench: FakeRoku;
+  readonly bench: WiredRoku;
   stop(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export const writers: readonly Writer[] = [
     file: "apps.json",
     path: (daemon) => join(daemon.stateFolder, "apps.json"),
     async change(daemon, sets, turn) {
-      sets.roku.apps = [{ id: "12", name: "Netflix", type: "appl", version: String(turn) }];
+      sets.roku.apps = [{ id: "12", name: "Netflix", version: String(turn) }];
       return (await daemon.api("POST", `${roku}/apps/refresh`)).status;
     },
     async read(daemon) {
@@ -129,8 +129,8 @@ export const regrouping: Writer = {
 /** Two devices on this machine. */
 export async function startSets(): Promise<Sets> {
   const sets = {
-    roku: await FakeRoku.start({ name: "Roku" }),
-    bench: await FakeRoku.start({ name: "Bench" }),
+    roku: await WiredRoku.start({ name: "Roku" }),
+    bench: await WiredRoku.start({ name: "Bench" }),
     kodi: createKodiSimulator({ name: "Kodi", mdns: false, password: null }),
   };
   await sets.kodi.start();

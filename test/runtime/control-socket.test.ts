@@ -13,9 +13,9 @@ import {
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { ZapdError } from "../../src/api/errors.ts";
 import { answers, claimPort, claimSocket, releaseSocket } from "../../src/runtime/control-socket.ts";
 import { freePort } from "../support/daemon.ts";
+import { failureOf } from "../support/failure.ts";
 
 let folder: string;
 let path: string;
@@ -40,11 +40,6 @@ function listen(place: net.ListenOptions): Promise<net.Server> {
   });
 }
 const claim = (at = path) => claimSocket(at, (path) => listen({ path }));
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 
 /** What a daemon that was killed leaves: a socket that nobody answers. */
 async function leaveStale(): Promise<void> {
@@ -74,7 +69,7 @@ describe("the control socket", () => {
 
   test("that answers is not taken over", async () => {
     await claim();
-    expect(await failure(claim())).toStartWith("storage_error: zapd is already running on this state");
+    expect(await failureOf(claim())).toStartWith("storage_error: zapd is already running on this state");
     expect(await answers(path)).toBe(true);
   });
 
@@ -87,7 +82,7 @@ describe("the control socket", () => {
 
   test("is bound by one of many who start at once", async () => {
     await leaveStale();
-    const outcomes = await Promise.all(Array.from({ length: 12 }, () => failure(claim())));
+    const outcomes = await Promise.all(Array.from({ length: 12 }, () => failureOf(claim())));
     expect(outcomes.filter((outcome) => outcome === "none").length).toBe(1);
     expect(outcomes.filter((outcome) => outcome.includes("already running")).length).toBe(11);
   });
@@ -95,21 +90,21 @@ describe("the control socket", () => {
   test("is not bound over a file, a folder or a link, and leaves them alone", async () => {
     mkdirSync(join(folder, "state"));
     writeFileSync(path, "precious");
-    expect(await failure(claim())).toContain("it is no socket");
+    expect(await failureOf(claim())).toContain("it is no socket");
     expect(await Bun.file(path).text()).toBe("precious");
     rmSync(path);
     mkdirSync(path);
-    expect(await failure(claim())).toContain("it is no socket");
+    expect(await failureOf(claim())).toContain("it is no socket");
     rmSync(path, { recursive: true });
     symlinkSync(join(folder, "elsewhere"), path);
-    expect(await failure(claim())).toContain("it is no socket");
+    expect(await failureOf(claim())).toContain("it is no socket");
     expect(existsSync(`${path}.starting`)).toBe(false);
   });
 
   test("at a path of more than 107 bytes is refused with how long it is", async () => {
     const long = join(folder, `${"x".repeat(107 - Buffer.byteLength(folder) - 2)}é`);
     expect(Buffer.byteLength(long)).toBe(108);
-    expect(await failure(claim(long))).toStartWith("config_invalid: The path of the control socket has 108 bytes");
+    expect(await failureOf(claim(long))).toStartWith("config_invalid: The path of the control socket has 108 bytes");
     await claim(long.slice(0, -1));
   });
 
@@ -124,7 +119,7 @@ describe("the control socket", () => {
 
   test("in a place that cannot be written fails with that", async () => {
     writeFileSync(join(folder, "state"), "a file where the folder should be");
-    expect(await failure(claim())).not.toBe("none");
+    expect(await failureOf(claim())).not.toBe("none");
   });
 
   test("is gone when it is released, and releasing it again is fine", async () => {
@@ -141,7 +136,7 @@ describe("the port", () => {
     const place = { hostname: "127.0.0.1", port };
     const claimed = () => claimPort(place, path, () => listen({ host: place.hostname, port }));
     await claimed();
-    expect(await failure(claimed())).toBe(
+    expect(await failureOf(claimed())).toBe(
       `storage_error: Port ${port} on 127.0.0.1 cannot be used: it is taken by another program`,
     );
   });
@@ -151,14 +146,14 @@ describe("the port", () => {
     const place = { hostname: "127.0.0.1", port };
     await listen({ host: place.hostname, port });
     await claim();
-    expect(await failure(claimPort(place, path, () => listen({ host: place.hostname, port })))).toContain(
+    expect(await failureOf(claimPort(place, path, () => listen({ host: place.hostname, port })))).toContain(
       "already running",
     );
   });
 
   test("on an address that is not there says why", async () => {
     const place = { hostname: "192.0.2.77", port: 1 };
-    expect(await failure(claimPort(place, path, () => listen({ host: place.hostname, port: 80 })))).toContain(
+    expect(await failureOf(claimPort(place, path, () => listen({ host: place.hostname, port: 80 })))).toContain(
       "EADDRNOTAVAIL",
     );
   });

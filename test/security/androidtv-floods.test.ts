@@ -3,21 +3,15 @@
  * thousand, another certificate later. Each ends with a reason or goes on in bounded memory, another set is driven meanwhile,
  * and nobody sees our certificate but the set that was paired.
  */
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createServer, type TLSSocket } from "node:tls";
 import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
-import type { AndroidMemory, AndroidSecret } from "../../src/platforms/androidtv/memory.ts";
-import type { Connection } from "../../src/platforms/platform.ts";
 import { type Certificate, createCertificateFor } from "../../src/simulators/bench/certificate.ts";
-import { failure, line, never, ours, own, press, tidy } from "../platforms/androidtv/harness.ts";
+import { line, ours, own } from "../platforms/androidtv/harness.ts";
+import { failure, lineTo, never, press, tidy } from "../platforms/harness.ts";
 import { until } from "../support/http-device.ts";
-import { keptSecret, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
 
 tidy();
-const cleanups: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const commonName = "atvremote/a/b/Rogue/AA:BB:CC:DD:EE:99";
 /** Its offer, its greeting, that it is on, its volume, and the app on its screen. */
@@ -27,18 +21,11 @@ const isOn = Buffer.from([5, 0xc2, 0x02, 2, 0x08, 1]);
 const volume = Buffer.from([7, 0x92, 0x03, 4, 0x30, 1, 0x38, 1]);
 const app = Buffer.from([8, 0xa2, 0x01, 5, 0x0a, 3, 0x62, 1, 0x78]);
 
-interface Rogue {
-  readonly connection: Connection;
-  readonly told: Told<AndroidMemory>;
-  /** Certificates that it was shown, as DER in base64. */
-  readonly seen: readonly string[];
-  readonly open: () => number;
-  /** Shows another certificate from now on. */
-  change(certificate: Certificate): void;
-}
-
-/** A set that is one, but for what it says then. */
-async function rogue(says: (socket: TLSSocket, heard: () => number) => void): Promise<Rogue> {
+/**
+ * A set that is one, but for what it says then, and a connection to it; with the certificates that it was shown, as DER in
+ * base64. It may show another of its own from some time on.
+ */
+async function rogue(says: (socket: TLSSocket, heard: () => number) => void) {
   const certificate = createCertificateFor(commonName, "rsa");
   const seen: string[] = [];
   const sockets = new Set<TLSSocket>();
@@ -59,26 +46,24 @@ async function rogue(says: (socket: TLSSocket, heard: () => number) => void): Pr
   });
   server.on("tlsClientError", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  cleanups.push(() => {
+  const hangUp = () => {
     for (const socket of sockets) socket.destroy();
+  };
+  const stop = async () => {
+    hangUp();
     server.close();
-  });
+  };
   const { port } = server.address() as { port: number };
-  const at = { host: "127.0.0.1", port };
-  const platformHost = platformHostOf({ timeout: 2_000 });
-  const sighting = await androidtv.identify({ ...at, said: { name: "Rogue" } }, platformHost, never);
-  const kept = { ...own, certificate: sighting.certificate ?? "" };
-  const { target, told } = targetOf(sighting, at, { secret: keptSecret<AndroidSecret>(kept) });
-  const connection = androidtv.connect(target, platformHost, told.emit);
-  cleanups.push(() => connection.close());
+  const lead = { host: "127.0.0.1", port, said: { name: "Rogue" } };
+  const given = (shown: string) => ({ ...own, certificate: shown });
+  const driven = await lineTo(androidtv, { stop }, { lead, given, timeout: 2_000 });
   return {
-    connection,
-    told,
+    ...driven,
     seen,
     open: () => sockets.size,
-    change(other) {
+    change(other: Certificate) {
       server.setSecureContext(other);
-      for (const socket of sockets) socket.destroy();
+      hangUp();
     },
   };
 }

@@ -2,22 +2,19 @@
  * Sets that flood a line of frames (SECURITY.md T10), on which what is cast is told: each line ends with a reason or goes on
  * in bounded memory, and another set is driven meanwhile.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type net from "node:net";
 import { createServer } from "node:tls";
 import { cast } from "../../src/platforms/cast/adapter.ts";
-import type { Connection } from "../../src/platforms/platform.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { readMessages, writeMessage } from "../../src/simulators/cast/messages.ts";
 import { has } from "../contract/bench.ts";
-import { never, newId, startCast } from "../platforms/cast/harness.ts";
+import { newId, room } from "../platforms/cast/harness.ts";
+import { lineTo, never, state, tidy } from "../platforms/harness.ts";
 import { until } from "../support/http-device.ts";
-import { platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+tidy();
 
 const certificate = createCertificateFor("rogue");
 const prefix = "urn:x-cast:com.google.cast.";
@@ -42,15 +39,8 @@ const status = (requestId: unknown) => ({
   status: { applications: [youtube], volume: { level: 0.5, muted: false } },
 });
 
-interface Rogue {
-  readonly port: number;
-  readonly open: number;
-  readonly connection: Connection;
-  readonly told: Told;
-}
-
 /** A set that is one until it has told how it is, and then does as it is told. */
-async function rogue(flood: (socket: net.Socket) => void): Promise<Rogue> {
+async function rogue(flood: (socket: net.Socket) => void) {
   const id = newId();
   const sockets = new Set<net.Socket>();
   const server = createServer({ ...certificate }, (socket) => {
@@ -72,26 +62,15 @@ async function rogue(flood: (socket: net.Socket) => void): Promise<Rogue> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
   const { port } = server.address() as net.AddressInfo;
-  cleanups.push(() => {
+  const stop = async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
-  });
-  const at = { host: "127.0.0.1", port };
-  const sighting = await cast.identify(at, platformHostOf({ timeout: 3_000 }), never);
-  expect(sighting.identity).toBe(id);
-  const { target, told } = targetOf(sighting, at);
-  const connection = cast.connect(target, platformHostOf({ timeout: 3_000 }), told.emit);
-  cleanups.push(() => connection.close());
-  await has(connection.state).read(never);
-  for (const socket of sockets) flood(socket);
-  return {
-    port,
-    connection,
-    told,
-    get open() {
-      return sockets.size;
-    },
   };
+  const line = await lineTo(cast, { stop }, { lead: { host: "127.0.0.1", port }, timeout: 3_000 });
+  expect(line.sighting.identity).toBe(id);
+  await state(line);
+  for (const socket of sockets) flood(socket);
+  return { ...line, port, open: () => sockets.size };
 }
 
 /** Writes a block again and again as fast as it is taken, for so long. */
@@ -169,21 +148,11 @@ const endless: readonly (readonly [what: string, flood: (socket: net.Socket) => 
   ],
 ];
 
-/** Another set, and a connection to it. */
-async function bystanding() {
-  const set = await startCast({ name: "Other" });
-  cleanups.push(() => set.stop());
-  const sighting = await cast.identify(set, platformHostOf(), never);
-  const connection = cast.connect(targetOf(sighting, set).target, platformHostOf(), () => {});
-  cleanups.push(() => connection.close());
-  return { set, connection };
-}
-
 describe("T10 a set that floods what it tells by itself", () => {
   test.each(ends)(
     "T10 %s: it is hung up on, and another set is driven meanwhile",
     async (_what, flood) => {
-      const { set: other, connection: bystander } = await bystanding();
+      const { set: other, connection: bystander } = await room({ name: "Other" });
       const { told, connection } = await rogue(flood);
       const begun = performance.now();
       const pressed = has(bystander.keys).press("volume-up", never);
@@ -217,7 +186,7 @@ describe("T10 a set that floods what it tells by itself", () => {
   test.each(endless)(
     "T34 %s: read at its own pace and not kept, and another set is driven meanwhile",
     async (_what, flood) => {
-      const { set, connection } = await bystanding();
+      const { set, connection } = await room({ name: "Other" });
       const flooding = await rogue(flood);
       const kept = () => {
         Bun.gc(true);
@@ -244,7 +213,7 @@ describe("T10 a set that floods what it tells by itself", () => {
       expect((kept() - before) / 2 ** 20).toBeLessThan(16);
       expect(ended).toEqual([]);
       flooding.connection.close();
-      await until("it has hung up", () => flooding.open === 0);
+      await until("it has hung up", () => flooding.open() === 0);
     },
     60_000,
   );

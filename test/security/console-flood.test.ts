@@ -1,10 +1,9 @@
 /** A set whose console never stops (SECURITY.md T34): what it costs the daemon, and what its readers are told. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { add, succeed } from "../blackbox/checked.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { succeed } from "../blackbox/checked.ts";
+import { homeForFile } from "../blackbox/home.ts";
 import { slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
@@ -12,24 +11,20 @@ const mebibyte = 1024 * 1024;
 const mostMiB = 16;
 const answerAtMost = mebibyte + 16 * 1024;
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
+const { daemon, plug, start } = await homeForFile({
+  speed: 1,
+  fromSource: true,
+  config: { daemon: { log_level: "warn" } },
+});
 const floods: ChildProcess[] = [];
 
-beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, fromSource: true, config: { daemon: { log_level: "warn" } } });
-});
-
-afterAll(async () => {
+afterAll(() => {
   for (const flood of floods) flood.kill("SIGKILL");
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
 });
 
 /** A set whose console is a process of its own, which prints the same piece for ever, as fast as it is read. */
 async function flooding(piece: string): Promise<string> {
-  const fake = await FakeRoku.start();
-  fakes.push(fake);
+  const fake = await plug();
   const program = `
     const piece = Buffer.from(${JSON.stringify(piece)}.repeat(${Math.ceil(mebibyte / Buffer.byteLength(piece))}));
     const server = require("node:net").createServer((socket) => {
@@ -66,10 +61,9 @@ async function read(id: string, cursor?: string) {
 
 test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and what was dropped is counted", async () => {
   // The first long answer of all loads code, and takes its memory, whoever gives it.
-  const quiet = await FakeRoku.start();
-  fakes.push(quiet);
-  quiet.console.print(...Array.from({ length: 2_500 }, (_, at) => `${at} `.padEnd(1_000, "y")));
-  await read((await add(daemon, quiet)).id);
+  const quiet = await start();
+  for (let at = 0; at < 2_500; at++) quiet.set.simulator.log(`${at} `.padEnd(1_000, "y"));
+  await read(quiet.id);
   const id = await flooding(`${'a line that says "something" \\\\ é'.padEnd(1_000, "x")}\r\n`);
   writeFileSync(proc("clear_refs"), "5");
   const before = field("VmRSS");
@@ -125,12 +119,10 @@ slowTest(
 );
 
 test("a console that says little drops nothing, and says nothing of it", async () => {
-  const fake = await FakeRoku.start();
-  fakes.push(fake);
-  const { id } = await add(daemon, fake);
-  fake.console.print("one", "two");
+  const { set, id } = await start();
+  for (const line of ["one", "two"]) set.simulator.log(line);
   const { lines, cursor } = await read(id);
   expect(lines).toEqual(["one", "two"]);
-  fake.console.print("three");
+  set.simulator.log("three");
   for (const at of [undefined, cursor, "nonsense"]) expect("dropped" in (await read(id, at))).toBe(false);
 });

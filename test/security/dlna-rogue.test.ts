@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import net from "node:net";
-import type { ZapdError } from "../../src/api/errors.ts";
 import { dlna } from "../../src/platforms/dlna/adapter.ts";
 import { createDlnaSimulator, type DlnaSimulator } from "../../src/simulators/dlna.ts";
+import { codeOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { platformHostOf, targetOf } from "../support/platform-host.ts";
 
@@ -98,12 +98,6 @@ async function rogue(say: Say): Promise<{ port: number; asked: string[] }> {
   return { port: (server.address() as net.AddressInfo).port, asked };
 }
 
-const outcome = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
-
 /** What all that costs, in MiB, while the good one is driven. */
 async function cost(work: () => Promise<unknown>): Promise<number> {
   Bun.gc(true);
@@ -152,8 +146,8 @@ for (const [what, say] of Object.entries(bombs))
     const took = await cost(async () => {
       for (let round = 0; round < 4; round++) {
         const start = performance.now();
-        expect(["device_error", "device_timeout"]).toContain(await outcome(bad.state.read(never)));
-        expect(["device_error", "device_timeout"]).toContain(await outcome(bad.setVolume(3, never)));
+        expect(["device_error", "device_timeout"]).toContain(await codeOf(bad.state.read(never)));
+        expect(["device_error", "device_timeout"]).toContain(await codeOf(bad.setVolume(3, never)));
         expect(performance.now() - start).toBeLessThan(8_000);
       }
     });
@@ -164,7 +158,7 @@ test("T9 a renderer whose description never ends is none, nor is one whose servi
   const endless = await rogue(() => ({ pour: "<root>" }));
   const platformHost = platformHostOf({ timeout: 1_000 });
   const lead = (port: number) => ({ host: "127.0.0.1", port, path: "/x.xml" });
-  expect(await outcome(dlna.identify(lead(endless.port), platformHost, never))).toBe("device_error");
+  expect(await codeOf(dlna.identify(lead(endless.port), platformHost, never))).toBe("device_error");
   const told = description.replaceAll("</service>", "<SCPDURL>/s.xml</SCPDURL></service>");
   const talker = await rogue((path) => (path === "/x.xml" ? ok(told) : { pour: "<scpd>" }));
   const { memory } = await dlna.identify(lead(talker.port), platformHost, never);

@@ -4,19 +4,19 @@ import { existsSync, readdirSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { zipSync } from "fflate";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
 import { slowTest } from "../support/whole.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const names = ["one", "two", "three"] as const;
-let sets: FakeRoku[];
+let sets: WiredRoku[];
 let daemon: TestDaemon;
 
 beforeAll(async () => {
-  sets = await Promise.all(names.map(() => FakeRoku.start()));
+  sets = await Promise.all(names.map(() => WiredRoku.start()));
   daemon = await startTestDaemon({ config: { dev: { vendor_password: "secret-of-the-set" } } });
   for (const [at, set] of sets.entries()) await daemon.api("POST", "/devices", { ...set.address, name: names[at] });
 });

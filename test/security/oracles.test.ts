@@ -8,22 +8,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zipSync } from "fflate";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 import { slowTest } from "../support/whole.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const vendor = "velvet-otter-31";
 const login = "quiet-heron-77";
 const kodi = createKodiSimulator({ name: "Cinema", mdns: false, password: login, port: 0, tcpPort: null });
-let roku: FakeRoku;
+let roku: WiredRoku;
 let silent: HttpDevice;
 let daemon: TestDaemon;
 
 beforeAll(async () => {
   await kodi.start();
-  roku = await FakeRoku.start();
+  roku = await WiredRoku.start();
   silent = await startHttpDevice(() => answer(500, "no"));
   daemon = await startTestDaemon({
     config: { dev: { vendor_password: vendor }, devices: { request_timeout_ms: 1_000 } },
@@ -200,8 +200,7 @@ test("T13 T31 what a config that is broken says of itself holds no secret", asyn
 
 test("T13 T31 a secret that a device says stays out of the answer, whatever the caller says", async () => {
   const dev = { id: "dev", name: `Lantern ${vendor}`, type: "appl", version: "1.0.0" } as const;
-  const leaky = await FakeRoku.start({ apps: [dev] });
-  leaky.launchMs = 60_000;
+  const leaky = await WiredRoku.start({ apps: [dev], launchMs: 60_000 });
   try {
     await daemon.api("POST", "/devices", { ...leaky.address, name: "Attic" });
     const said = await ask("POST", "/v1/devices/Attic/dev/reload", undefined);

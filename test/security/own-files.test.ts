@@ -22,12 +22,11 @@ import {
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
-import { root } from "../support/sources.ts";
 import { sampleOf } from "../support/whole.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const asRoot = process.getuid?.() === 0;
 const stranger = 65_534;
@@ -77,7 +76,8 @@ const warnings = async () => (await daemon?.api("GET", "/health"))?.body.data.wa
 
 /** What a start that is refused says, and how it ends. */
 async function refused(): Promise<string> {
-  const child = spawn(process.execPath, [join(root, "src/main.ts"), "serve", "--config", config], {
+  const [program = "", ...words] = programWords();
+  const child = spawn(program, [...words, "serve", "--config", config], {
     env: { ...process.env, ZAPD_STATE_DIR: state },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -365,7 +365,7 @@ describe("T35 what the user keeps in the state folder", () => {
     const elsewhere = precious();
     symlinkSync(elsewhere, join(state, "uploads"));
     const before = below(elsewhere);
-    const set = await FakeRoku.start();
+    const set = await WiredRoku.start();
     try {
       const own = await started();
       expect(below(elsewhere)).toEqual(before);
@@ -441,7 +441,7 @@ describe("T35 what the user keeps in the state folder", () => {
 
   test("an upload that is being received has a name of zapd's own, and is gone after a kill and a start", async () => {
     await write(0o600, password);
-    const set = await FakeRoku.start();
+    const set = await WiredRoku.start();
     try {
       const own = await started();
       await own.api("POST", "/devices", { ...set.address, name: "den" });

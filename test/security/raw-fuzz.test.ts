@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { hear } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
-import { runs, seed, within } from "../support/whole.ts";
+import { isQuick, runs, seed, within } from "../support/whole.ts";
 import { dice } from "./dice.ts";
 
 let room: Room;
@@ -115,7 +115,7 @@ async function fuzz(sources: readonly string[], count: number): Promise<Map<stri
 test(
   `T2 T18 mangled requests that do not name this machine move nothing (seed ${seed})`,
   async () => {
-    const count = runs(10_000, 50_000);
+    const count = runs(isQuick ? 2_000 : 10_000, 50_000);
     const reached = await room.reachedDuring(async () => {
       const said = await fuzz(foreign(), count);
       expect(said.get("200") ?? 0).toBe(0);

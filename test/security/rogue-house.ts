@@ -3,9 +3,10 @@ import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type createCertificate, createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
-import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
+import { announce } from "../support/announce.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 /** The control port of every set here: an address is a host of its own. */
 export const tv = { secure: 3_001 } as const;
@@ -47,8 +48,8 @@ export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => s
  * Scans until each of these sets, which announce themselves, has been asked who it is: a scan is short here, and on a machine
  * that is busy one of them may be heard after its end. Gives what the last one found.
  */
-export async function scanned(daemon: TestDaemon, announced: Iterable<FakeRoku>) {
-  const asked = (fake: FakeRoku) => fake.wire.requests.length;
+export async function scanned(daemon: TestDaemon, announced: Iterable<WiredRoku>) {
+  const asked = (fake: WiredRoku) => fake.wire.requests.length;
   const before = [...announced].map((fake) => [fake, asked(fake)] as const);
   for (let scans = 1; ; scans++) {
     const { body } = await daemon.api("POST", "/devices/discover");
@@ -57,7 +58,7 @@ export async function scanned(daemon: TestDaemon, announced: Iterable<FakeRoku>)
   }
 }
 
-type RokuOptions = Parameters<typeof FakeRoku.start>[0];
+type RokuOptions = Parameters<typeof WiredRoku.start>[0];
 
 /**
  * A house for the tests of one file. Its daemon serves all of them and knows no device when a test begins; without `daemon`
@@ -67,7 +68,7 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
   const leaving: (() => unknown)[] = [];
   let running: TestDaemon | undefined;
   let made = 0;
-  const voices = new Set<FakeRoku>();
+  const voices = new Set<WiredRoku>();
   beforeAll(async () => {
     if (hasDaemon) running = await startHouse();
   });
@@ -105,15 +106,15 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
       expect(key.length).toBeGreaterThan(8);
       return { set, id, key, name };
     },
-    async roku(options: RokuOptions = {}): Promise<FakeRoku> {
-      const fake = await FakeRoku.start(options);
+    async roku(options: RokuOptions = {}): Promise<WiredRoku> {
+      const fake = await WiredRoku.start(options);
       house.leaves(() => fake.stop());
       return fake;
     },
     /** One that answers searches; `off` ends it before the test does. */
     async announced(options: RokuOptions = {}, delayMs = 20) {
-      const fake = await FakeRoku.start(options);
-      const voice = await FakeSsdp.start(fake, { delayMs });
+      const fake = await WiredRoku.start(options);
+      const voice = await announce(fake, { delayMs });
       voices.add(fake);
       let stopped: Promise<void> | undefined;
       const off = () => {
@@ -129,7 +130,7 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
 }
 
 /** What another device shows as if it were this one. */
-export const twin = (fake: FakeRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
+export const twin = (fake: WiredRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
 
 export interface Entry {
   [key: string]: unknown;

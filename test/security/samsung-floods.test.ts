@@ -2,25 +2,19 @@
  * Sets that say too much (SECURITY.md T8 to T10): events without end, a list that fills memory, documents that grow, another
  * set's name. Each ends with a reason or goes on in bounded memory, and another set is driven meanwhile.
  */
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { createServer as createHttp } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Connection } from "../../src/platforms/platform.ts";
 import { samsung } from "../../src/platforms/samsung/adapter.ts";
-import type { SamsungMemory, SamsungSecret } from "../../src/platforms/samsung/memory.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { has } from "../contract/bench.ts";
-import { failure, line, never, press, tidy } from "../platforms/samsung/harness.ts";
-import { keptSecret, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
+import { failure, lineTo, never, press, tidy } from "../platforms/harness.ts";
+import { line } from "../platforms/samsung/harness.ts";
 
 tidy();
-const cleanups: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const certificate = createCertificateFor("rogue");
 
@@ -33,16 +27,8 @@ interface Manner {
   renderer?: string | null;
 }
 
-interface Rogue {
-  readonly connection: Connection;
-  readonly told: Told<SamsungMemory>;
-  readonly memory: () => SamsungMemory;
-  /** Says from now on that it is another. */
-  become(duid: string): void;
-}
-
-/** A set that is one, but for what it says then. */
-async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: Manner): Promise<Rogue> {
+/** A set that is one, but for what it says then, and a connection to it; it may say from some time on that it is another. */
+async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: Manner) {
   let duid = randomUUID();
   const info = () => ({
     device: { duid: `uuid:${duid}`, modelName: "QE55", name: "[TV] Rogue", PowerState: "on", TokenAuthSupport: "true" },
@@ -64,28 +50,23 @@ async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: M
   const listen = (one: typeof sound | typeof server) =>
     new Promise<number>((resolve) => one.listen(0, "127.0.0.1", () => resolve((one.address() as AddressInfo).port)));
   const [port, rendererPort] = [await listen(server), await listen(sound)];
-  cleanups.push(() => {
+  const stop = async () => {
     for (const one of upgrades.clients) one.terminate();
     for (const one of [server, sound]) {
       one.closeAllConnections();
       one.close();
     }
-  });
-  const at = { host: "127.0.0.1", port };
-  const platformHost = platformHostOf({ timeout: 2_000 });
-  const sighting = await samsung.identify(at, platformHost, never);
-  const secret = keptSecret<SamsungSecret>({ token: "12345678", certificate: sighting.certificate ?? "" });
-  const { target, told } = targetOf(sighting, at, { ports: { renderer: rendererPort }, secret });
-  const connection = samsung.connect(target, platformHost, told.emit);
-  cleanups.push(() => connection.close());
-  return {
-    connection,
-    told,
-    memory: () => target.memory,
-    become(next) {
-      duid = next as typeof duid;
-    },
   };
+  const become = (next: string) => {
+    duid = next as typeof duid;
+  };
+  const set = { stop, become };
+  return lineTo(samsung, set, {
+    lead: { host: "127.0.0.1", port },
+    ports: { renderer: rendererPort },
+    given: (shown) => ({ token: "12345678", certificate: shown }),
+    timeout: 2_000,
+  });
 }
 
 const mebibytes = () => process.memoryUsage.rss() / 2 ** 20;
@@ -135,7 +116,7 @@ test("T10 a list of apps of two mebibytes ends the line, and one of ten thousand
   const many = await rogue({ channel: answering(10_000, "App") });
   await has(many.connection.state).read(never);
   expect((await has(many.connection.apps?.list)(never)).length).toBe(200);
-  expect(many.memory().apps?.length).toBe(200);
+  expect(many.target.memory.apps?.length).toBe(200);
 }, 60_000);
 
 test("T8 T9 what it says of apps and of its volume is bounded, and a part of its state at most", async () => {
@@ -167,7 +148,7 @@ test("T27 one that says that it is another is told nothing from then on", async 
   const heard: string[] = [];
   const one = await rogue({ channel: (socket) => void socket.on("message", (text) => heard.push(String(text))) });
   await has(one.connection.keys).press("home", never);
-  one.become(randomUUID());
+  one.set.become(randomUUID());
   // What it said a moment ago is not asked again at once.
   await Bun.sleep(2_100);
   for (const work of [

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createCertificate, createWebosSimulator } from "../../src/simulators/webos.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const [url = "", host = "", platform = "", identity = "", secret = ""] = process.argv.slice(2);
 let read = "";
@@ -27,7 +27,7 @@ const set = webos
     })
   : null;
 await set?.start();
-const fake = webos ? null : await FakeRoku.start({ serial: identity, host });
+const fake = webos ? null : await WiredRoku.start({ serial: identity, host });
 const port = set ? set.ports.secure : (fake?.port ?? 0);
 const call = async (path: string, body: unknown) => {
   const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body), keepalive: false });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { freeHost } from "../blackbox/fake-roku.ts";
+import { freeHost } from "../support/lane.ts";
 import { codeOf, credentialsOf, deviceOf, houseForFile, press, tv, twin, warningsOf } from "./rogue-house.ts";
 
 const house = houseForFile();

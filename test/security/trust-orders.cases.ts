@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { createCertificate, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
+import { freeHost } from "../support/lane.ts";
 import {
   codeOf,
   credentialsOf,
@@ -192,8 +192,8 @@ test("T29 nothing is installed on a set that two answer for, and not a byte of t
   });
   expect(codeOf({ body: await answered.json() })).toBe("device_unproven");
   for (const { fake } of [real, rogue]) {
-    expect(fake.installer.uploads).toEqual([]);
-    expect(fake.installer.wire.requests).toEqual([]);
+    expect(fake.uploads).toEqual([]);
+    expect(fake.installer.requests).toEqual([]);
   }
   await own.dispose();
 });

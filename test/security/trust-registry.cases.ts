@@ -4,8 +4,8 @@ import dgram from "node:dgram";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../blackbox/checked.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
 import type { TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
 import { slowTest } from "../support/whole.ts";
 import { codeOf, deviceOf, editRegistry, houseForFile, press, quick, startHouse, warningsOf } from "./rogue-house.ts";
 

@@ -1,8 +1,9 @@
 /** Where words of the caller's and forged answers go, and what a person is told: trust beyond the keys that are kept. */
 import { expect, test } from "bun:test";
 import { createCertificate, createWebosSimulator } from "../../src/simulators/webos.ts";
-import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 import { codeOf, deviceOf, houseForFile, press, tv, twin, warningsOf } from "./rogue-house.ts";
 
 const house = houseForFile();
@@ -108,7 +109,7 @@ test("hints name the device that was meant, as a shell takes it, also where it i
       hint: expect.stringContaining(`zapd pair '${name}'`),
     });
   }
-  const player = await FakeRoku.start({ name: "Attic" });
+  const player = await WiredRoku.start({ name: "Attic" });
   const attic = (await add(player.address)).body.data;
   await player.stop();
   const silent = await press(house.daemon, attic.id, "home");

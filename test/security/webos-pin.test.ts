@@ -7,9 +7,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { refuse, succeed, until } from "../blackbox/checked.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
 import { type FakeSet, type FakeSetOptions, fakeSet } from "../blackbox/fake-webos.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
 import { sampleOf, slowTest } from "../support/whole.ts";
 
 const uuid = "6c1f0e9a-2b7d-4d11-9c54-3f0a8be1d2c3";

@@ -1,9 +1,9 @@
 /** What one document of a set may cost the daemon, whatever shape it has (SECURITY.md T8, T34). */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { add, ask, refuse, succeed } from "../blackbox/checked.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { ask, refuse, succeed } from "../blackbox/checked.ts";
+import { page } from "../blackbox/documents.ts";
+import { homeForFile } from "../blackbox/home.ts";
 import { sampleOf, slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
@@ -43,25 +43,8 @@ const shapes: Readonly<Record<string, string>> = {
 
 const measuredShapes = sampleOf(Object.entries(shapes), 5);
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
+const { daemon, plug, start } = await homeForFile({ config: { daemon: { log_level: "warn" } } });
 
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
-
-async function set(): Promise<{ fake: FakeRoku; id: string }> {
-  const fake = await FakeRoku.start();
-  fakes.push(fake);
-  return { fake, id: (await add(daemon, fake)).id };
-}
-
-const page = (body: string) => ({ status: 200, headers: { "Content-Type": "text/xml" }, body });
 const proc = (file: string) => `/proc/${daemon.process.pid}/${file}`;
 
 /** Milliseconds of processor time that the daemon has used, all its threads together. */
@@ -78,15 +61,15 @@ function memory(): { now: number; most: number } {
 }
 
 test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape", async () => {
-  const { fake, id } = await set();
+  const { set, id } = await start();
   const worst = { ms: 0, mebibytes: 0 };
   // The first of all load code, and take the memory that the runtime keeps for the next.
   for (const [, body] of measuredShapes) {
-    fake.broken.set("/query/apps", page(body));
+    set.broken.set("/query/apps", page(body, "text/xml"));
     await ask(daemon, "refreshApps", { id });
   }
   for (const [what, body] of measuredShapes) {
-    fake.broken.set("/query/apps", page(body));
+    set.broken.set("/query/apps", page(body, "text/xml"));
     await ask(daemon, "refreshApps", { id });
     // What else the process does, and its collector of garbage, only ever add: the least of three is what it costs.
     const costs = { ms: [] as number[], mebibytes: [] as number[] };
@@ -108,16 +91,15 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
 slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, others are answered at once", async () => {
   const bad = await Promise.all(
     Array.from({ length: 16 }, async () => {
-      const fake = await FakeRoku.start();
-      fakes.push(fake);
+      const fake = await plug();
       // As large as a description may be.
       const body = filled("x<a/>").slice(0, 250 * 1024);
-      fake.broken.set("/query/device-info", page(body));
-      fake.broken.set("/", page(body));
+      fake.broken.set("/query/device-info", page(body, "text/xml"));
+      fake.broken.set("/", page(body, "text/xml"));
       return fake;
     }),
   );
-  const good = await set();
+  const good = await start();
   let over = false;
   const scans = Promise.all(
     bad.map(async (fake) => {

@@ -2,9 +2,9 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import WebSocket from "ws";
-import { write } from "../../src/simulators/androidtv/wire.ts";
 import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+import { write } from "../../src/simulators/bench/protobuf.ts";
 import { writeMessage } from "../../src/simulators/cast/messages.ts";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";

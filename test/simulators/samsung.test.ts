@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { Samsung } from "samsung-tv-control";
 import type { SamsungSimulator } from "../../src/simulators/samsung.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { plugInSamsung as plugIn } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
 

@@ -2,9 +2,9 @@
 import { beforeAll, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
 import { part, some } from "./length.ts";
 import { buildOnce, flood, runtimes, startOn } from "./reading.ts";

@@ -4,11 +4,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../../src/api/operations.ts";
 import { add, at, type Name } from "../blackbox/checked.ts";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { faults, fullBacklog } from "../blackbox/fault-server.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { figure } from "../support/figure.ts";
 import { root } from "../support/sources.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 import { part } from "./length.ts";
 
 const requestMs = 400;
@@ -25,7 +25,7 @@ const runtimes = ["bun", "deno", "binary"].filter((one) => one !== "binary" || e
 describe.each(runtimes)("under %s", (runtime) => {
   const usual = process.env["ZAPD_TEST_RUNTIME"];
   let daemon: TestDaemon;
-  const fakes: FakeRoku[] = [];
+  const fakes: WiredRoku[] = [];
   beforeAll(async () => {
     process.env["ZAPD_TEST_RUNTIME"] = runtime;
     daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
@@ -41,8 +41,8 @@ describe.each(runtimes)("under %s", (runtime) => {
     else process.env["ZAPD_TEST_RUNTIME"] = usual;
   });
 
-  async function plugIn(): Promise<{ set: FakeRoku; id: string }> {
-    const set = await FakeRoku.start();
+  async function plugIn(): Promise<{ set: WiredRoku; id: string }> {
+    const set = await WiredRoku.start();
     fakes.push(set);
     return { set, id: (await add(daemon, set)).id };
   }

@@ -77,7 +77,11 @@ const prose = new Set([
 ]);
 
 function hints(): string[] {
-  const documents = ["config.toml", ...pages].map((name) => readFileSync(join(root, name), "utf8"));
+  // The table of commands is made from them, and says what they take by the names of it: LEVEL, TIME.
+  const madeTable = /<!-- commands -->.*<!-- \/commands -->/s;
+  const documents = ["config.toml", ...pages].map((name) =>
+    readFileSync(join(root, name), "utf8").replace(madeTable, ""),
+  );
   const sources = sourcesIn("src").map(({ code }) => stringsOf(code));
   const found = [...sources, ...documents.map(typed)].flatMap(commandsIn);
   return [...new Set(found)].filter(

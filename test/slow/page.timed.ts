@@ -1,13 +1,14 @@
 /** How fast the page is, in a real browser: its first view, a thousand devices, the first minute. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "puppeteer-core";
-import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../support/browser.ts";
+import type { Page } from "puppeteer-core";
+import { look, pressNamed, shows, until } from "../support/browser.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { startDemo } from "../support/demo.ts";
 import { devicesOf } from "./bench/registry.ts";
+import { describeBrowser } from "./page/stage.ts";
 
 const many = 1_000;
 /** How often the first view is looked at: a machine that does other things as well is slow for seconds. */
@@ -16,13 +17,7 @@ const tell = (what: string, figure: string) => process.stderr.write(`${what}: ${
 const median = (figures: readonly number[]) =>
   figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;
 
-describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await startBrowser();
-  }, 60_000);
-  afterAll(() => browser?.close());
-
+describeBrowser("the page is quick", (browser) => {
   /** A daemon that knows so many devices, of which none is there. */
   async function startWith(count: number): Promise<TestDaemon> {
     const folder = mkdtempSync(join(tmpdir(), "zapd-many-"));
@@ -37,7 +32,7 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
     await using daemon = await startWith(20);
     const took: number[] = [];
     for (let time = 0; time < views; time++) {
-      await using looked = await look(browser, daemon.port, {
+      await using looked = await look(browser(), daemon.port, {
         opened(page) {
           void page.evaluateOnNewDocument(() => {
             new MutationObserver(() => {
@@ -69,7 +64,7 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
 
   test("a thousand devices scroll without a frame over 50 ms, and each can be come to", async () => {
     await using daemon = await startWith(many);
-    await using looked = await look(browser, daemon.port);
+    await using looked = await look(browser(), daemon.port);
     const { page, problems } = looked;
     await until(page, "the list is there", () => document.querySelectorAll(".house").length > 100);
     // What was learned of them all at the start, and drawn, is over.
@@ -118,7 +113,7 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
     const since = performance.now();
     await using demo = await startDemo();
     const [, address = ""] = /^Page\s+http:\/\/127\.0\.0\.1:(\d+)\/$/m.exec(demo.printed()) ?? [];
-    await using looked = await look(browser, Number(address));
+    await using looked = await look(browser(), Number(address));
     const { page } = looked;
     await follow(page, "Living Room");
     await pressNamed(page, "Home");

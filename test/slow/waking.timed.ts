@@ -4,15 +4,15 @@
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
 
 const sleepMs = 6_300;
 
 test.concurrent("R14 60 keys that came to both doors while it was stopped, whole ones and one that had begun: none is pressed, each is told", async () => {
-  const sets = await Promise.all([FakeRoku.start(), FakeRoku.start()]);
+  const sets = await Promise.all([WiredRoku.start(), WiredRoku.start()]);
   const [den, loft] = sets;
   // For how long it takes what comes for old is not told by a clock that runs faster than callers do.
   const daemon = await startTestDaemon({ speed: 1 });
@@ -101,7 +101,7 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
 }, 60_000);
 
 test.concurrent("R14 stopped for four seconds, it presses what came meanwhile", async () => {
-  const set = await FakeRoku.start();
+  const set = await WiredRoku.start();
   const daemon = await startTestDaemon();
   try {
     expect((await daemon.api("POST", "/devices", { ...set.address, name: "den" })).status).toBe(200);

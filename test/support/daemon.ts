@@ -181,6 +181,11 @@ export function programWords(): string[] {
   return programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun", false);
 }
 
+/** The words that run the command line under test, which under Deno is Bun's: only the daemon is run there. */
+export function zapdWords({ isFast = false } = {}): string[] {
+  return programOf(process.env["ZAPD_TEST_RUNTIME"] === "binary" ? "binary" : "bun", isFast);
+}
+
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
 function programOf(runtime: string, isFast: boolean, fromSource?: true): string[] {
   const main = join(root, "src/main.ts");

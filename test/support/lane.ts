@@ -26,3 +26,7 @@ function claim(): number {
   }
   throw new Error(`of ${lanes} lanes none is free`);
 }
+
+let made = 0;
+/** An address of this machine that no other set has. */
+export const freeHost = (): string => `127.0.${20 + lane}.${1 + (made++ % 250)}`;

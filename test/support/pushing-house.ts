@@ -1,8 +1,8 @@
 /** A house whose sets tell by themselves what they do: a daemon, and sets whose volume is turned at them. */
 
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
-import { freeHost } from "../blackbox/fake-roku.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
+import { freeHost } from "./lane.ts";
 
 export interface PushingHouse {
   readonly daemon: TestDaemon;

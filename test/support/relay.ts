@@ -9,51 +9,47 @@ export interface Relay {
   readonly open: number;
   /** `close`: hangs up on who comes. `hang`: takes the connection, and nothing more. */
   mode: "pass" | "close" | "hang";
+  /** Bytes that clients sent so far. */
+  readonly heard: number;
+  /** Tells its clients what no device has said. */
+  say(bytes: Uint8Array): void;
   /** Leads to another port from now on; what is open stays with the old one. */
   to(port: number): void;
-  /** Hangs up on everyone. */
-  cut(): void;
+  /** Hangs up on everyone; done when each has noticed, and has hung up too. */
+  cut(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startRelay(host: string, target: number): Promise<Relay> {
   let leads = target;
   let taken = 0;
-  const sockets = new Set<net.Socket>();
-  const keep = (socket: net.Socket, other?: net.Socket) => {
-    sockets.add(socket);
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => {
-      sockets.delete(socket);
-      other?.destroy();
-    });
-  };
-  const clients = new Set<net.Socket>();
+  let heard = 0;
+  /** Who is connected, and the device that each was led to. */
+  const clients = new Map<net.Socket, net.Socket | undefined>();
   const server = net.createServer((client) => {
     taken++;
-    clients.add(client);
-    client.on("close", () => clients.delete(client));
-    if (relay.mode !== "pass") {
-      keep(client);
-      if (relay.mode === "close") client.destroy();
-      else client.resume();
-      return;
-    }
-    const device = net.connect({ host, port: leads, noDelay: true });
-    keep(client, device);
-    keep(device, client);
-    client.pipe(device).pipe(client);
+    const device = relay.mode === "pass" ? net.connect({ host, port: leads, noDelay: true }) : undefined;
+    clients.set(client, device);
+    client.on("data", (bytes) => {
+      heard += bytes.length;
+    });
+    client.on("error", () => client.destroy());
+    client.on("close", () => {
+      clients.delete(client);
+      device?.destroy();
+    });
+    device?.on("error", () => device.destroy());
+    device?.on("close", () => client.destroy());
+    if (device) client.pipe(device).pipe(client);
+    else if (relay.mode === "close") client.destroy();
+    else client.resume();
   });
   const port = await new Promise<number>((resolve) => {
     server.listen(0, host, () => resolve((server.address() as net.AddressInfo).port));
   });
-  const cut = () => {
-    for (const socket of sockets) socket.destroy();
-  };
   const relay: Relay = {
     host,
     port,
-    cut,
     mode: "pass",
     get taken() {
       return taken;
@@ -61,12 +57,26 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
     get open() {
       return clients.size;
     },
+    get heard() {
+      return heard;
+    },
+    say(bytes) {
+      for (const client of clients.keys()) client.write(bytes);
+    },
     to(next) {
       leads = next;
     },
+    async cut() {
+      const gone = [...clients.keys()].map((client) => new Promise((resolve) => client.on("close", resolve)));
+      for (const [client, device] of clients) {
+        device?.unpipe(client).resume();
+        client.unpipe().resume().end();
+      }
+      await Promise.all(gone);
+    },
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      cut();
+      for (const client of clients.keys()) client.destroy();
       await closed;
     },
   };

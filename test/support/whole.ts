@@ -1,7 +1,8 @@
 /**
  * How much of a test is run. `npm test` tries a few generated cases, a sample of long tables, and leaves out what is slow by
  * nature; `npm run test:slow` (test/slow/whole.slow.ts) runs the same files with `$ZAPD_WHOLE`, the part of all generated
- * cases that SECURITY.md asks of CI (1: all), with whole tables and slow tests. `$FC_SEED` repeats a run.
+ * cases that SECURITY.md asks of CI (1: all), with whole tables and slow tests. `$FC_SEED` repeats a run. What `.ci/run` alone
+ * runs, those and the other runtimes, has time for more than `npm test` (`isQuick`).
  */
 import { test } from "bun:test";
 
@@ -9,6 +10,10 @@ const part = Number(process.env["ZAPD_WHOLE"] ?? 0);
 export const isWhole = part > 0;
 /** Whether long tables that name each kind of case once for `npm test` are played whole: for a small part they are not. */
 export const hasWholeTables = part >= 0.1;
+
+/** `npm test` itself: neither everything, nor another runtime, nor real time. */
+export const isQuick =
+  !isWhole && (process.env["ZAPD_TEST_RUNTIME"] ?? "bun") === "bun" && process.env["ZAPD_TEST_CLOCK"] !== "real";
 
 /** Of all generated cases; a runner prints it with what failed. */
 export const seed = Number(process.env["FC_SEED"] ?? Date.now());

@@ -24,7 +24,7 @@ function read(pieces: readonly Uint8Array[], { method = "GET", wanted = "all", m
   }
   const { answer, reusable } = reader;
   if (!answer) return { begun: reader.begun };
-  return { status: answer.status, headers: Object.fromEntries(answer.headers), body: bodyText(answer), reusable };
+  return { status: answer.status, odd: answer.headers.get("x-odd"), body: bodyText(answer), reusable };
 }
 
 const bytes = (text: string) => Buffer.from(text);
@@ -79,7 +79,7 @@ const answers: readonly [name: string, text: string, asked: Asked, expected: obj
     "header names in any case",
     "HTTP/1.1 200 OK\r\nX-Odd:  A b \r\nx-odd: c\r\nContent-Length: 0\r\n\r\n",
     {},
-    { headers: { "x-odd": "A b, c", "content-length": "0" } },
+    { odd: "A b, c" },
   ],
   ["UTF-8 in the body", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\né📺x", {}, { body: "é📺x" }],
   ["a body within the cap", "HTTP/1.1 200 OK\r\n\r\nhello", { ends: true, maxBytes: 5 }, { body: "hello" }],

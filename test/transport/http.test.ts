@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { bodyText, DeviceHttp, deadline, type Read } from "../../src/transport/http.ts";
+import { failureOf } from "../support/failure.ts";
 import { answer, type Heard, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
 
 const devices: HttpDevice[] = [];
@@ -39,11 +40,6 @@ async function me(read: Read): Promise<void> {
 }
 
 const said = (heard: readonly Heard[]) => heard.map((one) => `${one.connection} ${one.method} ${one.target}`);
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 
 describe.concurrent("a read", () => {
   test("keeps its connection for the next", async () => {
@@ -65,18 +61,18 @@ describe.concurrent("a read", () => {
   test("is tried twice and not more, whether the device closes or resets", async () => {
     for (const saying of ["close", "reset"] as const) {
       const tv = await device(() => saying);
-      expect(await failure(client(tv).read("/a", never))).toStartWith("device_error: ");
+      expect(await failureOf(client(tv).read("/a", never))).toStartWith("device_error: ");
       expect(tv.heard.length).toBe(2);
     }
   });
 
   test("that was answered with garbage, a refusal or too much is not tried again", async () => {
     const garbage = await device(() => "SSH-2.0\r\n");
-    expect(await failure(client(garbage).read("/a", never))).toContain("not HTTP");
+    expect(await failureOf(client(garbage).read("/a", never))).toContain("not HTTP");
     const refusal = await device(() => answer(503));
     expect((await client(refusal).read("/a", never)).status).toBe(503);
     const much = await device(() => answer(200, "x".repeat(2_000)));
-    expect(await failure(client(much).read("/a", never, { maxBytes: 1_024 }))).toContain("more than 1 KiB");
+    expect(await failureOf(client(much).read("/a", never, { maxBytes: 1_024 }))).toContain("more than 1 KiB");
     for (const tv of [garbage, refusal, much]) expect(tv.heard.length).toBe(1);
   });
 
@@ -90,7 +86,7 @@ describe.concurrent("a read", () => {
   test("ends at the deadline, tries included, and leaves no connection behind", async () => {
     const tv = await device(() => "hang");
     const start = performance.now();
-    expect(await failure(client(tv, undefined, 200).read("/a", never))).toBe(
+    expect(await failureOf(client(tv, undefined, 200).read("/a", never))).toBe(
       "device_timeout: did not answer within 0.2 s",
     );
     expect(performance.now() - start).toBeLessThan(4_000);
@@ -100,14 +96,14 @@ describe.concurrent("a read", () => {
 
   test("that drips is not kept alive by dripping", async () => {
     const tv = await device(() => "drip");
-    expect(await failure(client(tv, undefined, 300).read("/a", never))).toStartWith("device_timeout");
+    expect(await failureOf(client(tv, undefined, 300).read("/a", never))).toStartWith("device_timeout");
     await until("the connection is closed", () => tv.open === 0);
   });
 
   test("ends when the caller hangs up", async () => {
     const tv = await device(() => "hang");
     const caller = new AbortController();
-    const reading = failure(client(tv, undefined, 5_000).read("/a", caller.signal));
+    const reading = failureOf(client(tv, undefined, 5_000).read("/a", caller.signal));
     await until("the device is asked", () => tv.heard.length === 1);
     caller.abort(new ZapdError("device_busy", "gone"));
     expect(await reading).toBe("device_busy: gone");
@@ -117,8 +113,8 @@ describe.concurrent("a read", () => {
   test("T5 never goes to zapd's own door", async () => {
     const tv = await device(() => answer(200));
     const http = client(tv, undefined, 1_000, true);
-    expect(await failure(http.read("/a", never))).toContain("the address of zapd itself");
-    expect(await failure(http.command("/a", never))).toContain("the address of zapd itself");
+    expect(await failureOf(http.read("/a", never))).toContain("the address of zapd itself");
+    expect(await failureOf(http.command("/a", never))).toContain("the address of zapd itself");
     expect(tv.taken).toBe(0);
   });
 });
@@ -130,7 +126,7 @@ describe.concurrent("a command", () => {
     for (const saying of ["close", "reset", "hang", "SSH-2.0\r\n"] as const) {
       const tv = await device(byPath({ "/who": answer(200, "me"), "/press": saying }));
       const http = client(tv, me, 1_500);
-      expect(await failure(http.command("/press", never))).toMatch(/^device_(error|timeout): /);
+      expect(await failureOf(http.command("/press", never))).toMatch(/^device_(error|timeout): /);
       expect(tv.heard.filter((one) => one.target === "/press").length).toBe(1);
     }
   });
@@ -143,7 +139,7 @@ describe.concurrent("a command", () => {
     });
     const http = client(tv, me);
     await http.command("/press", never);
-    expect(await failure(http.command("/press", never))).toStartWith("device_error");
+    expect(await failureOf(http.command("/press", never))).toStartWith("device_error");
     expect(presses).toBe(2);
   });
 
@@ -162,7 +158,7 @@ describe.concurrent("connections", () => {
     const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200)));
     const http = client(tv, undefined, 300);
     await Promise.all(["/1", "/2", "/3"].map((path) => http.read(path, never)));
-    const slow = failure(http.read("/slow", never));
+    const slow = failureOf(http.read("/slow", never));
     http.close();
     await slow;
     await until("all are closed", () => tv.open === 0);
@@ -266,7 +262,7 @@ describe.concurrent("proof of who is there", () => {
     for (const who of [answer(200, "another"), answer(500), "close", "hang", "SSH\r\n"] as const) {
       const tv = await device((heard) => (heard.target === "/who" ? who : answer(200)));
       const http = client(tv, me, 300);
-      expect(await failure(http.command("/press", never))).not.toBe("none");
+      expect(await failureOf(http.command("/press", never))).not.toBe("none");
       expect(tv.heard.filter((one) => one.method === "POST")).toEqual([]);
       http.close();
       await until(`nothing is left open after ${JSON.stringify(who)}`, () => tv.open === 0);

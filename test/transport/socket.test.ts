@@ -7,6 +7,7 @@ import { createLog, redacted } from "../../src/system/log.ts";
 import { type Exchange, HttpConnection } from "../../src/transport/http-connection.ts";
 import { marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
+import { failureOf } from "../support/failure.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
 import { runs, within } from "../support/whole.ts";
 
@@ -29,11 +30,6 @@ const post = (path: string, headers = {}): Exchange => ({
   wanted: "all",
   maxBytes: 1_024,
 });
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
-  );
 
 async function echo(): Promise<HttpDevice> {
   const device = await startHttpDevice(() => answer(200));
@@ -224,11 +220,11 @@ describe("a connection", () => {
   test("ends with its caller, before and while it is opened", async () => {
     const device = await echo();
     const gone = AbortSignal.abort(new Error("gone"));
-    expect(await failure(HttpConnection.open(device.address, gone))).toStartWith(
+    expect(await failureOf(HttpConnection.open(device.address, gone))).toStartWith(
       "device_unreachable: did not answer in time",
     );
     const connection = await HttpConnection.open(device.address, never);
-    expect(await failure(connection.exchange(get("/"), gone))).toStartWith("device_timeout: did not answer in time");
+    expect(await failureOf(connection.exchange(get("/"), gone))).toStartWith("device_timeout: did not answer in time");
     expect(device.heard).toEqual([]);
     await until("it is closed", () => device.open === 0);
   });
@@ -240,7 +236,7 @@ describe("a connection", () => {
     expect((await connection.exchange(get("/"), never)).status).toBe(200);
     expect(connection.usable).toBe(false);
     await until("it is closed", () => device.open === 0);
-    expect(await failure(connection.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
+    expect(await failureOf(connection.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
   });
 
   test("on which something comes while nobody asks is closed", async () => {

@@ -1,4 +1,5 @@
-/** What each key of the terminal is for, where it is drawn, and what of it works on a set: tables that everything reads. */
+/** What each key of the terminal is for, where it is drawn, and whether it works on a set. */
+import { saysOff } from "../../api/client-words.ts";
 import type { Device } from "../../api/schemas.ts";
 import type { Command, Known, PressedKey } from "./model.ts";
 
@@ -67,7 +68,7 @@ export const commands: readonly { readonly cap: string; readonly word: string; r
 /** Whether something works on the current set; `withheld` where its settings, or its pairing, are in the way. */
 export type Worth = "works" | "withheld";
 
-/** The keys that this set has. One that keeps its keys back may have any. */
+/** The keys that this set has. One that withholds its keys may have any. */
 export function bindingsShown(known: Known): readonly (Binding & { readonly worth: Worth })[] {
   const { device } = known;
   const hasChannels = device.kind === "tv" || has(known, "channels") !== null;
@@ -80,7 +81,7 @@ export function bindingsShown(known: Known): readonly (Binding & { readonly wort
   });
 }
 
-/** What the remote itself does, as far as this set has it, of so many. */
+/** What the remote itself does, so far as this set can; `count`: how many sets there are. */
 export function commandsShown(
   known: Known | undefined,
   count: number,
@@ -101,7 +102,7 @@ export function has(known: Known, capability: Capability): Worth | null {
   return withheld(known, capability) ? "withheld" : null;
 }
 
-/** What a set without the key is asked for in its place. */
+/** What a set without the key is asked for instead. */
 export function otherWay(known: Known, key: PressedKey): Command | null {
   const { device, state } = known;
   const can = (capability: Capability) => device.capabilities.includes(capability);
@@ -123,10 +124,10 @@ export function press(key: PressedKey): Command {
 
 /** Whether it takes no keys now: off, in standby or silent. */
 export function isAsleep({ device, state }: Known): boolean {
-  return device.status === "offline" || /^(off|standby)$/.test(state?.power ?? device.power);
+  return device.status === "offline" || saysOff(state?.power ?? device.power);
 }
 
-/** Whether its settings, or its pairing, keep something back. */
+/** What it withholds, by its settings or for want of pairing. */
 export function withheld({ device }: Known, capability: Capability): Device["withheld"][number] | undefined {
   return device.withheld.find((one) => one.capability === capability);
 }

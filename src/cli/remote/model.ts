@@ -1,9 +1,10 @@
-/** What the remote knows, and how each event changes it. Pure: what must be done in the world comes out as effects. */
+/** What the remote knows, and how each event changes it. Pure: what is to be done is returned as effects. */
 import type { ApiEvent, Arguments } from "../../api/client.ts";
 import { positionAt } from "../../api/client-words.ts";
+import type { Failure } from "../../api/errors.ts";
+import { pressLimits } from "../../api/limits.ts";
 import type { Device, State } from "../../api/schemas.ts";
 import { printable } from "../../system/printable.ts";
-import type { Failure } from "../failure.ts";
 import {
   type Binding,
   bindings,
@@ -56,7 +57,7 @@ export type Mode =
   | { readonly name: "line"; readonly what: "text" | "volume"; readonly text: string }
   | { readonly name: "pick"; readonly what: ListName; readonly filter: string; readonly at: number };
 
-/** The bottom line: calm while something is under way, loud when it failed. */
+/** The bottom line; `loud`: something failed. */
 interface Notice {
   readonly text: string;
   readonly hint?: string;
@@ -273,7 +274,6 @@ function nameOf(model: Model, id: string): string {
   return printable(model.sets.find(({ device }) => device.id === id)?.device.name ?? "it");
 }
 
-const maxText = 1_024;
 const pageRows = 8;
 
 function updateInput(model: Model, input: Input, now: number): Step {
@@ -447,5 +447,5 @@ function edited(text: string, key: string): string | null {
 }
 
 function limited(text: string): string {
-  return [...text].slice(0, maxText).join("");
+  return [...text].slice(0, pressLimits.characters).join("");
 }

@@ -1,13 +1,13 @@
 /**
- * What is asked of sets, on its way: to each set one at a time, in order. A key that is kept down is held by the daemon; it
- * is not pressed again and again from here.
+ * Sends commands to the sets: to each one at a time, in order. A key that is kept down is held by the daemon, and not pressed
+ * again and again from here.
  */
-import type { Failure } from "../failure.ts";
+import type { Failure } from "../../api/errors.ts";
 import type { Command, Order } from "./model.ts";
 
 /** A terminal repeats a key that is kept down every 30 to 95 ms; nobody taps that fast. */
 const repeatMs = 100;
-/** A key is up when no repeat has come for so long; where the terminal tells it, that is the end of one that was lost. */
+/** A key counts as up when no repeat has come for this long; where the terminal tells when it comes up, in case that was lost. */
 const letGoMs = { guessed: 200, told: 1_000 } as const;
 /** How often the daemon is told that a key is still down; it lets go of one by itself after 2 s without. */
 const renewMs = 400;
@@ -25,7 +25,7 @@ interface Waiting {
   readonly command: Command;
   readonly input?: string | undefined;
   readonly at: number;
-  /** A word on a key that is held: it is neither late nor one too many. */
+  /** Of a key that is held: it is never dropped. */
   readonly hold?: Hold;
 }
 
@@ -56,7 +56,7 @@ export class Presses {
     this.#deps = deps;
   }
 
-  /** Takes what is asked; it is sent at once when nothing is ahead of it. */
+  /** Takes a command; it is sent at once when nothing is ahead of it. */
   take({ id, input, command, isRepeat = false, held }: Order): void {
     const at = this.#deps.now();
     if (input === undefined) return this.#add(id, { command, at });
@@ -67,10 +67,10 @@ export class Presses {
     const repeats = last && (isRepeat || at - last.at < repeatMs) ? last.repeats + 1 : 0;
     this.#last = { id, input, at, repeats };
     const wait = { command, input, at };
-    // One that comes that soon may have been late on its way here, and is a press as any other.
+    // A second press this soon may have been delayed on its way, and counts as a press.
     if (!isRepeat && repeats < 2) this.#add(id, wait);
     else if (held !== undefined) this.#holdDown({ id, input, key: held, isDown: false }, isRepeat);
-    // Of what is done by steps, one waits at most; other keys are not pressed again.
+    // Of commands that step, one waits at most; other keys are not repeated.
     else if (command.operation !== "pressKey") this.#add(id, wait, true);
   }
 
@@ -110,7 +110,7 @@ export class Presses {
   #add(id: string, wait: Waiting, once = false): void {
     const lane = this.#lane(id);
     const { command, input } = wait;
-    // Where to is what counts, not by how many steps.
+    // Of several seeks the last counts.
     const newest = once || (command.operation === "controlPlayback" && command.body.do === "seek");
     const at = newest ? lane.waiting.findIndex((one) => one.input === input) : -1;
     if (at >= 0) lane.waiting[at] = wait;
@@ -153,7 +153,7 @@ export class Presses {
       const failure = await this.#deps.send(id, command);
       // What waited was meant to follow this one.
       if (failure && failure.code !== "unsupported_key") lane.waiting = lane.waiting.filter((one) => one.hold);
-      // One that failed stays down here, so that its repeats are not pressed.
+      // A key that failed still counts as held here, so that its repeats are not pressed.
       if (hold && failure) hold.isDown = false;
       else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#say(hold, "down"), renewMs);
     }

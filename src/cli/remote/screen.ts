@@ -1,5 +1,5 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
-import { activity, powerWords } from "../../api/client-words.ts";
+import { activity, powerWords, saysOff } from "../../api/client-words.ts";
 import { printable } from "../../system/printable.ts";
 import { shortTime } from "../../system/text.ts";
 import { modelOf } from "../devices.ts";
@@ -49,7 +49,7 @@ function stateLine(model: Model, known: Known, now: Date): Line {
   if (model.lost) return [piece(lostText, "bad")];
   const state = runOn(known, model.seeking, now.getTime());
   const power = state?.power ?? device.power;
-  const isOff = power === "off" || power === "standby";
+  const isOff = saysOff(power);
   const turnsOn = device.capabilities.includes("power_on") ? " · p turns it on" : "";
   if (isAsleep(known) && !isOff) {
     const last = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
@@ -96,7 +96,7 @@ function noticeLines(model: Model, width: number, most: number): Line[] {
   return [...shown.map((line): Line => [piece(line, style)]), ...blank].slice(0, most);
 }
 
-/** What its user does about what a set keeps back, as long as there is nothing else to say. */
+/** The hint for what a set withholds, while there is nothing else to say. */
 function standingNotice(model: Model): Model["notice"] {
   const known = knownOf(model);
   const hint = known && !model.lost ? (withheld(known, "keys")?.hint ?? null) : null;
@@ -288,7 +288,7 @@ function spread(left: Line, right: Line, width: number): Line {
   return gap < 2 ? left : [...left, piece(" ".repeat(gap)), ...right];
 }
 
-/** Not colour: these hold without it too. */
+/** Attributes that are no colour, and used without colour too. */
 const attributes: Partial<Record<Style, string>> = { bold: "1", faint: "2", pressed: "7" };
 const colours: Partial<Record<Style, string>> = { bad: "31", warn: "33" };
 

@@ -1,10 +1,10 @@
 /** `zapd remote`: a remote that fills the terminal. */
 import type { Result } from "../../api/client.ts";
-import { exits } from "../../api/errors.ts";
+import { exits, type Failure, type Outcome } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import { ask, call, type Outcome } from "../client.ts";
+import { ask, call } from "../client.ts";
 import { type Context, takesColour } from "../context.ts";
-import { CommandError, type Failure } from "../failure.ts";
+import { CommandError } from "../failure.ts";
 import { followEvents } from "../follow.ts";
 import { type ListName, lists } from "./keys.ts";
 import {
@@ -81,7 +81,7 @@ interface Display {
 const commandTimeoutMs = 60_000;
 const textTimeoutMs = 600_000;
 const listTimeoutMs = 20_000;
-/** Whoever leaves waits no longer for the daemon to take that a key is up: it lets go of it by itself. */
+/** How long to wait, when leaving, for the daemon to be told that a key is up: it lets go of it by itself. */
 const leaveMs = 500;
 const litMs = 150;
 const noticeMs = 8_000;
@@ -173,7 +173,7 @@ export class Session {
       case "redraw":
         return this.#display.redraw();
       case "suspend":
-        // Nobody looks: nothing is asked of the sets for us meanwhile.
+        // Nothing is shown meanwhile, so that the sets need not be polled for us.
         this.#following.abort();
         return void this.#letGo().then(() => this.#display.suspend());
       case "quit":

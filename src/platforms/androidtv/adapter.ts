@@ -2,23 +2,23 @@
  * Android TV and Google TV over the service that Google's own remote speaks: found by mDNS, paired by a code, driven over TLS by
  * a certificate of ours. What it does it tells by itself. Facts: protocols/players.md 4.
  */
-import { ZapdError } from "../../api/errors.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  PlaybackCommand,
-  StatePart,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  ofKey,
+  type Platform,
+  type PlatformHost,
+  type PlaybackCommand,
+  type StatePart,
+  volumeKeys,
 } from "../platform.ts";
 import { AndroidTv, describeState } from "./device.ts";
 import { pairHint } from "./failures.ts";
 import { identifyAndroid, isBox, readService, serviceType } from "./identity.ts";
-import { codes, keyCodes, keysOf, televisionCodes } from "./keys.ts";
+import { allCodes, codes, keyCodes, keysOf } from "./keys.ts";
 import {
   type AndroidMemory,
   type AndroidSecret,
@@ -62,7 +62,7 @@ function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): 
     if (offered === undefined || (offered & features[feature]) !== 0) for (const one of capabilities) own.add(one);
   const hasVolume = memory.volume !== false && own.has("keys");
   if (hasVolume) own.add("volume").add("mute");
-  const keys = [...keysOf(isBox(facts))].filter((key) => hasVolume || !ofVolume.has(key));
+  const keys = [...keysOf(isBox(facts))].filter((key) => hasVolume || !volumeKeys.has(key));
   return {
     has: new Set<Capability>([...own, "pair"]),
     withheld: paired && facts.access !== "unpaired" ? new Set<Capability>() : own,
@@ -71,21 +71,19 @@ function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): 
   };
 }
 
-const ofVolume: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
 const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "volume"]);
 const untold: ReadonlySet<StatePart> = new Set();
 
 const commandCodes: Readonly<Record<PlaybackCommand, number>> = {
-  play: keyCodes.play ?? 0,
-  pause: keyCodes.pause ?? 0,
-  stop: keyCodes.stop ?? 0,
+  play: keyCodes.play,
+  pause: keyCodes.pause,
+  stop: keyCodes.stop,
   next: codes.next,
   previous: codes.previous,
 };
 
 function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit: Emit<AndroidMemory>): Connection {
   const device = new AndroidTv(target, platformHost, emit);
-  const stepCodes = { 1: keyCodes["volume-up"] ?? 0, [-1]: keyCodes["volume-down"] ?? 0 };
   return {
     state: {
       read: async (signal) => describeState((await device.session(signal)).told),
@@ -98,8 +96,8 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
       stop: (signal) => device.stop(signal),
     },
     keys: {
-      press: (key, signal) => device.press(codeOf(key), signal),
-      down: (key, signal) => device.down(codeOf(key), signal),
+      press: async (key, signal) => device.press(ofKey(allCodes, key), signal),
+      down: async (key, signal) => device.down(ofKey(allCodes, key), signal),
     },
     text: { longestMs: () => 1_000, type: (text, signal) => device.type(text, signal) },
     power: {
@@ -113,7 +111,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
       },
     },
     volume: {
-      step: (by, signal) => device.press(stepCodes[by], signal),
+      step: (by, signal) => device.press(keyCodes[by > 0 ? "volume-up" : "volume-down"], signal),
       mute: (muted, signal) => device.mute(muted, signal),
     },
     playback: {
@@ -123,10 +121,4 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
     },
     close: () => device.close(),
   };
-}
-
-function codeOf(key: Key): number {
-  const code = keyCodes[key] ?? televisionCodes[key];
-  if (code === undefined) throw new ZapdError("unsupported_key", `has no ${key} key`);
-  return code;
 }

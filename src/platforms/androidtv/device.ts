@@ -47,6 +47,7 @@ export class AndroidTv {
       firstRetryMs,
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: ({ again }) => emit({ type: "disconnected", why: again ? "hung_up" : "going_off" }),
+      onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
       open: (signal, _unasked, ended) => this.#open(signal, ended),
     });
   }
@@ -83,14 +84,14 @@ export class AndroidTv {
   async #open(signal: AbortSignal, ended: (ending: { again: boolean }) => void): Promise<RemoteSession> {
     const target = this.#target;
     const kept = target.secret.read();
-    if (!kept) throw this.#unpaired(notPaired());
+    if (!kept) throw notPaired();
     const within = deadline(this.#platformHost.requestTimeoutMs(), signal);
     await prove(target, this.#platformHost, within);
-    const session = new RemoteSession();
-    const hasVolume = target.memory.volume !== false;
+    const agreed = { own: kept, certificate: kept.certificate };
+    const session = new RemoteSession(target, agreed, this.#platformHost);
     try {
-      const paired = { own: kept, certificate: kept.certificate };
-      await session.open(target, paired, this.#platformHost, { hasVolume, signal: within });
+      await session.open(within);
+      await session.whenReady(target.memory.volume !== false, within);
     } catch (error) {
       session.destroy();
       // Before TLS 1.3 it refuses us while that begins.
@@ -108,12 +109,7 @@ export class AndroidTv {
   #turnedAway(error: unknown): ZapdError {
     const now = performance.now();
     this.#awaySince ??= now;
-    return now - this.#awaySince > startsWithinMs ? this.#unpaired(noLonger()) : turnedAway(error);
-  }
-
-  #unpaired(error: ZapdError): ZapdError {
-    this.#emit({ type: "facts", facts: { access: "unpaired" } });
-    return error;
+    return now - this.#awaySince > startsWithinMs ? noLonger() : turnedAway(error);
   }
 
   #learn({ model, vendor, features, volume }: Told): void {
@@ -191,7 +187,7 @@ export class AndroidTv {
     if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
     const { app } = describeState(session.told);
-    session.send(says.key(keyCodes.home ?? 0, ways.short));
+    session.send(says.key(keyCodes.home, ways.short));
     const isLeft = () => session.told.app !== left || !session.alive;
     if (left === null || (await until(isLeft, { timeoutMs: leavesWithinMs, everyMs: 50, signal }))) return app;
     throw new ZapdError("device_error", "took the home key, but goes on showing the app");
@@ -209,7 +205,7 @@ export class AndroidTv {
         },
       );
     if (isSo()) return;
-    await this.press(keyCodes.mute ?? 0, signal);
+    await this.press(keyCodes.mute, signal);
     // Told again before it has said so, it would be pressed back.
     await until(() => isSo() || !session.alive, { timeoutMs: mutedWithinMs, everyMs: 20, signal });
   }

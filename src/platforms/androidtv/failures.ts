@@ -1,5 +1,5 @@
 /** What an Android TV means by letting nobody in (players.md 1.3, 4.3), each with what mends it. */
-import { DeviceError, wrongDevice, type ZapdError } from "../../api/errors.ts";
+import { DeviceError, pairingRequired, wrongDevice, type ZapdError } from "../../api/errors.ts";
 import { fingerprint } from "../../transport/socket.ts";
 import { subjectOf } from "./certificate.ts";
 import type { AndroidTarget } from "./memory.ts";
@@ -9,12 +9,8 @@ export const pairHint = "Run zapd pair {device}, and type the code that the TV s
 export const resetHint =
   "Run zapd pair {device}. If that does not last: on the TV, Settings > Apps > See all apps > Show system apps > Android TV Remote Service > Storage > Clear data, then restart it and pair again";
 
-function required(problem: string, hint: string): DeviceError {
-  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint });
-}
-
-export const notPaired = () => required("lets nobody in who has not been paired, and zapd has not", pairHint);
-export const noLonger = () => required("no longer lets zapd in: it hangs up before it says anything", resetHint);
+export const notPaired = () => pairingRequired("lets nobody in who has not been paired, and zapd has not", pairHint);
+export const noLonger = () => pairingRequired("no longer lets zapd in: it hangs up before it says anything", resetHint);
 
 export const turnedAway = (cause?: unknown) =>
   new DeviceError("device_unreachable", "hung up before it said anything", {

@@ -1,7 +1,7 @@
 /** The keys of an Android TV, by their codes (players.md 9). */
-import type { Key } from "../platform.ts";
+import { type Key, keysIn } from "../platform.ts";
 
-export const keyCodes: Readonly<Partial<Record<Key, number>>> = {
+export const keyCodes = {
   home: 3,
   back: 4,
   up: 19,
@@ -25,23 +25,24 @@ export const keyCodes: Readonly<Partial<Record<Key, number>>> = {
   search: 84,
   info: 165,
   options: 82,
-};
+} as const satisfies Partial<Record<Key, number>>;
 
 /** A box has none of these; a set whose kind is not known may. */
-export const televisionCodes: Readonly<Partial<Record<Key, number>>> = {
+const televisionCodes = {
   "input-hdmi1": 243,
   "input-hdmi2": 244,
   "input-hdmi3": 245,
   "input-hdmi4": 246,
   "input-av": 247,
   "input-tuner": 170,
-};
+} as const satisfies Partial<Record<Key, number>>;
+
+export const allCodes: Readonly<Partial<Record<Key, number>>> = { ...keyCodes, ...televisionCodes };
 
 /** `power` toggles; these do not (players.md 4.3). Next and previous are keys that no remote here has. */
 export const codes = { sleep: 223, wake: 224, power: 26, next: 87, previous: 88 } as const;
 
 /** The keys of a box, or of a set. */
 export function keysOf(isBox: boolean): ReadonlySet<Key> {
-  const own = Object.keys({ ...keyCodes, ...(isBox ? {} : televisionCodes) }) as Key[];
-  return new Set<Key>([...own, "power", "power-on", "power-off"]);
+  return new Set<Key>([...keysIn(isBox ? keyCodes : allCodes), "power", "power-on", "power-off"]);
 }

@@ -6,13 +6,14 @@ import { DeviceError, pairingFailed, type ZapdError } from "../../api/errors.ts"
 import { orAborted } from "../../system/sleep.ts";
 import { type FramedLine, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
+import { Message } from "../../transport/protobuf.ts";
 import { fingerprint } from "../../transport/socket.ts";
 import type { Paired, Pairing, PlatformHost } from "../platform.ts";
 import { createCertificate, inPem, rsaNumbersOf } from "./certificate.ts";
 import { resetHint, strangerAt } from "./failures.ts";
 import { lookAt } from "./identity.ts";
 import { type AndroidMemory, type AndroidSecret, type AndroidTarget, pairingPortOf } from "./memory.ts";
-import { asks, codeLength, framing, Message, pairing as messages, secretOf, statuses } from "./protocol.ts";
+import { asks, codeLength, framing, pairing as messages, secretOf, statuses } from "./protocol.ts";
 
 /** As long as a code is worth typing; sets say nothing of how long they show it. */
 const shownFor = 120_000;

@@ -2,20 +2,23 @@
  * One conversation with an Android TV (players.md 4.1): it speaks first, offers what it can, and tells by itself whether it is
  * on, its volume and the app on its screen. What it is told is never answered.
  */
-import { DeviceError } from "../../api/errors.ts";
+import { DeviceError, hungUpBefore } from "../../api/errors.ts";
 import { orAborted, until } from "../../system/sleep.ts";
 import { type FramedLine, openFramed } from "../../transport/framed.ts";
-import type { Ending, Session } from "../../transport/session.ts";
+import { Message } from "../../transport/protobuf.ts";
+import { RpcSession } from "../../transport/rpc.ts";
+import type { Ending } from "../../transport/session.ts";
+import type { LineEnd } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem, type Own } from "./certificate.ts";
 import { turnedAway } from "./failures.ts";
-import { features, framing, Message, ours, remote, says } from "./protocol.ts";
+import { features, framing, ours, remote, says } from "./protocol.ts";
 
 /** It asks for a sign of life every 5 s, and is gone when it has said nothing for three of them (4.1). */
 const silentMs = 16_000;
 const lookEveryMs = 1_000;
 /** What has been silent for longer than it should is not told anything any more, but called anew. */
-export const doubtfulMs = 8_000;
+const doubtfulMs = 8_000;
 /** A set that does not tell its power is ready once it has been greeted. */
 const startWithinMs = 1_500;
 /** Its volume and its app come right behind that it is on, where they do. */
@@ -33,75 +36,71 @@ export interface Told {
   readonly features: number;
 }
 
-export class RemoteSession implements Session {
+/** What was agreed on with a set: our certificate, and the fingerprint of its own. */
+interface Agreed {
+  readonly own: Own;
+  readonly certificate: string;
+}
+
+export class RemoteSession extends RpcSession<never, FramedLine> {
   told: Told = { isOn: null, app: null, volume: null, model: null, vendor: null, features: 0 };
   /** Whether it has said anything. */
   isGreeted = false;
+  readonly #target: Address;
+  readonly #agreed: Agreed;
+  readonly #platformHost: PlatformHost;
   readonly #ready = Promise.withResolvers<void>();
-  #line: FramedLine | undefined;
+  #early: Buffer[] | null = [];
   #counters: { readonly ime: number; readonly field: number } | null = null;
-  #held = 0;
-  #pulse: ReturnType<typeof setInterval> | undefined;
   #grace: ReturnType<typeof setTimeout> | undefined;
   #changed: () => void = () => {};
-  #onEnd: (ending: Ending) => void = () => {};
+  #over: (ending: Ending) => void = () => {};
 
-  constructor() {
+  constructor(target: Address, agreed: Agreed, platformHost: PlatformHost) {
+    super({ platformHost, beatMs: lookEveryMs, silentMs });
+    this.#target = target;
+    this.#agreed = agreed;
+    this.#platformHost = platformHost;
     this.#ready.promise.catch(() => {});
+    this.onEnd((ending) => {
+      clearTimeout(this.#grace);
+      this.#ready.reject(this.isGreeted ? hungUpBefore("hung up before it was ready") : turnedAway());
+      this.#over(ending);
+    });
   }
 
-  /** Opens the line, and waits until the set is ready. Nothing is said to one that shows another certificate. */
-  async open(
-    address: Address,
-    { own, certificate }: { readonly own: Own; readonly certificate: string },
-    platformHost: PlatformHost,
-    { hasVolume, signal }: { readonly hasVolume: boolean; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const early: Buffer[] = [];
-    const line = await openFramed(
-      {
-        address,
-        platformHost,
-        secure: inPem(own),
-        ...framing,
-        // What a stranger says is not read.
-        onFrame: (body) => (this.#line ? this.#take(new Message(body)) : early.push(body)),
-        onEnd: () => this.#ended(),
-      },
-      signal,
-    );
-    if (line.fingerprint !== certificate) {
-      line.destroy();
-      throw new DeviceError("device_unproven", "showed another certificate in the midst of things", {
-        phase: "connect",
-        reason: "wrong_device",
-      });
-    }
-    this.#line = line;
+  /** Nothing is said to one that shows another certificate, and nothing is read of what it says. */
+  protected async connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<FramedLine> {
+    const { own, certificate } = this.#agreed;
+    const onFrame = (body: Buffer) => (this.#early ? this.#early.push(body) : this.#take(new Message(body)));
+    const options = { address: this.#target, platformHost: this.#platformHost, secure: inPem(own), ...framing };
+    const line = await openFramed({ ...options, onFrame, onEnd }, signal);
+    if (line.fingerprint === certificate) return line;
+    line.destroy();
+    throw new DeviceError("device_unproven", "showed another certificate in the midst of things", {
+      phase: "connect",
+      reason: "wrong_device",
+    });
+  }
+
+  /** Waits until the set, once its line is open, can be told something, and has told what it tells at first. */
+  async whenReady(hasVolume: boolean, signal: AbortSignal): Promise<void> {
+    const early = this.#early ?? [];
+    this.#early = null;
     for (const body of early) this.#take(new Message(body));
-    this.#pulse = setInterval(() => {
-      if (performance.now() - line.heardAt > silentMs) line.destroy();
-    }, lookEveryMs);
-    this.#pulse.unref?.();
     await orAborted(this.#ready.promise, signal);
     const isWhole = ({ app, volume, isOn }: Told) =>
       isOn !== true || ((app !== null || !this.has("ime")) && (volume !== null || !hasVolume || !this.has("volume")));
     await until(() => !this.alive || isWhole(this.told), { timeoutMs: restWithinMs, everyMs: 10, signal });
-    if (!this.alive) throw hungUp("hung up as it was greeted");
+    if (!this.alive) throw hungUpBefore("hung up as it was greeted");
   }
 
-  get alive(): boolean {
-    return this.#line?.open === true;
-  }
-
-  /** One that holds a key is not hung up on before that is up. */
-  get pending(): number {
-    return this.#held;
-  }
+  /** It asks us for a sign of life, and is not asked for one. */
+  protected beat(): void {}
 
   /** It has been silent for longer than it should. */
   get isDoubtful(): boolean {
-    return performance.now() - (this.#line?.heardAt ?? 0) > doubtfulMs;
+    return this.silentForMs > doubtfulMs;
   }
 
   has(feature: keyof typeof features): boolean {
@@ -109,15 +108,14 @@ export class RemoteSession implements Session {
   }
 
   /** Has every change told from now on. */
-  follow(changed: () => void, onEnd: (ending: Ending) => void): void {
+  follow(changed: () => void, over: (ending: Ending) => void): void {
     this.#changed = changed;
-    this.#onEnd = onEnd;
+    this.#over = over;
   }
 
   /** Sends a message. Fails with `device_unreachable` where the line has ended. */
   send(message: Uint8Array): void {
-    if (!this.alive) throw hungUp("hung up");
-    this.#line?.send(message);
+    this.tell((line) => line.send(message));
   }
 
   /** Types into the field that is open; of which a set may say nothing to who connects when it is. */
@@ -127,19 +125,6 @@ export class RemoteSession implements Session {
     this.send(says.text(text, counters ?? { ime: 0, field: 0 }));
     // What comes next needs the counters of after it, where a set counts.
     await until(() => this.#counters !== counters || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
-  }
-
-  /** A key is down, or up again. */
-  hold(by: 1 | -1): void {
-    this.#held = Math.max(0, this.#held + by);
-  }
-
-  close(): void {
-    this.#line?.close();
-  }
-
-  destroy(): void {
-    this.#line?.destroy();
   }
 
   #take(said: Message): void {
@@ -154,7 +139,7 @@ export class RemoteSession implements Session {
       const device = configure.message(2);
       const active = configure.number(1) & ours;
       this.isGreeted = true;
-      this.told = { ...this.told, model: device?.text(1) ?? null, vendor: device?.text(2) ?? null, features: active };
+      this.told = { ...this.told, model: textIn(device, 1), vendor: textIn(device, 2), features: active };
       this.send(says.configure(active));
     } else if (said.message(remote.setActive)) {
       this.send(says.setActive(this.told.features));
@@ -163,11 +148,13 @@ export class RemoteSession implements Session {
     } else if (edit) {
       this.#counters = { ime: edit.number(1), field: edit.number(2) };
     } else if (app) {
-      this.told = { ...this.told, app: app.message(1)?.text(12) ?? null };
+      this.told = { ...this.told, app: textIn(app.message(1), 12) };
       this.#changed();
     } else if (start) {
       const isOn = start.number(1) === 1;
       this.told = { ...this.told, isOn };
+      // What goes off is not called again unasked: that would wake some.
+      this.leaving = !isOn;
       this.#ready.resolve();
       this.#changed();
     } else if (volume) {
@@ -176,16 +163,9 @@ export class RemoteSession implements Session {
       this.#changed();
     }
   }
-
-  #ended(): void {
-    clearInterval(this.#pulse);
-    clearTimeout(this.#grace);
-    this.#ready.reject(this.isGreeted ? hungUp("hung up before it was ready") : turnedAway());
-    // What goes off is not called again unasked: that would wake some.
-    this.#onEnd({ again: this.told.isOn !== false });
-  }
 }
 
-function hungUp(problem: string): DeviceError {
-  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" });
+/** A text that says something, cut at 512 characters. */
+function textIn(said: Message | null, field: number): string | null {
+  return said?.text(field).slice(0, 512) || null;
 }

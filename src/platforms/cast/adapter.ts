@@ -1,16 +1,18 @@
 /** Google Cast: found by mDNS, driven over CASTV2, which tells by itself what changes. Facts: protocols/players.md 3. */
-import { ZapdError } from "../../api/errors.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  StatePart,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  type Key,
+  keysIn,
+  ofKey,
+  type Platform,
+  type PlatformHost,
+  type StatePart,
+  volumeKeys,
 } from "../platform.ts";
 import { CastDevice } from "./device.ts";
 import { identifyCast, readService, serviceType } from "./identity.ts";
@@ -57,14 +59,13 @@ const castKeys: Readonly<Partial<Record<Key, Press>>> = {
   mute: (device, signal) => device.setVolume(({ muted }) => ({ muted: muted !== true }), signal),
 };
 
-const ofVolume: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
 const always: readonly Capability[] = ["state", "launch", "stop", "keys", "seek", "media", "playback", "artwork"];
 const nothing: ReadonlySet<Capability> = new Set();
 
 function describeCast(_facts: Facts, { volume }: CastMemory): Description {
   const isFixed = volume === "fixed";
   const has = new Set<Capability>([...always, ...(isFixed ? [] : (["volume", "mute"] as const))]);
-  const keys = (Object.keys(castKeys) as Key[]).filter((key) => !isFixed || !ofVolume.has(key));
+  const keys = keysIn(castKeys).filter((key) => !isFixed || !volumeKeys.has(key));
   return { has, withheld: nothing, keys: new Set(keys) };
 }
 
@@ -89,11 +90,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
       stop: (signal) => device.stop(signal),
     },
     keys: {
-      async press(key, signal) {
-        const press = castKeys[key];
-        if (!press) throw new ZapdError("unsupported_key", `has no ${key} key`);
-        await press(device, signal);
-      },
+      press: async (key, signal) => void (await ofKey(castKeys, key)(device, signal)),
     },
     volume: {
       set: (level, signal) => device.setVolume(() => ({ level: level / 100 }), signal),

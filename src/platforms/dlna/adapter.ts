@@ -5,17 +5,17 @@
 import { notUnderstood, ZapdError } from "../../api/errors.ts";
 import { type Answer, DeviceHttp } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Lead,
-  Platform,
-  PlatformHost,
-  Sighting,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  keysIn,
+  type Lead,
+  type Platform,
+  type PlatformHost,
+  type Sighting,
 } from "../platform.ts";
 import { commandsOf, controlsOf } from "./controls.ts";
 import { dlnaKeys } from "./keys.ts";
@@ -101,7 +101,7 @@ function describe(_facts: Facts, memory: DlnaMemory): Description {
   const plays = !isRead || memory.transport !== undefined;
   const does = plays ? commandsOf(memory) : new Set();
   const can = { seek: plays && memory.seeks !== false, volume: memory.volume !== null, mute: memory.mutes !== false };
-  const keys = (Object.keys(dlnaKeys) as Key[]).filter((key) => {
+  const keys = keysIn(dlnaKeys).filter((key) => {
     const what = dlnaKeys[key];
     if (!what) return false;
     if ("louder" in what) return can.volume;

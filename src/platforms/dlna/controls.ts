@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault } from "../../transport/soap.ts";
-import type { Connection, Key, MediaItem, PlaybackCommand } from "../platform.ts";
+import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
 import { dlnaKeys } from "./keys.ts";
 import { describeItem, readActions, timeOf, typeFor } from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
@@ -100,8 +100,7 @@ async function ownType(renderer: Renderer, mime: string, signal: AbortSignal): P
 }
 
 export async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
-  const does = dlnaKeys[key];
-  if (!does) throw new ZapdError("unsupported_key", `has no ${key} key`);
+  const does = ofKey(dlnaKeys, key);
   if ("louder" in does) return step(renderer, does.louder, signal);
   if ("mute" in does) return renderer.mute((await renderer.volume(signal))?.muted !== true, signal);
   if ("by" in does) {

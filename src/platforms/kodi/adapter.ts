@@ -1,16 +1,18 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  PowerControl,
-  StatePart,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  type Key,
+  keysIn,
+  ofKey,
+  type Platform,
+  type PlatformHost,
+  type PowerControl,
+  type StatePart,
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
@@ -54,7 +56,7 @@ function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description 
   const withPassword = [...always, ...beyondKeys, ...(tuner ? ["channels" as const] : []), ...(hasWeb ? pictures : [])];
   const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
   const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
-  const keys = new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]);
+  const keys = new Set([...keysIn(kodiKeys), ...powerKeys]);
   if (access === "unpaired") return { has, keys, withheld: new Set(withPassword), hint: pairHint };
   return { has, keys, withheld: new Set(hasWeb && !screenshots ? ["screenshot"] : []), hint: screenshotHint };
 }
@@ -78,11 +80,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
       stop: (signal) => stopApp(device, signal),
     },
     keys: {
-      async press(key, signal) {
-        const press = kodiKeys[key];
-        if (!press) throw new ZapdError("unsupported_key", `has no ${key} key`);
-        await press(device, signal);
-      },
+      press: async (key, signal) => void (await ofKey(kodiKeys, key)(device, signal)),
     },
     text: { longestMs: (text) => 50 * text.length, type: (text, signal) => type(device, text, signal) },
     ...kodiControls(device),

@@ -1,5 +1,5 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { DeviceError, failedBy, notUnderstood, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, failedBy, notUnderstood, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
@@ -12,7 +12,7 @@ export const passwordHint =
 
 /** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
 export function loginWanted(problem = "asks for a name and a password"): DeviceError {
-  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: passwordHint });
+  return pairingRequired(problem, passwordHint);
 }
 
 /** Whether a failure is that Kodi asks for a login, or refused the one that it was given. */

@@ -2,6 +2,7 @@
  * The WebSocket of a Kodi, which pushes what happens, and over which it can be asked (players.md 7.1). It is never sent a
  * ping, and left without a goodbye: Kodi answers a close frame with a text frame that holds it.
  */
+import { never } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -44,5 +45,3 @@ export class KodiSession extends WebSocketRpc<unknown> {
     }
   }
 }
-
-const never = new AbortController().signal;

@@ -1,23 +1,25 @@
 /** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
+import { never } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  PlatformState,
-  StatePart,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  type Key,
+  ofKey,
+  type Platform,
+  type PlatformHost,
+  type PlatformState,
+  type StatePart,
 } from "../platform.ts";
 import { Apps } from "./apps.ts";
 import { pairHint } from "./failures.ts";
 import { identifySamsung, queries } from "./identity.ts";
-import { hasInputs, inputCodeOf, inputKeys, inputsOfSets, keysOf, samsungKeys } from "./keys.ts";
+import { allKeys, hasInputs, inputCodeOf, inputsOfSets, keysOf } from "./keys.ts";
 import { type SamsungMemory, type SamsungSecret, type SamsungTarget, samsungMemory, samsungSecret } from "./memory.ts";
 import { pairSamsung } from "./pairing.ts";
 import { powerOf } from "./power.ts";
@@ -122,7 +124,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     driven(signal, (one) => {
       const wanted = key === "play-pause" ? (lastMedia === "play" ? "pause" : "play") : key;
       if (wanted === "play" || wanted === "pause") lastMedia = wanted;
-      return one.press(codeOf(wanted), "Click", signal);
+      return one.press(ofKey(allKeys, wanted), "Click", signal);
     });
 
   return {
@@ -145,7 +147,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       press,
       down: (key, signal) =>
         driven(signal, async (one) => {
-          const code = codeOf(key === "play-pause" ? "play" : key);
+          const code = ofKey(allKeys, key === "play-pause" ? "play" : key);
           const letGo = () => one.press(code, "Release", never);
           try {
             await one.press(code, "Press", signal);
@@ -190,13 +192,6 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
 }
 
 const allParts: ReadonlySet<StatePart> = new Set(["app", "volume"]);
-const never = new AbortController().signal;
-
-function codeOf(key: Key): string {
-  const code = samsungKeys[key] ?? inputKeys[key];
-  if (code === undefined) throw new ZapdError("unsupported_key", `has no ${key} key`);
-  return code;
-}
 
 /** A part that the set refuses is not known; a caller who has hung up is told so. */
 function unlessOver(signal: AbortSignal): () => null {

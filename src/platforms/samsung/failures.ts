@@ -1,5 +1,5 @@
 /** What a set means by letting nobody in (smart-tvs.md 3.2, 3.4), each with the setting that mends it. */
-import { DeviceError } from "../../api/errors.ts";
+import { DeviceError, pairingRequired } from "../../api/errors.ts";
 
 const manager = "Settings > General > External Device Manager > Device Connection Manager";
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
@@ -9,15 +9,11 @@ export const deniedHint = `On the TV: ${manager} > Device List: remove zapd or a
 export const promptHint = `On the TV: ${manager} > Access Notification: First Time Only, then run zapd pair {device}`;
 export const noPopupHint = `If it showed no request: on the TV, ${manager} > Access Notification: First Time Only, and in Device List remove zapd, then run zapd pair {device} again; zapd must be in the same network as the TV`;
 
-function required(problem: string, hint: string): DeviceError {
-  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint });
-}
-
-export const notPaired = () => required("takes no keys and no text: it is not paired with zapd", pairHint);
-export const noLonger = () => required("no longer lets zapd in", deniedHint);
+export const notPaired = () => pairingRequired("takes no keys and no text: it is not paired with zapd", pairHint);
+export const noLonger = () => pairingRequired("no longer lets zapd in", deniedHint);
 /** It has given a token, and says neither yes nor no to it: it shows its request again. */
 export const asksAnew = () =>
-  required("asks its user anew whether zapd may drive it, with every connection", promptHint);
+  pairingRequired("asks its user anew whether zapd may drive it, with every connection", promptHint);
 
 export const crowdedHint = "Close other remote control apps, and try again in some seconds";
 
@@ -28,9 +24,4 @@ export function crowded(): DeviceError {
     reason: "busy",
     hint: crowdedHint,
   });
-}
-
-export function hungUp(): DeviceError {
-  const problem = "hung up: it is turning off, or still starting";
-  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" });
 }

@@ -1,12 +1,12 @@
 /** Who a Samsung set says it is (smart-tvs.md 3.1), without a word that could wake it or show anything on it. */
-import { DeviceError, failedBy, notUnderstood } from "../../api/errors.ts";
-import { bodyText, deadline } from "../../transport/http.ts";
+import { DeviceError, failedBy } from "../../api/errors.ts";
+import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
 import { refuseOwn } from "../../transport/socket.ts";
 import type { Address, DiscoveryQuery, Lead, PlatformHost, Sighting } from "../platform.ts";
 import type { SamsungMemory } from "./memory.ts";
-import { type Info, infoPath, readInfo } from "./protocol.ts";
-import { plainPort, securePort, standIn } from "./rest.ts";
+import { type Info, infoPath } from "./protocol.ts";
+import { infoOf, plainPort, securePort, standIn } from "./rest.ts";
 
 const targets = ["urn:samsung.com:device:RemoteControlReceiver:1", "urn:samsung.com:service:MainTVAgent2:1"];
 /** Every renderer answers to it; those of Samsung say so in the header. */
@@ -97,12 +97,11 @@ export async function askWho(
       { method: "GET", path: infoPath, wanted: "all", maxBytes: 65_536 },
       within,
     );
-    if (answer.status !== 200) throw notUnderstood(`answered ${answer.status} when it was asked who it is`);
     const certificate = connection.fingerprint;
     // Without one nothing could tell it from another device.
     if (tls && certificate === null)
       throw new DeviceError("device_error", "showed no certificate", { phase: "connect", reason: "protocol" });
-    return { info: readInfo(bodyText(answer)), port: address.port, certificate };
+    return { info: infoOf(answer), port: address.port, certificate };
   } finally {
     connection.close();
   }

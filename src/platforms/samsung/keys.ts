@@ -1,8 +1,8 @@
 /** The keys of a Samsung set (smart-tvs.md 8). */
-import type { Key, PlatformInput } from "../platform.ts";
+import { type Key, keysIn, type PlatformInput } from "../platform.ts";
 
 /** Keys that are one message each. */
-export const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
+const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
   home: "KEY_HOME",
   back: "KEY_RETURN",
   up: "KEY_UP",
@@ -29,7 +29,7 @@ export const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
 };
 
 /** Sets after 2018 ignore these, and change their input over the cloud alone (smart-tvs.md 3.3). */
-export const inputKeys: Readonly<Partial<Record<Key, string>>> = {
+const inputKeys: Readonly<Partial<Record<Key, string>>> = {
   "input-hdmi1": "KEY_HDMI1",
   "input-hdmi2": "KEY_HDMI2",
   "input-hdmi3": "KEY_HDMI3",
@@ -37,6 +37,8 @@ export const inputKeys: Readonly<Partial<Record<Key, string>>> = {
   "input-av": "KEY_AV1",
 };
 const lastWithInputs = 2018;
+
+export const allKeys: Readonly<Partial<Record<Key, string>>> = { ...samsungKeys, ...inputKeys };
 
 /** Whether a set of a year takes the keys of its inputs; one that does not tell its year is taken for a new one. */
 export function hasInputs(year: number | undefined): boolean {
@@ -51,14 +53,13 @@ export const inputsOfSets: readonly PlatformInput[] = [
 ];
 
 export function inputCodeOf(id: string): string {
-  return { ...inputKeys, ...samsungKeys }[`input-${id}` as Key] ?? "";
+  return allKeys[`input-${id}` as Key] ?? "";
 }
 
 export const powerKey = "KEY_POWER";
 
 /** The keys of a set of a year. */
 export function keysOf(year: number | undefined, canWake: boolean): ReadonlySet<Key> {
-  const inputs = hasInputs(year) ? inputKeys : {};
-  const own = Object.keys({ ...samsungKeys, ...inputs }) as Key[];
+  const own = keysIn(hasInputs(year) ? allKeys : samsungKeys);
   return new Set<Key>([...own, "play-pause", "power", "power-off", ...(canWake ? ["power-on" as const] : [])]);
 }

@@ -1,6 +1,6 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 3.3): HTTP is asked first, since the socket alone turns some sets on. */
 import { failedBy, inStandby, ZapdError } from "../../api/errors.ts";
-import { sleep, until } from "../../system/sleep.ts";
+import { never, sleep, until } from "../../system/sleep.ts";
 import type { Emit, PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
@@ -85,5 +85,3 @@ function silentIsOff(signal: AbortSignal): (error: unknown) => false {
     throw error;
   };
 }
-
-const never = new AbortController().signal;

@@ -42,6 +42,12 @@ export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "hos
   });
 }
 
+/** What a set says of itself. Fails with `device_error` where it says nothing. */
+export function infoOf(answer: Answer): Info {
+  if (answer.status !== 200) throw notUnderstood(`answered ${answer.status} when it was asked who it is`);
+  return readInfo(bodyText(answer));
+}
+
 export class Rest {
   readonly #http: DeviceHttp;
   readonly #target: SamsungTarget;
@@ -100,8 +106,7 @@ export class Rest {
   }
 
   #take(answer: Answer): Info {
-    if (answer.status !== 200) throw notUnderstood(`answered ${answer.status} when it was asked who it is`);
-    const info = readInfo(bodyText(answer));
+    const info = infoOf(answer);
     mustBe(this.#target, info);
     this.#said = { info, at: performance.now() };
     return info;

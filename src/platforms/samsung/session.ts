@@ -2,14 +2,15 @@
  * The one socket of a set (smart-tvs.md 3.2, 3.3): it speaks first, and says by that whether it lets us in. Keys and text are
  * never answered; what was refused shows behind the first of them alone.
  */
-import { DeviceError, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hungUpBefore, ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep } from "../../system/sleep.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { LineEnd } from "../../transport/websocket.ts";
 import type { Address, Emit, PlatformHost } from "../platform.ts";
-import { asksAnew, crowded, hungUp, noLonger, notPaired } from "./failures.ts";
+import { Prompts } from "../prompts.ts";
+import { asksAnew, crowded, noLonger, notPaired } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
 import { isSecure, pinOf, type Rest } from "./rest.ts";
@@ -27,12 +28,6 @@ const crowdedCode = 1_005;
 const crowdedMs = 5_000;
 /** A list of apps with their names; nothing else is as long. */
 const maxBytes = 1024 * 1024;
-/**
- * A set that asks its user with every connection is not made to ask again and again: it is left alone for this long after
- * the first request, twice as long after each next one, and no more after so many, until somebody pairs.
- */
-const leftAloneMs = 60_000;
-const mostPrompts = 5;
 
 /** What a set says first: it lets us in, its user refused, nobody answered its request, or it speaks another protocol. */
 export type Admission =
@@ -66,8 +61,6 @@ export class Pace {
 export class RemoteSession extends WebSocketRpc<Json> {
   readonly #first = Promise.withResolvers<Admission>();
   readonly #pace: Pace;
-  /** Keys that are down. */
-  #held = 0;
   #isTried = false;
   #answersPings = true;
   #isRefused = false;
@@ -91,7 +84,9 @@ export class RemoteSession extends WebSocketRpc<Json> {
     this.#pace = pace;
     this.#first.promise.catch(() => {});
     this.onEnd(({ why }) => {
-      this.#first.reject(why.code === crowdedCode ? crowded() : hungUp());
+      this.#first.reject(
+        why.code === crowdedCode ? crowded() : hungUpBefore("hung up: it is turning off, or still starting"),
+      );
       this.#over(why);
     });
   }
@@ -99,11 +94,6 @@ export class RemoteSession extends WebSocketRpc<Json> {
   /** Told when it ends by itself. */
   onOver(told: (why: LineEnd) => void): void {
     this.#over = told;
-  }
-
-  /** One that holds a key is not hung up on before that is up. */
-  override get pending(): number {
-    return super.pending + this.#held;
   }
 
   /** What it says first; fails with the reason of the signal, or when it hangs up. */
@@ -115,9 +105,9 @@ export class RemoteSession extends WebSocketRpc<Json> {
   async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
     // What is held is let go of at once, even if all is about to end.
     if (how !== "Release") await this.#pace.turn(signal);
-    this.#held += how === "Press" ? 1 : 0;
+    if (how === "Press") this.hold(1);
     await this.#say([messages.key(code, how)], signal).finally(() => {
-      if (how === "Release") this.#held = 0;
+      if (how === "Release") this.hold(-1);
     });
   }
 
@@ -198,23 +188,15 @@ export function remoteOf(
   platformHost: PlatformHost,
   emit: Emit<SamsungMemory>,
 ): Remote {
-  /** Of the last request; or, in a connection that was made after it, of its making. */
-  let promptedAt = performance.now();
   let crowdedAt = Number.NEGATIVE_INFINITY;
   let waking = 0;
   const pace = new Pace();
-  const times = () => target.memory.prompted ?? 0;
-  const isLeftAlone = () =>
-    times() >= mostPrompts || (times() > 0 && performance.now() - promptedAt < leftAloneMs * 2 ** (times() - 1));
-  const unpaired = (error: ZapdError): ZapdError => {
-    emit({ type: "facts", facts: { access: "unpaired" } });
-    return error;
-  };
+  const prompts = new Prompts(target, emit);
 
   async function open(signal: AbortSignal, _unasked: boolean, ended: (ending: { again: false }) => void) {
     const { secret } = target;
-    if (isSecure(target) && !secret.read()?.token) throw unpaired(notPaired());
-    if (isLeftAlone()) throw unpaired(asksAnew());
+    if (isSecure(target) && !secret.read()?.token) throw notPaired();
+    if (prompts.isLeftAlone) throw asksAnew();
     if (performance.now() - crowdedAt < crowdedMs) throw crowded();
     const { facts, memory } = await rest.info(signal);
     if (waking === 0) await rest.mustBeOn(signal);
@@ -233,7 +215,7 @@ export function remoteOf(
       await admit(session, signal);
     } catch (error) {
       session.destroy();
-      throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
+      throw error;
     }
     emit({ type: "facts", facts: { ...facts, access: "full" }, memory: { ...memory, prompted: 0 } });
     return session;
@@ -258,9 +240,8 @@ export function remoteOf(
       await secret.drop();
       throw noLonger();
     }
-    // Its request is on the screen, and goes with us; it must be remembered, whether or not somebody still waits.
-    promptedAt = performance.now();
-    emit({ type: "facts", memory: { prompted: times() + 1 } });
+    // Its request is on the screen, and goes with us.
+    prompts.shown();
     throw asksAnew();
   }
 
@@ -268,6 +249,7 @@ export function remoteOf(
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     // That its socket ends says nothing of the set: what it does is asked over HTTP.
     onEnd: () => emit({ type: "hint" }),
+    onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
     open,
   });
   return {

@@ -4,6 +4,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
 import type { Emit, PlatformHost } from "../platform.ts";
+import { Prompts } from "../prompts.ts";
 import { hungUp } from "./failures.ts";
 import { toldWhenIn } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
@@ -17,13 +18,6 @@ import { WebosState } from "./state.ts";
 /** A set that spoke this lately is taken to live, and its power to be the same: a key is answered by nobody. */
 const heardLately = 2_000;
 const provenWithin = 1_500;
-/**
- * A set that shows its prompt for a key that it had given is not made to show it again and again (smart-tvs.md 2.5): the
- * key is not tried for this long after the first prompt, twice as long after each next one, and no more after so many,
- * until somebody pairs.
- */
-const leftAloneMs = 60_000;
-const mostPrompts = 5;
 
 /** A session, registered for commands. */
 export class RegisteredSession implements Session {
@@ -128,35 +122,24 @@ export function sessionWith(
   platformHost: PlatformHost,
   emit: Emit<WebosMemory>,
 ): ReconnectingSession<RegisteredSession> {
-  /** Of the last prompt; or, in a connection that was made after it, of its making. */
-  let promptedAt = performance.now();
-  const times = () => target.memory.prompted ?? 0;
-  const isLeftAlone = () =>
-    times() >= mostPrompts || (times() > 0 && performance.now() - promptedAt < leftAloneMs * 2 ** (times() - 1));
-  const onPrompt = () => {
-    promptedAt = performance.now();
-    emit({ type: "facts", memory: { prompted: times() + 1 } });
-  };
-  const unpaired = (error: ZapdError): ZapdError => {
-    emit({ type: "facts", facts: { access: "unpaired" } });
-    return error;
-  };
+  const prompts = new Prompts(target, emit);
   const reconnecting: ReconnectingSession<RegisteredSession> = new ReconnectingSession<RegisteredSession>({
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
+    onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
     async open(signal, _unasked, ended) {
       const { secret } = target;
-      if (!secret.read()?.key) throw unpaired(notPaired());
-      if (isLeftAlone()) throw unpaired(askedAgain());
+      if (!secret.read()?.key) throw notPaired();
+      if (prompts.isLeftAlone) throw askedAgain();
       const greeted = await openProven(target, platformHost, signal).catch((error: unknown) => {
         throw target.facts.macs.length > 0 ? error : withoutWaking(error);
       });
       const { session, hello } = greeted;
       try {
-        await admit(session, secret, onPrompt, signal);
+        await admit(session, secret, () => prompts.shown(), signal);
       } catch (error) {
         session.destroy();
-        throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
+        throw error;
       }
       let registered: RegisteredSession | undefined;
       session.onEnd(({ again, why }) => {

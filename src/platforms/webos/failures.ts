@@ -1,5 +1,5 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, hungUpBefore, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
@@ -73,8 +73,7 @@ function shown(words: string): string {
 
 /** The set took the connection and hung up, as sets do on their way off and while they start (2.5): nothing was done. */
 export function hungUp(): DeviceError {
-  const problem = "hung up: it is turning off, or still starting";
-  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" });
+  return hungUpBefore("hung up: it is turning off, or still starting");
 }
 
 /** What was found in the place of the set that was paired. */

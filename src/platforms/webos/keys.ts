@@ -1,5 +1,5 @@
 /** The keys of an LG set (smart-tvs.md 8). */
-import type { Key } from "../platform.ts";
+import { type Key, keysIn } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
 
 /** A button of the pointer socket, or a request. */
@@ -53,7 +53,7 @@ export function inputIdOf(key: Key, inputs: readonly string[]): string | undefin
 
 /** The keys of a set that has these inputs; one that has not been asked yet may have any. */
 export function keysOf(inputs: readonly string[], canWake: boolean): ReadonlySet<Key> {
-  const all = [...(Object.keys(webosKeys) as Key[]), ...lookingKeys, ...inputKeys.keys()];
+  const all = [...keysIn(webosKeys), ...lookingKeys, ...inputKeys.keys()];
   const had = all.filter((key) => inputs.length === 0 || !inputKeys.has(key) || inputIdOf(key, inputs) !== undefined);
   return new Set<Key>([...had, ...(canWake ? ["power-on" as const] : [])]);
 }

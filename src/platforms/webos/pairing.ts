@@ -1,5 +1,5 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { DeviceError, failedBy, pairingFailed, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, failedBy, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { KeptSecret, Paired, Pairing, PlatformHost } from "../platform.ts";
 import type { Greeted } from "./endpoints.ts";
@@ -19,17 +19,13 @@ const letsInWithin = 1_200;
 
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
-function pairingRequired(problem: string): DeviceError {
-  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: pairHint });
-}
-
 export function notPaired(): DeviceError {
-  return pairingRequired("takes no commands: it is not paired with zapd");
+  return pairingRequired("takes no commands: it is not paired with zapd", pairHint);
 }
 
 /** The set showed its prompt for a key that it had given: it may have forgotten it, or not know it just now. */
 export function askedAgain(): DeviceError {
-  return pairingRequired("asks its user anew whether zapd may drive it, as if it had forgotten");
+  return pairingRequired("asks its user anew whether zapd may drive it, as if it had forgotten", pairHint);
 }
 
 /**
@@ -56,10 +52,9 @@ export async function admit(
   } catch (error) {
     if (isRefusal(error)) {
       await secret.drop();
-      throw pairingRequired("no longer lets zapd in");
+      throw pairingRequired("no longer lets zapd in", pairHint);
     }
     if (error instanceof SetFailure) throw pairingFailure(error);
-    // Whether or not somebody still waits: it must be remembered.
     if (prompted !== undefined) {
       onPrompt();
       throw askedAgain();

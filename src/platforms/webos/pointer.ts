@@ -1,5 +1,5 @@
 /** The second socket of a set, for buttons: lines of text, and never a word back (smart-tvs.md 2.4). */
-import { DeviceError, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hungUpBefore, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
@@ -50,13 +50,7 @@ export class Pointer {
   async #connect(signal: AbortSignal): Promise<WebSocketLine> {
     const answer = await this.#session.request(uris.pointer, {}, signal).catch((error: unknown) => {
       // Nothing was pressed yet: it can be tried on a set that is woken.
-      throw this.#session.alive || signal.aborted
-        ? error
-        : new DeviceError("device_unreachable", "hung up before the key was pressed", {
-            phase: "connect",
-            reason: "closed",
-            cause: error,
-          });
+      throw this.#session.alive || signal.aborted ? error : hungUpBefore("hung up before the key was pressed", error);
     });
     const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
@@ -82,7 +76,7 @@ export class Pointer {
     }
     if (this.#closed) {
       line.destroy();
-      throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
+      throw hungUpBefore();
     }
     this.#line = line;
     return line;

@@ -1,7 +1,7 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { orAborted } from "../../system/sleep.ts";
+import { never, orAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import type { Emit, PowerControl } from "../platform.ts";
@@ -113,5 +113,3 @@ async function turnScreenOn(registered: RegisteredSession, signal: AbortSignal):
     if (done) return;
   }
 }
-
-const never = new AbortController().signal;

@@ -3,6 +3,7 @@
  * asked every few seconds whether it still lives: a set on its way to standby often leaves it open and silent.
  */
 import { ZapdError } from "../../api/errors.ts";
+import { never } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -99,5 +100,4 @@ export class WebosSession extends WebSocketRpc<Payload> {
   }
 }
 
-const never = new AbortController().signal;
 const slowHint = "It may be asleep or busy: give it more time with zapd config set devices.request_timeout_ms 10000";

@@ -1,7 +1,17 @@
 /** How a set lets somebody in (players.md 4.1): it shows a code, and hears what only who has read it can say. */
 import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { bytesIn, type Fields, inside, numberIn, readStream, textIn, type Written, write } from "./wire.ts";
+import {
+  bytesIn,
+  type Fields,
+  inside,
+  numberIn,
+  readFrames,
+  textIn,
+  varint,
+  type Written,
+  write,
+} from "../bench/protobuf.ts";
 
 const OK = 200;
 const ERROR = 400;
@@ -97,7 +107,7 @@ export class PairingService {
       }
       refuse(ERROR);
     };
-    const read = readStream(take);
+    const read = readFrames(varint, take);
     socket.on("error", () => socket.destroy());
     socket.on("data", (bytes: Buffer) => {
       if (!read(bytes)) socket.destroy();

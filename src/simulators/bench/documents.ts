@@ -38,6 +38,25 @@ export function upnpDescription(device: Readonly<Record<string, string>>, servic
   return `<?xml version="1.0"?>\n${root}\n`;
 }
 
+/** What an action of a service answers. */
+export function soapAnswer(action: string, service: string, values: Readonly<Record<string, string>>): string {
+  return soapEnvelope(element(`u:${action}Response`, { "xmlns:u": service }, values));
+}
+
+/** A refusal, with the code of UPnP. */
+export function soapFault(errorCode: number, errorDescription: string): string {
+  const error = { errorCode: String(errorCode), errorDescription };
+  const detail = element("UPnPError", { xmlns: "urn:schemas-upnp-org:control-1-0" }, error);
+  const said = fields({ faultcode: "s:Client", faultstring: "UPnPError" });
+  return soapEnvelope(element("s:Fault", {}, [...said, element("detail", {}, [detail])]));
+}
+
+function soapEnvelope(content: string): string {
+  const schema = "http://schemas.xmlsoap.org/soap/";
+  const names = { "xmlns:s": `${schema}envelope/`, "s:encodingStyle": `${schema}encoding/` };
+  return xmlDocument(element("s:Envelope", names, [element("s:Body", {}, [content])]));
+}
+
 function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }

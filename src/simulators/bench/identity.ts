@@ -1,8 +1,8 @@
 /** Who a set is: whatever only has to be stable comes from its name, so that the same name is the same set. */
 import { createHash } from "node:crypto";
 
-/** 64 characters of hex, always the same for the same words. */
-export function digest(words: string): string {
+/** SHA-256 in 64 characters of hex: always the same for the same words. */
+export function digest(words: string | Uint8Array): string {
   return createHash("sha256").update(words).digest("hex");
 }
 

@@ -1,6 +1,7 @@
 /** The TCP ports of a set, and what can be made to go wrong on them. */
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTls, type TLSSocket, type TlsOptions } from "node:tls";
 
 /**
  * What goes wrong: nobody listens; a connection is taken and nothing is answered; it is cut, or answered with noise, once
@@ -86,6 +87,18 @@ export class Listener {
     this.#fault = kind;
     if (open) await this.open();
   }
+}
+
+/** A server of TLS; who connects goes to `track` before TLS is up. */
+export function createTlsServer(
+  options: TlsOptions,
+  serve: (socket: TLSSocket) => void,
+  track: (socket: Socket) => void,
+): Server {
+  const server = createTls(options, serve);
+  server.on("connection", track);
+  server.on("tlsClientError", () => {});
+  return server;
 }
 
 function faulty(kind: "hang" | "drop" | "garbage", track: (socket: Socket) => void): Server {

@@ -36,6 +36,8 @@ export abstract class SimulatedSet {
   #discovery: Discovery | null = null;
   readonly #waker: UdpPort;
   #pluggedIn = false;
+  #stopping = 0;
+  #endBoot = () => {};
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(place: Place) {
@@ -73,8 +75,13 @@ export abstract class SimulatedSet {
     });
   }
 
+  /** Does not wait for a set that is about to work. */
   stop(): Promise<void> {
-    return this.inTurn(() => this.#stop());
+    this.#stopping += 1;
+    this.#endBoot();
+    return this.inTurn(() => this.#stop()).finally(() => {
+      this.#stopping -= 1;
+    });
   }
 
   wake(): Promise<void> {
@@ -112,6 +119,32 @@ export abstract class SimulatedSet {
   /** What is open when the ports are, and is none of them. */
   protected add(part: Part): void {
     this.#parts.push(part);
+  }
+
+  /** Does something every so often while its ports are open. */
+  protected every(ms: number, step: () => void): void {
+    let timer: ReturnType<typeof setInterval> | undefined;
+    this.add({
+      async open() {
+        clearInterval(timer);
+        timer = setInterval(step, ms);
+        timer.unref?.();
+      },
+      async close() {
+        clearInterval(timer);
+      },
+    });
+  }
+
+  /** From a magic packet until it works again; ends at once when it is to stop. */
+  protected boot(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#stopping > 0 ? 0 : ms);
+      this.#endBoot = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   protected discover(discovery: Discovery): void {

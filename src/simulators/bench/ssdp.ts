@@ -43,6 +43,25 @@ export function createResponder({ host, delayMs, replies }: Responder): Discover
   };
 }
 
+/** The header lines of a reply, as most devices give them: what was found of the device of a UUID, and where that says what it is. */
+export function upnpReply(found: {
+  readonly location: string;
+  readonly server: string;
+  readonly target: string;
+  readonly uuid: string;
+}): readonly string[] {
+  const { location, server, target, uuid } = found;
+  return [
+    "HTTP/1.1 200 OK",
+    "CACHE-CONTROL: max-age=1800",
+    "EXT:",
+    `LOCATION: ${location}`,
+    `SERVER: ${server}`,
+    `ST: ${target}`,
+    `USN: ${target.startsWith("uuid:") ? target : `uuid:${uuid}::${target}`}`,
+  ];
+}
+
 function targetOf(datagram: string): string | null {
   const [first = "", ...lines] = datagram.split("\r\n");
   if (first !== "M-SEARCH * HTTP/1.1") return null;

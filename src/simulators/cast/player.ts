@@ -1,8 +1,17 @@
 /** What plays in the app that runs (players.md 3.2, 3.3). */
+import type { Content } from "../bench/json.ts";
 import type { CastOptions } from "./options.ts";
 
-type Content = Readonly<Record<string, unknown>>;
 type State = "PLAYING" | "PAUSED" | "BUFFERING";
+
+/** What another sender plays. */
+export interface Shown {
+  readonly title?: string;
+  readonly durationMs?: number | null;
+  readonly image?: string;
+  readonly abilities?: number;
+  readonly live?: boolean;
+}
 
 interface Playing {
   readonly mediaSessionId: number;
@@ -83,14 +92,7 @@ export class Player {
     return null;
   }
 
-  /** What another sender plays. */
-  show(shown: {
-    readonly title?: string;
-    readonly durationMs?: number | null;
-    readonly image?: string;
-    readonly abilities?: number;
-    readonly live?: boolean;
-  }): void {
+  show(shown: Shown): void {
     const { title = "Shown", durationMs = 120_000, image, abilities = USUAL | 64 | 128, live = false } = shown;
     const metadata = { metadataType: 0, title, images: image === undefined ? [] : [{ url: image }] };
     const streamType = live ? "LIVE" : "buffered";

@@ -36,7 +36,7 @@ function start(model: Model, app: SimulatedApp, params: Record<string, string>, 
   model.launching = { id: app.id, timer: setTimeout(arrive, model.launchMs) };
 }
 
-function bringToFront(model: Model, app: SimulatedApp, params: Record<string, string>): void {
+export function bringToFront(model: Model, app: SimulatedApp, params: Record<string, string>): void {
   leave(model, app.id);
   const resumed = model.background.delete(app.id);
   model.active = app.id;

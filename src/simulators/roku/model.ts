@@ -34,9 +34,10 @@ export type InstallFault = "compile" | "update-required" | "update-page" | "rese
 /** What the set knows of itself. The files around this one read and change it; nothing else holds state. */
 export class Model {
   readonly identity: Identity;
-  readonly apps: readonly SimulatedApp[];
+  apps: readonly SimulatedApp[];
   readonly channels: readonly SimulatedChannel[];
   readonly launchMs: number;
+  readonly homeMs: number;
   readonly console = new ConsoleBuffer();
   readonly background = new Set<string>();
   readonly held = new Set<string>();
@@ -54,7 +55,7 @@ export class Model {
   channel: SimulatedChannel | null = null;
   screensaver = false;
   playback: Playback | null = null;
-  volume = 18;
+  volume: number;
   muted = false;
   text = "";
   sideloaded: Sideloaded | null = null;
@@ -64,6 +65,8 @@ export class Model {
     this.identity = identify(options);
     this.apps = (options.apps ?? defaultApps(this.identity.kind)).map((app) => ({ ...app }));
     this.channels = options.channels ?? CHANNELS;
+    this.volume = options.volume ?? 18;
+    this.homeMs = options.homeMs ?? 0;
     this.launchMs = options.launchMs ?? 50;
     this.name = options.name;
     this.access = options.access ?? "enabled";

@@ -72,8 +72,12 @@ export interface RokuSimulatorOptions {
   apps?: SimulatedApp[];
   /** What the tuner of a TV receives. */
   channels?: SimulatedChannel[];
+  /** Of a hundred, when it starts. Default 18. */
+  volume?: number;
   /** Time until a launched app is the active one. */
   launchMs?: number;
+  /** Time until Home has left an app. */
+  homeMs?: number;
   onEvent?: (event: RokuEvent) => void;
 }
 

@@ -97,7 +97,7 @@ const POWER: Readonly<Record<string, (model: Model) => void>> = {
 };
 
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
-  Home: goHome,
+  Home: (model) => (model.homeMs === 0 ? goHome(model) : void setTimeout(goHome, model.homeMs, model)),
   Play: (model) => model.playback && togglePause(model.playback),
   Fwd: (model) => model.playback && skip(model.playback, SKIP_MS),
   Rev: (model) => model.playback && skip(model.playback, -SKIP_MS),

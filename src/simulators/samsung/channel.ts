@@ -1,5 +1,6 @@
 /** One connection of the remote's channel: the set speaks first, and answers no key (smart-tvs.md 3.2 to 3.4). */
 import type { WebSocket } from "ws";
+import { type Content, contentIn, contentOf } from "../bench/json.ts";
 import { keep } from "../bench/set.ts";
 import type { Model, OpenPrompt, ReceivedKey } from "./model.ts";
 
@@ -128,13 +129,13 @@ export class Channel {
   }
 
   #take(text: string): void {
-    const message = parsed(text);
-    const params = objectIn(message["params"]);
+    const message = contentOf(text);
+    const params = contentIn(message["params"]);
     if (message["method"] === "ms.remote.control") this.#control(params);
     else if (message["method"] === "ms.channel.emit" && this.#isIn) this.#emitted(params);
   }
 
-  #control(params: Readonly<Record<string, unknown>>): void {
+  #control(params: Content): void {
     const model = this.#model;
     const { Cmd, DataOfCmd, TypeOfRemote } = params;
     if (!this.#isIn || model.traits.refusesKeys) {
@@ -160,7 +161,7 @@ export class Channel {
     }
   }
 
-  #emitted({ event, data, to }: Readonly<Record<string, unknown>>): void {
+  #emitted({ event, data, to }: Content): void {
     if (to !== "host") return;
     const model = this.#model;
     if (event === "ed.installedApp.get" && model.traits.listsApps) {
@@ -174,21 +175,9 @@ export class Channel {
       this.#say({ event, from: "host", data: { data: list } });
     }
     if (event === "ed.apps.launch") {
-      const { appId, metaTag } = objectIn(data);
+      const { appId, metaTag } = contentIn(data);
       const isThere = model.launch(String(appId), "channel", typeof metaTag === "string" ? metaTag : "");
       this.#say({ event, from: "host", data: isThere ? 200 : 404 });
     }
-  }
-}
-
-function objectIn(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return objectIn(JSON.parse(text));
-  } catch {
-    return {};
   }
 }

@@ -1,6 +1,6 @@
 /** The renderer of a set: its description, and the volume by UPnP (smart-tvs.md 3.3). */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { element, fields, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { element, soapAnswer, soapFault, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { keep } from "../bench/set.ts";
 import type { Model } from "./model.ts";
@@ -21,10 +21,10 @@ export function answerRenderer(model: Model, request: IncomingMessage, body: str
     /^"urn:schemas-upnp-org:service:RenderingControl:1#(\w+)"$/.exec(String(headers["soapaction"])) ?? [];
   const given = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(body)?.[1];
   if (!body.includes(`<u:${action} `) || given("InstanceID") !== "0" || given("Channel") !== "Master")
-    return void say(500, fault(402, "Invalid Args"));
+    return void say(500, soapFault(402, "Invalid Args"));
   const answers = answersOf(model, action, given);
-  if (typeof answers === "number") say(500, fault(answers, answers === 401 ? "Invalid Action" : "Invalid Args"));
-  else say(200, envelope([element(`u:${action}Response`, { "xmlns:u": SERVICE }, fields(answers))]));
+  if (typeof answers === "number") say(500, soapFault(answers, answers === 401 ? "Invalid Action" : "Invalid Args"));
+  else say(200, soapAnswer(action, SERVICE, answers));
 }
 
 /** What an action answers; a number is a fault. */
@@ -50,29 +50,6 @@ function answersOf(
     return {};
   }
   return 401;
-}
-
-function envelope(content: readonly string[]): string {
-  const schema = "http://schemas.xmlsoap.org/soap/";
-  const attributes = { "xmlns:s": `${schema}envelope/`, "s:encodingStyle": `${schema}encoding/` };
-  return xmlDocument(element("s:Envelope", attributes, [element("s:Body", {}, content)]));
-}
-
-function fault(code: number, words: string): string {
-  const detail = element(
-    "UPnPError",
-    { xmlns: "urn:schemas-upnp-org:control-1-0" },
-    {
-      errorCode: String(code),
-      errorDescription: words,
-    },
-  );
-  return envelope([
-    element("s:Fault", {}, [
-      ...fields({ faultcode: "s:Client", faultstring: "UPnPError" }),
-      element("detail", {}, [detail]),
-    ]),
-  ]);
 }
 
 function description(model: Model): string {

@@ -1,11 +1,12 @@
 /** One client of a set: who it is, what it may, what it asks, what it is told. */
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
+import { contentIn } from "../bench/json.ts";
 import { keep } from "../bench/set.ts";
 import { type Caller, endpointAt, openTo, type Reading } from "./endpoints.ts";
 import type { Model, OpenPrompt, ReceivedRequest } from "./model.ts";
 import { takeFrames } from "./remote.ts";
-import { failureOf, isPayload, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
+import { failureOf, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
 
 /** The port that a connection came in by. */
 export interface Door {
@@ -129,7 +130,7 @@ export class Connection extends Link {
       request.outcome = "closed";
       return this.socket.close(1008, "Try Again Later (EWS)");
     }
-    const manifest = isPayload(payload["manifest"]) ? payload["manifest"] : {};
+    const manifest = contentIn(payload["manifest"]);
     // `signatures` alone pass: lgtv2 2.0.2 pairs in the field with the signed part dropped and them still sent.
     if (firmware.signed === "refused" && manifest["signed"] !== undefined)
       return refuse("403 Pairing rejected: blacklisted certificate detected");
@@ -230,7 +231,7 @@ function helloOf({ firmware, identity }: Model, id: unknown): Payload {
 function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
   const granted = textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one));
   const signed = manifest["signed"];
-  const more = firmware.signed === "honoured" && isPayload(signed) ? textsIn(signed["permissions"]) : [];
+  const more = firmware.signed === "honoured" ? textsIn(contentIn(signed)["permissions"]) : [];
   return new Set([...granted, ...more]);
 }
 

@@ -4,7 +4,7 @@ import { element, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { Listener } from "../bench/listeners.ts";
 import type { Discovery } from "../bench/set.ts";
-import { createResponder } from "../bench/ssdp.ts";
+import { createResponder, upnpReply } from "../bench/ssdp.ts";
 import { createWebServer } from "../bench/websocket.ts";
 import type { Model } from "./model.ts";
 
@@ -61,15 +61,9 @@ export function createDiscovery(model: Model, stacks: readonly Stack[], delayMs:
     replies: (asked) =>
       stacks
         .filter(({ target }) => asked === "ssdp:all" || asked === target.toLowerCase())
-        .map(({ target, uuid, listener }) => [
-          "HTTP/1.1 200 OK",
-          "CACHE-CONTROL: max-age=1800",
-          "EXT:",
-          `LOCATION: http://${host}:${listener.port}/`,
-          `SERVER: ${serverOf(model)}`,
-          `ST: ${target}`,
-          `USN: uuid:${uuid}::${target}`,
-        ]),
+        .map(({ target, uuid, listener }) =>
+          upnpReply({ location: `http://${host}:${listener.port}/`, server: serverOf(model), target, uuid }),
+        ),
   });
   return {
     get on() {

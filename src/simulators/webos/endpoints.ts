@@ -1,5 +1,6 @@
 /** What a set answers, uri by uri, and which permission each wants. */
 import { randomBytes } from "node:crypto";
+import { contentIn } from "../bench/json.ts";
 import { keep } from "../bench/set.ts";
 import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
 import { BROWSER, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
@@ -20,7 +21,6 @@ import {
 import {
   applicationError,
   flagIn,
-  isPayload,
   noPermission,
   noSuchMethod,
   notRegistered,
@@ -130,7 +130,7 @@ function launchApp(model: Model, payload: Payload): Payload {
   if (!model.apps.some((app) => app.id === id))
     throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
   const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
-  const params = isPayload(payload["params"]) ? payload["params"] : {};
+  const params = contentIn(payload["params"]);
   launch(model, { id, contentId, params, target: null });
   // What it plays is listed in `payload`, as DLNA has it.
   if (id === model.firmware.mediaApp && Array.isArray(params["payload"])) setPlayback(model, "playing");

@@ -1,5 +1,7 @@
 /** What SSAP carries, in and out, and how it refuses. */
-export type Payload = Readonly<Record<string, unknown>>;
+import { type Content, contentIn, contentOf } from "../bench/json.ts";
+
+export type Payload = Content;
 
 export interface Message {
   readonly id: unknown;
@@ -10,31 +12,11 @@ export interface Message {
 
 /** Null for what is not a message: the set ignores it. */
 export function parseMessage(text: string): Message | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!isPayload(value) || typeof value["type"] !== "string") return null;
-  const { id, type, uri, payload } = value;
-  return { id, type, uri: typeof uri === "string" ? uri : "", payload: payloadOf(payload) };
-}
-
-/** Some clients send it as the text of its JSON. What is neither is as good as none. */
-function payloadOf(sent: unknown): Payload {
-  if (isPayload(sent)) return sent;
-  if (typeof sent !== "string") return {};
-  try {
-    const value: unknown = JSON.parse(sent);
-    return isPayload(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
-export function isPayload(value: unknown): value is Payload {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const { id, type, uri, payload } = contentOf(text);
+  if (typeof type !== "string") return null;
+  // Some clients send it as the text of its JSON.
+  const given = typeof payload === "string" ? contentOf(payload) : contentIn(payload);
+  return { id, type, uri: typeof uri === "string" ? uri : "", payload: given };
 }
 
 export function textIn(payload: Payload, name: string): string {

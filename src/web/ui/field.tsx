@@ -1,30 +1,30 @@
+import type { Signal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 
 interface FieldProps {
   readonly label: string;
-  readonly value: string;
-  onChange(value: string): void;
-  /** What is wrong with it; read out. */
-  readonly problem?: string | null;
+  /** What stands in it. */
+  readonly text: Signal<string>;
+  /** What is kept of what was typed. */
+  clean?(typed: string): string;
   /** What it is for, below it. */
   readonly note?: string;
-  readonly type?: "text" | "password" | "search" | "number";
+  readonly type?: "text" | "password" | "search";
   readonly placeholder?: string;
   /** The label is for those who cannot see the placeholder. */
   readonly labelHidden?: boolean;
   /** Takes the focus when it appears. */
   readonly focused?: boolean;
-  readonly inputMode?: "text" | "numeric" | "decimal" | "search";
+  readonly inputMode?: "text" | "numeric";
   readonly autocomplete?: string;
   readonly maxLength?: number;
 }
 
-/** A field for a line of text, with its label, its note and what is wrong with it. */
+/** A field for a line of text, with its label and its note. */
 export function Field({
   label,
-  value,
-  onChange,
-  problem,
+  text,
+  clean = String,
   note,
   type = "text",
   labelHidden,
@@ -37,7 +37,6 @@ export function Field({
   useEffect(() => {
     if (focused) input.current?.focus();
   }, []);
-  const about = [note && `${id}-note`, problem && `${id}-problem`].filter(Boolean).join(" ");
   return (
     <div class="field">
       <label for={id} class={labelHidden ? "hidden" : ""}>
@@ -46,25 +45,23 @@ export function Field({
       <input
         ref={input}
         id={id}
+        // In a dialog it has the focus as that opens: what is typed at once must not reach a button.
+        autofocus={focused}
         // The types of some attributes hang on which of them it is, which a union cannot follow.
         type={type as "text"}
-        value={value}
+        value={text.value}
         autocomplete={autocomplete}
         autocapitalize="off"
         spellcheck={false}
-        aria-invalid={problem ? "true" : undefined}
-        aria-describedby={about === "" ? undefined : about}
-        onInput={(event) => onChange(event.currentTarget.value)}
+        aria-describedby={note && `${id}-note`}
+        onInput={(event) => {
+          text.value = clean(event.currentTarget.value);
+        }}
         {...more}
       />
       {note && (
         <p class="note" id={`${id}-note`}>
           {note}
-        </p>
-      )}
-      {problem && (
-        <p class="problem" id={`${id}-problem`}>
-          {problem}
         </p>
       )}
     </div>

@@ -5,18 +5,18 @@ import { onLeaving } from "./leaving.ts";
 interface HoldButtonProps {
   /** Its name, as it is read out. */
   readonly label: string;
-  readonly className?: string;
+  readonly className: string;
   /** Why it cannot be used now. */
   readonly withheld?: string | undefined;
   /** The finger, the mouse or the key came down: at once, whether it will be held or not. */
   onDown(): void;
   /** It was let go: by its release, by leaving the window or the page, by a cancelled touch, by a stream that was lost. */
   onUp(): void;
-  readonly children?: ComponentChildren;
+  readonly children: ComponentChildren;
 }
 
 /** A button that can be held down. Between each `onDown` and the next there is one `onUp`, whatever happens. */
-export function HoldButton({ label, className = "", withheld, onDown, onUp, children }: HoldButtonProps) {
+export function HoldButton({ label, className, withheld, onDown, onUp, children }: HoldButtonProps) {
   const isDown = useRef(false);
   const button = useRef<HTMLButtonElement>(null);
   const lastUp = useRef(onUp);

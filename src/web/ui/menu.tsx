@@ -3,21 +3,13 @@ import { Icon, type IconName } from "./icon.tsx";
 
 export interface MenuItem {
   readonly label: string;
-  readonly icon?: IconName;
+  readonly icon: IconName;
   readonly danger?: boolean;
   onPick(): void;
 }
 
 /** A button with a list of what can be done: arrows move, Escape closes, the focus comes back. */
-export function Menu({
-  label,
-  icon = "ellipsis-vertical",
-  items,
-}: {
-  readonly label: string;
-  readonly icon?: IconName;
-  readonly items: readonly MenuItem[];
-}) {
+export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -81,7 +73,7 @@ export function Menu({
         aria-controls={isOpen ? id : undefined}
         onClick={() => setOpen(!isOpen)}
       >
-        <Icon name={icon} />
+        <Icon name="ellipsis-vertical" />
       </button>
       {isOpen && (
         <div ref={list} class="menu-list" id={id} role="menu" aria-label={label}>
@@ -97,7 +89,7 @@ export function Menu({
                 item.onPick();
               }}
             >
-              {item.icon && <Icon name={item.icon} size={18} />}
+              <Icon name={item.icon} size={18} />
               {item.label}
             </button>
           ))}

@@ -6,7 +6,6 @@ interface SliderProps {
   /** What the device says now; while it is being moved, the person is right. */
   readonly value: number;
   readonly max: number;
-  readonly step?: number;
   /** How a value is read out. */
   readonly textOf?: (value: number) => string;
   /** Called while it moves, at most five times a second, and with where it ends; what it answers with has been done. */
@@ -18,7 +17,7 @@ const throttleMs = 200;
 const settleMs = 800;
 
 /** A slider that answers at once and is corrected by the device. */
-export function Slider({ label, value, max, step = 1, textOf = String, onMove }: SliderProps) {
+export function Slider({ label, value, max, textOf = String, onMove }: SliderProps) {
   const [own, setOwn] = useState<number | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -65,7 +64,6 @@ export function Slider({ label, value, max, step = 1, textOf = String, onMove }:
       aria-valuetext={textOf(shown)}
       min={0}
       max={max}
-      step={step}
       value={shown}
       style={{ "--part": `${max === 0 ? 0 : (shown / max) * 100}%` }}
       onInput={(event) => move(event.currentTarget.valueAsNumber)}

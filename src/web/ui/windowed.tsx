@@ -29,7 +29,14 @@ export function Windowed<Item extends { readonly id: string }>({
   return (
     <>
       {chunks.map((chunk, at) => (
-        <Chunk key={chunk[0]?.id} isFirst={at < 2} items={chunk} {...{ className, estimatedPx, row }} />
+        <Chunk
+          key={chunk[0]?.id}
+          isFirst={at < 2}
+          items={chunk}
+          className={className}
+          estimatedPx={estimatedPx}
+          row={row}
+        />
       ))}
     </>
   );

@@ -14,7 +14,7 @@ export interface Line {
   readonly failure: Pick<Failure, "message" | "hint"> | null;
 }
 
-type Of<Type extends Followed["type"]> = Extract<Followed, { type: Type }>;
+type EventOf<Type extends Followed["type"]> = Extract<Followed, { type: Type }>;
 
 /** The line of an event; `null` for one that says nothing to people. */
 export function lineOf(event: Followed): Line | null {
@@ -73,34 +73,34 @@ export function lineOf(event: Followed): Line | null {
 
 const sceneOf = ({ scene }: { readonly scene: string | null }) => (scene === null ? "steps" : `scene ${scene}`);
 
-const outcomeWords: Readonly<Record<Of<"scene.finished">["outcome"], string>> = {
+const outcomeWords: Readonly<Record<EventOf<"scene.finished">["outcome"], string>> = {
   done: "ran to its end",
   stopped: "was stopped by a failure",
   cancelled: "was given up",
   checked: "was checked",
 };
 
-function failureOf({ step: { error } }: Of<"scene.step">): Line["failure"] {
+function failureOf({ step: { error } }: EventOf<"scene.step">): Line["failure"] {
   return error ? { message: error.message, hint: error.hint ?? null } : null;
 }
 
 const counted = (count: number, word: string) => `${count === 0 ? "none" : count} ${word}`;
 
-const callerWords: Readonly<Partial<Record<Of<"action.finished">["by"], string>>> = {
+const callerWords: Readonly<Partial<Record<EventOf<"action.finished">["by"], string>>> = {
   page: "page",
   cli: "command line",
   mcp: "agent",
   mqtt: "MQTT",
 };
 
-const phaseWords: Readonly<Record<Of<"install.progress">["phase"], string>> = {
+const phaseWords: Readonly<Record<EventOf<"install.progress">["phase"], string>> = {
   receiving: "zapd receives it",
   checking: "zapd checks it",
   sending: "on its way to the device",
   done: "sent",
 };
 
-function sizeText({ bytes, total }: Of<"install.progress">): string {
+function sizeText({ bytes, total }: EventOf<"install.progress">): string {
   const kilobytes = (count: number) => `${Math.ceil(count / 1024).toLocaleString()} kB`;
   if (bytes === 0) return "";
   return total === null ? `, ${kilobytes(bytes)}` : `, ${kilobytes(bytes)} of ${kilobytes(total)}`;
@@ -122,7 +122,7 @@ const fieldWords: Readonly<Record<string, string>> = {
 };
 
 function changedDevice(
-  { device, changed }: Of<"device.changed">,
+  { device, changed }: EventOf<"device.changed">,
   line: (icon: IconName, text: string) => Line,
 ): Line | null {
   const [only] = changed;
@@ -140,7 +140,7 @@ function changedDevice(
 }
 
 /** What is other than before, and nothing else; `null` for what nobody would call news. */
-function changedState({ state, changed }: Of<"state.changed">): string | null {
+function changedState({ state, changed }: EventOf<"state.changed">): string | null {
   const has = (part: string) => changed.some((path) => path === part || path.startsWith(`${part}.`));
   const said: string[] = [];
   if (has("power")) said.push(state.power === "unknown" ? "does not say whether it is on" : standingWords[state.power]);
@@ -155,7 +155,7 @@ function changedState({ state, changed }: Of<"state.changed">): string | null {
   return parts.length === 0 ? null : parts.join(" · ");
 }
 
-function playbackText(state: Of<"state.changed">["state"]): string | null {
+function playbackText(state: EventOf<"state.changed">["state"]): string | null {
   const { playback } = state;
   if (playback === null) return null;
   if (playback.status === "stopped") return "stopped";
@@ -184,7 +184,7 @@ const actionWords: Readonly<Record<string, string>> = {
   remove: "removed the package",
 };
 
-function actionText({ action, ok, key, keys, characters, app }: Of<"action.finished">): string {
+function actionText({ action, ok, key, keys, characters, app }: EventOf<"action.finished">): string {
   const typed = characters === undefined ? undefined : `${characters} ${characters === 1 ? "character" : "characters"}`;
   if (typed !== undefined && key === undefined && keys === undefined)
     return ok ? `typed ${typed}` : `did not type ${typed}`;
@@ -204,7 +204,7 @@ const reasonWords: Readonly<Record<string, string>> = {
   closed: "the device ended it",
 };
 
-function pairingText({ status, step, reason }: Of<"pairing.changed">): string {
+function pairingText({ status, step, reason }: EventOf<"pairing.changed">): string {
   if (status === "paired") return "paired";
   if (status === "failed") return `not paired${reason === undefined ? "" : `: ${reasonWords[reason] ?? reason}`}`;
   const waits = { confirm: "to be accepted at the device", code: "for the code it shows", login: "for its login" };

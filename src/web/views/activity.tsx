@@ -5,10 +5,12 @@ import { connection, entryOf, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
+import { timeOf } from "../words.ts";
 import { type Line, lineOf } from "./activity-words.ts";
 import "./activity.css";
 
-interface Told extends Line {
+/** A line with the event that it is of. */
+interface DatedLine extends Line {
   readonly id: string;
   readonly at: Date;
   readonly deviceId: string | null;
@@ -31,7 +33,7 @@ const passes: Readonly<Record<Choice, (line: Line, type: string) => boolean>> = 
 
 export function Activity() {
   const choice = useSignal<Choice>("all");
-  const told = events.value.flatMap((event): Told[] => {
+  const lines = events.value.flatMap((event): DatedLine[] => {
     const line = lineOf(event);
     if (line === null || !passes[choice.value](line, event.type)) return [];
     const deviceId = "device_id" in event ? event.device_id : null;
@@ -57,7 +59,7 @@ export function Activity() {
           ))}
         </fieldset>
       </header>
-      {told.length === 0 ? <Nothing choice={choice.value} /> : <Lines told={told} />}
+      {lines.length === 0 ? <Nothing choice={choice.value} /> : <Lines lines={lines} />}
     </>
   );
 }
@@ -72,12 +74,12 @@ function Nothing({ choice }: { readonly choice: Choice }) {
   );
 }
 
-function Lines({ told }: { readonly told: readonly Told[] }) {
+function Lines({ lines }: { readonly lines: readonly DatedLine[] }) {
   return (
     <ol class="activity">
-      {told.map((line, at) => (
+      {lines.map((line, at) => (
         <>
-          {isOtherDay(line.at, told[at - 1]?.at ?? new Date()) && (
+          {isOtherDay(line.at, lines[at - 1]?.at ?? new Date()) && (
             <li key={`day ${line.id}`} class="activity-day">
               {line.at.toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })}
             </li>
@@ -91,14 +93,14 @@ function Lines({ told }: { readonly told: readonly Told[] }) {
 
 const isOtherDay = (one: Date, other: Date) => one.toDateString() !== other.toDateString();
 
-function Row({ line }: { readonly line: Told }) {
+function Row({ line }: { readonly line: DatedLine }) {
   const { deviceId, at } = line;
   const device = deviceId === null ? undefined : entryOf(deviceId)?.device.value;
   const name = device?.name ?? line.lastName ?? (deviceId === null ? null : "a device that is gone");
   return (
     <li class={`activity-line${line.failure ? " is-failure" : ""}`}>
       <time dateTime={at.toISOString()} title={at.toLocaleString()}>
-        {at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })}
+        {timeOf(at)}
       </time>
       <Icon name={line.icon} size={18} />
       <p>

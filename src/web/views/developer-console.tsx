@@ -37,16 +37,7 @@ export function Console({ entry }: { readonly entry: Entry }) {
         </p>
       </header>
       <div class="dev-tools">
-        <Field
-          label="Filter the console"
-          labelHidden
-          type="search"
-          placeholder="Filter"
-          value={wanted.value}
-          onChange={(text) => {
-            wanted.value = text;
-          }}
-        />
+        <Field label="Filter the console" labelHidden type="search" placeholder="Filter" text={wanted} />
         <Button
           label={held.value === null ? "Pause" : "Go on"}
           icon={held.value === null ? "pause" : "play"}

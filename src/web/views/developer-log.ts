@@ -39,7 +39,7 @@ export function useLog(entry: Entry): Log {
   const isLive = useSignal(false);
   const failure = useSignal<Failure | null>(null);
   const isSeen = useSignal(!document.hidden);
-  const attempt = useSignal(0);
+  const tries = useSignal(0);
   const cursor = useRef<string | undefined>(undefined);
   useEffect(() => {
     const look = () => {
@@ -77,7 +77,7 @@ export function useLog(entry: Entry): Log {
         isLive.value = true;
         failure.value = null;
         try {
-          for await (const told of linesOf<Told>({ body, stop: own })) take(told);
+          for await (const told of linesOf<Told>(body, own)) take(told);
         } catch {
           // Broken off, or silent for too long: it is asked for again.
         }
@@ -89,14 +89,14 @@ export function useLog(entry: Entry): Log {
       if (!stop.signal.aborted && connection.peek() === "live") failure.value = failureOf(error);
     });
     return () => stop.abort();
-  }, [entry.id, isThere, isSeen.value, status === "offline", attempt.value]);
+  }, [entry.id, isThere, isSeen.value, status === "offline", tries.value]);
   return {
     lines,
     dropped,
     isLive,
     failure,
     again() {
-      attempt.value++;
+      tries.value++;
     },
   };
 }

@@ -7,7 +7,7 @@ import { connection, type Entry, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { withheldHint } from "../words.ts";
+import { timeOf, withheldHint } from "../words.ts";
 
 /** A set draws a moment after it has taken a command. */
 const drawsWithinMs = 700;
@@ -111,8 +111,4 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
 function noPicture(can: boolean, isOn: boolean): string {
   if (!can) return "It gives no pictures of its screen";
   return isOn ? "It gives no picture now" : "A picture is taken once it is on";
-}
-
-function timeOf(at: Date): string {
-  return at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 }

@@ -36,6 +36,7 @@ export function Send({ entry, params }: SendProps) {
   const others = useSignal<ReadonlySet<string>>(new Set());
   const given = paramsIn(params.value);
   const howMany = Object.keys(given.params).length;
+  const { value: last } = sent;
 
   const sendIt = async (what: Chosen) => {
     if (isBusy.peek()) return say("One is being sent already; send this one after it");
@@ -87,14 +88,14 @@ export function Send({ entry, params }: SendProps) {
           {preparing.value} …
         </p>
       )}
-      {sent.value && (
+      {last && (
         <ul class="dev-deliveries" aria-label="What became of it">
-          {sent.value.deliveries.map((delivery) => (
-            <Became
+          {last.deliveries.map((delivery) => (
+            <Outcome
               key={delivery.entry.id}
               delivery={delivery}
-              parcel={sent.value?.parcel ?? null}
-              isOne={sent.value?.deliveries.length === 1}
+              parcel={last.parcel}
+              isOne={last.deliveries.length === 1}
             />
           ))}
         </ul>
@@ -266,13 +267,13 @@ function Params({ text, problem }: { readonly text: Signal<string>; readonly pro
 }
 
 /** What became of a package at one set. */
-function Became({
+function Outcome({
   delivery,
   parcel,
   isOne,
 }: {
   readonly delivery: Delivery;
-  readonly parcel: Parcel | null;
+  readonly parcel: Parcel;
   readonly isOne: boolean;
 }) {
   const { entry, step, failure, installed } = delivery;
@@ -292,7 +293,7 @@ function Became({
           name={name}
           failure={failure.value}
           isOne={isOne}
-          again={(password) => (parcel ? deliverTo(delivery, parcel, password) : Promise.resolve())}
+          again={(password) => deliverTo(delivery, parcel, password)}
         />
       )}
     </li>
@@ -408,11 +409,8 @@ function Password({ name, again }: { readonly name: string; again(password: stri
         label={`Developer password of ${name}`}
         type="password"
         note="The one that was chosen on the set; zapd keeps it for this set once the set has accepted it"
-        value={password.value}
+        text={password}
         maxLength={256}
-        onChange={(text) => {
-          password.value = text;
-        }}
       />
       <Button label="Send with it" icon="key-round" kind="primary" submits />
     </form>

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { Device } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
 import { linkTo } from "../route.ts";
-import { attempt, connection, type Entry, entries, entryOf, press } from "../store.ts";
+import { attempt, connection, type Entry, entries, entryOf, pressPower } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
@@ -55,7 +55,6 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const doing = entry.doing.value;
   const app = standing === "offline" ? null : appOf(entry.state.value);
   const isThere = device.status !== "offline";
-  const on = powerKey(device, false);
   const sleeps = takesPackages(device) && (standing === "off" || standing === "standby");
   return (
     <div class={`dev is-${isThere ? standing : "offline"}`}>
@@ -80,13 +79,13 @@ function Shown({ entry }: { readonly entry: Entry }) {
           {isThere && app && ` · ${app}`}
           <span class="muted"> · {modelOf(device)}</span>
         </p>
-        {sleeps && on && (
+        {sleeps && powerKey(device, false) !== undefined && (
           <Button
             label={`Turn on ${device.name}`}
             icon="power"
             kind="primary"
             busy={doing !== null}
-            onPress={() => void press(entry, on, "turning on")}
+            onPress={() => pressPower(entry, false)}
           />
         )}
       </div>

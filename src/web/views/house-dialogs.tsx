@@ -1,12 +1,12 @@
 /** What the house asks: an address, a name, labels, whether to forget. What is wrong is said where it was typed. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { Device } from "../../api/client-types.ts";
 import { call, type Failure, failureOf } from "../calls.ts";
 import { type Entry, put } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import type { IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { say } from "../ui/status.tsx";
 
@@ -21,7 +21,7 @@ interface About {
 
 interface FormProps {
   readonly action: string;
-  readonly icon?: "plus" | "check" | "trash-2";
+  readonly icon: IconName;
   readonly isDanger?: boolean;
   readonly doing: string;
   /** What it does; a failure is shown, and the form stays. */
@@ -61,7 +61,7 @@ function Form({ action, icon, isDanger, doing, submit, withheld, close, children
         {close && <Button label="Cancel" onPress={close} />}
         <Button
           label={isBusy.value ? doing : action}
-          {...(icon && { icon })}
+          icon={icon}
           kind={isDanger ? "danger" : "primary"}
           submits
           withheld={withheld}
@@ -72,7 +72,8 @@ function Form({ action, icon, isDanger, doing, submit, withheld, close, children
   );
 }
 
-export function AddForm({ onAdded, close }: { onAdded(device: Device): void; readonly close?: () => void }) {
+/** `close`: of the dialog that it is in. */
+export function AddForm({ close }: { readonly close?: () => void }) {
   const host = useSignal("");
   const name = useSignal("");
   const submit = async () => {
@@ -80,7 +81,7 @@ export function AddForm({ onAdded, close }: { onAdded(device: Device): void; rea
     const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
     put(device);
     say(`${device.name} is here`);
-    onAdded(device);
+    close?.();
   };
   return (
     <Form
@@ -95,23 +96,10 @@ export function AddForm({ onAdded, close }: { onAdded(device: Device): void; rea
         label="Address"
         placeholder="192.168.1.40"
         note="As the set's network settings show it; the set must be on"
-        value={host.value}
+        text={host}
         focused={close !== undefined}
-        onChange={(text) => {
-          host.value = text;
-        }}
       />
-      {close && (
-        <Field
-          label="Name"
-          placeholder="What the set calls itself"
-          value={name.value}
-          maxLength={128}
-          onChange={(text) => {
-            name.value = text;
-          }}
-        />
-      )}
+      {close && <Field label="Name" placeholder="What the set calls itself" text={name} maxLength={128} />}
     </Form>
   );
 }
@@ -119,7 +107,7 @@ export function AddForm({ onAdded, close }: { onAdded(device: Device): void; rea
 export function Add({ close }: { close(): void }) {
   return (
     <Dialog title="Add by address" onClose={close}>
-      <AddForm onAdded={close} close={close} />
+      <AddForm close={close} />
     </Dialog>
   );
 }
@@ -133,15 +121,7 @@ export function Rename({ entry, close }: About) {
   return (
     <Dialog title={`Rename ${entry.device.peek().name}`} onClose={close}>
       <Form action="Rename" icon="check" doing="Renaming …" submit={submit} close={close}>
-        <Field
-          label="Name"
-          value={name.value}
-          maxLength={128}
-          focused
-          onChange={(text) => {
-            name.value = text;
-          }}
-        />
+        <Field label="Name" text={name} maxLength={128} focused />
       </Form>
     </Dialog>
   );
@@ -168,11 +148,8 @@ export function Labels({ entry, close }: About) {
           label="Labels"
           placeholder="downstairs, lab"
           note="Words between commas. A label means all devices that have it, as in: zapd off -d label:lab"
-          value={text.value}
+          text={text}
           focused
-          onChange={(given) => {
-            text.value = given;
-          }}
         />
       </Form>
     </Dialog>

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
 import { go, linkTo } from "../route.ts";
-import { attempt, type Entry, press, setMuted, setVolume } from "../store.ts";
+import { attempt, type Entry, pressPower, setMuted, setVolume, stepVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Icon } from "../ui/icon.tsx";
@@ -156,8 +156,6 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
   if (!isOn || !(can("volume") || can("mute"))) return <span class="set-volume is-empty" />;
   const isMuted = volume?.muted === true;
   const level = volume?.level ?? null;
-  const step = (by: 1 | -1) =>
-    void attempt(entry, by > 0 ? "louder" : "quieter", () => call("setVolume", { id: entry.id, body: { step: by } }));
   return (
     <div class={`set-volume${isMuted ? " is-muted" : ""}`}>
       {can("mute") && (
@@ -167,7 +165,7 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
           iconOnly
           kind="quiet"
           pressed={isMuted}
-          onPress={() => void setMuted(entry, !isMuted)}
+          onPress={() => setMuted(entry, !isMuted)}
         />
       )}
       {can("volume") && level !== null && (
@@ -186,8 +184,8 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
       )}
       {can("volume") && level === null && (
         <>
-          <Button label={`${name} quieter`} icon="minus" iconOnly kind="quiet" onPress={() => step(-1)} />
-          <Button label={`${name} louder`} icon="plus" iconOnly kind="quiet" onPress={() => step(1)} />
+          <Button label={`${name} quieter`} icon="minus" iconOnly kind="quiet" onPress={() => stepVolume(entry, -1)} />
+          <Button label={`${name} louder`} icon="plus" iconOnly kind="quiet" onPress={() => stepVolume(entry, 1)} />
         </>
       )}
     </div>
@@ -205,8 +203,6 @@ function Power({
   readonly standing: Standing;
 }) {
   const isOn = standing === "on";
-  const key = powerKey(device, isOn);
-  const isBusy = entry.doing.value !== null;
   if (device.access === "unpaired") {
     return (
       <a class="button set-power" href={linkTo("remote", entry.id)} aria-label={`Pair ${device.name}`}>
@@ -215,15 +211,15 @@ function Power({
       </a>
     );
   }
-  if (key === undefined) return <span class="set-power is-empty" />;
+  if (powerKey(device, isOn) === undefined) return <span class="set-power is-empty" />;
   return (
     <span class="set-power">
       <Button
         label={`Turn ${isOn ? "off" : "on"} ${device.name}`}
         icon="power"
         iconOnly={isOn}
-        busy={isBusy}
-        onPress={() => void press(entry, key, isOn ? "turning off" : "turning on")}
+        busy={entry.doing.value !== null}
+        onPress={() => pressPower(entry, isOn)}
       >
         {!isOn && <span class="set-power-word">Turn on</span>}
       </Button>

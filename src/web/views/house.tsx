@@ -49,10 +49,7 @@ export function House() {
             labelHidden
             type="search"
             placeholder={`${all.length} devices: name, model or label`}
-            value={wanted.value}
-            onChange={(text) => {
-              wanted.value = text;
-            }}
+            text={wanted}
           />
         </div>
       )}
@@ -142,7 +139,7 @@ function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly
         Usually in the way: a set that is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900),
         another VLAN. What always works is the set's address, as its network settings show it.
       </p>
-      <AddForm onAdded={() => {}} />
+      <AddForm />
       <Button
         label={isLooking ? "Looking …" : "Look again"}
         icon="radio"

@@ -1,5 +1,6 @@
 /** Pairing in one dialog: what to do at the set, a code that it shows, or its login; how long there is, and what went wrong. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Arguments, Result } from "../../api/client.ts";
 import type { PairingReason } from "../../api/errors.ts";
@@ -128,8 +129,8 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
         />
       ) : (
         <>
-          <Asked step={now} name={name} isBusy={isBusy.value} enter={ask} />
-          <Left until={now.expiresAt} />
+          <Prompt step={now} name={name} isBusy={isBusy.value} enter={ask} />
+          <Countdown until={now.expiresAt} />
         </>
       )}
       <div class="actions">
@@ -166,7 +167,7 @@ function Begin({ name, isBusy, failure, begin, takeOver }: BeginProps) {
 }
 
 /** How long there is: said in full to screen readers at the minute only. */
-function Left({ until }: { readonly until: number }) {
+function Countdown({ until }: { readonly until: number }) {
   const now = useNow(500, true);
   const left = Math.max(0, Math.ceil((until - now) / 1_000));
   if (Number.isNaN(left)) return null;
@@ -179,7 +180,7 @@ function Left({ until }: { readonly until: number }) {
   );
 }
 
-interface AskedProps {
+interface PromptProps {
   readonly step: Waiting;
   readonly name: string;
   readonly isBusy: boolean;
@@ -187,7 +188,7 @@ interface AskedProps {
 }
 
 /** What is to be done now: at the set, or here. */
-function Asked({ step, name, isBusy, enter }: AskedProps) {
+function Prompt({ step, name, isBusy, enter }: PromptProps) {
   if (step.step === "confirm") {
     return (
       <div class="pairing-look" role="status">
@@ -203,84 +204,63 @@ function Asked({ step, name, isBusy, enter }: AskedProps) {
   return <Login name={name} isBusy={isBusy} enter={enter} />;
 }
 
-function Code({ step: { form, length }, name, isBusy, enter }: AskedProps) {
+function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
   const code = useSignal("");
   const isWhole = length === null ? code.value !== "" : code.value.length === length;
   const count = length === null ? "" : `${length} `;
+  const missing = isWhole ? undefined : "The whole code is needed";
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isWhole && !isBusy) void enter({ pin: code.value });
-      }}
-    >
+    <PairForm missing={missing} isBusy={isBusy} enter={() => enter({ pin: code.value })}>
       <Field
         label={`The code that ${name} shows`}
         note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, on its screen now`}
-        value={code.value}
-        onChange={(text) => {
-          code.value = text.replaceAll(/\s/g, "").toUpperCase();
-        }}
+        text={code}
+        clean={(typed) => typed.replaceAll(/\s/g, "").toUpperCase()}
         inputMode={form === "digits" ? "numeric" : "text"}
         autocomplete="one-time-code"
         {...(length !== null && { maxLength: length })}
         focused
       />
-      <Button
-        label="Pair"
-        icon="link"
-        kind="primary"
-        submits
-        busy={isBusy}
-        withheld={isWhole ? undefined : "The whole code is needed"}
-      />
-    </form>
+    </PairForm>
   );
 }
 
-function Login({ name, isBusy, enter }: Omit<AskedProps, "step">) {
+function Login({ name, isBusy, enter }: Omit<PromptProps, "step">) {
   const user = useSignal("");
   const password = useSignal("");
   const given = () => ({ password: password.value, ...(user.value !== "" && { user: user.value }) });
+  const missing = password.value === "" ? "Type its password" : undefined;
+  return (
+    <PairForm missing={missing} isBusy={isBusy} enter={() => enter(given())}>
+      <p>
+        The login that is set on {name} itself, in its settings for remote control. zapd keeps it, and gives it to
+        nobody else.
+      </p>
+      <Field label="User name" text={user} autocomplete="username" focused />
+      <Field label="Password" type="password" text={password} autocomplete="current-password" />
+    </PairForm>
+  );
+}
+
+interface PairFormProps {
+  /** What must be typed before it can be sent. */
+  readonly missing: string | undefined;
+  readonly isBusy: boolean;
+  enter(): Promise<void>;
+  readonly children: ComponentChildren;
+}
+
+function PairForm({ missing, isBusy, enter, children }: PairFormProps) {
   return (
     <form
       class="form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (password.value !== "" && !isBusy) void enter(given());
+        if (missing === undefined && !isBusy) void enter();
       }}
     >
-      <p>
-        The login that is set on {name} itself, in its settings for remote control. zapd keeps it, and gives it to
-        nobody else.
-      </p>
-      <Field
-        label="User name"
-        value={user.value}
-        onChange={(text) => {
-          user.value = text;
-        }}
-        autocomplete="username"
-        focused
-      />
-      <Field
-        label="Password"
-        type="password"
-        value={password.value}
-        onChange={(text) => {
-          password.value = text;
-        }}
-        autocomplete="current-password"
-      />
-      <Button
-        label="Pair"
-        icon="link"
-        kind="primary"
-        submits
-        busy={isBusy}
-        withheld={password.value === "" ? "Type its password" : undefined}
-      />
+      {children}
+      <Button label="Pair" icon="link" kind="primary" submits busy={isBusy} withheld={missing} />
     </form>
   );
 }

@@ -2,10 +2,10 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { holdKey } from "../holding.ts";
-import { type Entry, press } from "../store.ts";
+import type { Entry } from "../store.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { onLeaving } from "../ui/leaving.ts";
-import { type Key, powerKey } from "../words.ts";
+import type { Key } from "../words.ts";
 import { searchClass } from "./remote-lists.tsx";
 
 /** Whether the keyboard drives the device; it is remembered while the page is open. */
@@ -122,10 +122,4 @@ export function Shortcuts({ entry, close }: { readonly entry: Entry; close(): vo
       </dl>
     </Dialog>
   );
-}
-
-/** Turns it on or off: what `p` does once it is confirmed. */
-export function pressPower(entry: Entry, isOn: boolean): void {
-  const key = powerKey(entry.device.peek(), isOn);
-  if (key !== undefined) void press(entry, key, isOn ? "turning off" : "turning on");
 }

@@ -12,7 +12,7 @@ import { hasWords, withheldHint } from "../words.ts";
 type Input = Result<"listInputs">["inputs"][number];
 type Channel = Result<"listChannels">["channels"][number];
 
-interface Of {
+interface ListProps {
   readonly entry: Entry;
   readonly device: Device;
 }
@@ -20,7 +20,7 @@ interface Of {
 /** From so many on, there is a field to search them. */
 const many = 8;
 
-export function Apps({ entry, device }: Of) {
+export function Apps({ entry, device }: ListProps) {
   const apps = useSignal<readonly App[] | null>(null);
   const failure = useSignal<Failure | null>(null);
   const { id } = entry;
@@ -103,7 +103,7 @@ function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; rea
   );
 }
 
-export function Inputs({ entry, device }: Of) {
+export function Inputs({ entry, device }: ListProps) {
   const { id } = entry;
   if (!device.capabilities.includes("inputs")) return null;
   const shown = entry.state.value?.input;
@@ -132,7 +132,7 @@ export function Inputs({ entry, device }: Of) {
   );
 }
 
-export function Channels({ entry, device }: Of) {
+export function Channels({ entry, device }: ListProps) {
   const { id } = entry;
   if (!device.capabilities.includes("channels")) return null;
   return (

@@ -9,7 +9,13 @@ import { clockOf, playingOf, positionOf } from "../words.ts";
 
 type Playback = NonNullable<State["playback"]>;
 
-export function Playing({ entry, device, state }: Shown) {
+interface PlayingProps {
+  readonly entry: Entry;
+  readonly device: Device;
+  readonly state: State | null;
+}
+
+export function Playing({ entry, device, state }: PlayingProps) {
   const playback = state?.playback ?? null;
   const title = playingOf(state);
   const can = (what: Device["capabilities"][number]) => device.capabilities.includes(what);
@@ -51,12 +57,6 @@ export function Playing({ entry, device, state }: Shown) {
       <Position entry={entry} playback={playback} canSeek={can("seek")} />
     </section>
   );
-}
-
-interface Shown {
-  readonly entry: Entry;
-  readonly device: Device;
-  readonly state: State | null;
 }
 
 /** The picture that the device shows of it, asked for once for each thing that plays; none where it has none. */

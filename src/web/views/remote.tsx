@@ -1,9 +1,8 @@
 /** The remote of one device: what it does, its keys, its volume, what it can open, and text for it. */
 import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
-import { call } from "../calls.ts";
 import { linkTo } from "../route.ts";
-import { attempt, connection, type Entry, entries, entryOf, setMuted, setVolume } from "../store.ts";
+import { connection, type Entry, entries, entryOf, pressPower, setMuted, setVolume, stepVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -14,7 +13,7 @@ import { Slider } from "../ui/slider.tsx";
 import { Switcher } from "../ui/switcher.tsx";
 import { appOf, type Key, modelOf, powerKey, type Standing, standingOf, standingWords } from "../words.ts";
 import { Pairing } from "./pairing.tsx";
-import { isKeyboardOn, pressPower, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
+import { isKeyboardOn, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
 import { KeyButton, Keys } from "./remote-keys.tsx";
 import { Apps, Channels, Inputs } from "./remote-lists.tsx";
 import { Playing } from "./remote-playing.tsx";
@@ -214,7 +213,7 @@ function Volume({
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
           pressed={isMuted}
-          onPress={() => void setMuted(entry, !isMuted)}
+          onPress={() => setMuted(entry, !isMuted)}
         />
       ) : (
         has("mute") && <KeyButton entry={entry} drawn={{ key: "mute", label: "Mute", icon: "volume-x" }} />
@@ -244,15 +243,12 @@ function Volume({
 }
 
 function Step({ entry, by }: { readonly entry: Entry; readonly by: 1 | -1 }) {
-  const label = by > 0 ? "Louder" : "Quieter";
   return (
     <Button
-      label={label}
+      label={by > 0 ? "Louder" : "Quieter"}
       icon={by > 0 ? "plus" : "minus"}
       iconOnly
-      onPress={() =>
-        void attempt(entry, label.toLowerCase(), () => call("setVolume", { id: entry.id, body: { step: by } }))
-      }
+      onPress={() => stepVolume(entry, by)}
     />
   );
 }

@@ -4,10 +4,11 @@ import { createServer } from "node:tls";
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
 import { features } from "../../../src/platforms/androidtv/protocol.ts";
 import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
-import { freeHost } from "../../blackbox/fake-roku.ts";
 import { until } from "../../support/http-device.ts";
+import { freeHost } from "../../support/lane.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
-import { cleanups, failure, line, never, press, state, tidy } from "./harness.ts";
+import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
+import { line } from "./harness.ts";
 
 /** Time that passes at once. */
 let passed = 0;

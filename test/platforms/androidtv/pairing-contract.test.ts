@@ -1,6 +1,6 @@
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
-import { freeHost } from "../../blackbox/fake-roku.ts";
 import { pairingContract } from "../../contract/pairing.ts";
+import { freeHost } from "../../support/lane.ts";
 import { mistyped } from "../../support/mistyped.ts";
 import { startAndroid } from "./harness.ts";
 

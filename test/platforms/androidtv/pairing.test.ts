@@ -5,7 +5,8 @@ import type { Pairing } from "../../../src/platforms/platform.ts";
 import { until } from "../../support/http-device.ts";
 import { mistyped } from "../../support/mistyped.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
-import { cleanups, failure, line, never, own, startAndroid, tidy } from "./harness.ts";
+import { cleanups, failure, never, tidy } from "../harness.ts";
+import { line, own, startAndroid } from "./harness.ts";
 
 tidy();
 
@@ -15,7 +16,7 @@ describe("a code", () => {
   test("that is right gives a certificate of our own, which lets us in; it is kept when it is paired again", async () => {
     const one = await line({ paired: [] }, null);
     expect(androidtv.describe(one.target.facts, one.target.memory, false).withheld.has("keys")).toBe(true);
-    const pairing = await one.pair();
+    const pairing = await one.begin();
     expect([pairing.step, pairing.expiresMs]).toEqual(["code", 120_000]);
     expect(one.set.state.code).toMatch(/^[0-9A-F]{6}$/);
     const { secret, facts } = await enter(pairing, one.set.state.code ?? "");
@@ -27,17 +28,17 @@ describe("a code", () => {
     await one.target.secret.keep({ cert: "", key: "", certificate: "", ...given });
     await one.connection.keys?.press("home", never);
     await until("it has come", () => one.set.keys.length === 1);
-    const again = await one.pair();
+    const again = await one.begin();
     const second = androidtv.secret?.parse((await enter(again, one.set.state.code ?? "")).secret);
     expect([second?.cert, one.set.state.paired]).toEqual([given?.cert, 1]);
-    const anew = await one.pair(true);
+    const anew = await one.begin(true);
     const third = androidtv.secret?.parse((await enter(anew, one.set.state.code ?? "")).secret);
     expect(third?.cert).not.toBe(given?.cert);
   });
 
   test("that was mistyped is found here, without a word to the set, and another can be right", async () => {
     const one = await line({ paired: [] }, null);
-    const pairing = await one.pair();
+    const pairing = await one.begin();
     const { code } = one.set.state;
     for (const wrong of [mistyped(code), "0000", "no code"])
       expect(await failure(enter(pairing, wrong))).toMatchObject({ code: "pairing_failed", reason: "wrong" });
@@ -60,7 +61,7 @@ describe("a code", () => {
       throw new Error("no code is right");
     };
     const says = await line({ paired: [] }, null);
-    const pairing = await says.pair();
+    const pairing = await says.begin();
     expect(await right(pairing, says.set.state.code ?? "")).toMatchObject({ code: "pairing_failed", reason: "wrong" });
     expect([says.set.state.wrongSecrets, says.set.state.code]).toEqual([1, null]);
     if (pairing.step !== "code") throw new Error("it wants no code");
@@ -69,7 +70,7 @@ describe("a code", () => {
 
   test("that somebody takes from the screen ends it at once", async () => {
     const one = await line({ paired: [] }, null);
-    const pairing = await one.pair();
+    const pairing = await one.begin();
     if (pairing.step !== "code") throw new Error("it wants no code");
     const code = one.set.state.code ?? "";
     one.set.dismiss();
@@ -79,8 +80,8 @@ describe("a code", () => {
 
   test("that is shown to somebody else: the set refuses the second", async () => {
     const one = await line({ paired: [] }, null);
-    await one.pair();
-    expect(await failure(one.pair())).toMatchObject({ code: "pairing_failed", reason: "denied" });
+    await one.begin();
+    expect(await failure(one.begin())).toMatchObject({ code: "pairing_failed", reason: "denied" });
   });
 });
 

@@ -1,10 +1,13 @@
 /** What a Cast device is told, what it pushes, and what it refuses (players.md 3, and the checks of 13.9). */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { cast } from "../../../src/platforms/cast/adapter.ts";
 import { failure, has } from "../../contract/bench.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
-import { doneTo, never, newId, room, serviceOf, startCast } from "./harness.ts";
+import { never, tidy } from "../harness.ts";
+import { doneTo, newId, room, serviceOf, startCast } from "./harness.ts";
+
+tidy(afterAll);
 
 const film = { url: "http://192.0.2.1/film.mp4", mime: "video/mp4", title: "Film", image: null };
 const read = (connection: Awaited<ReturnType<typeof room>>["connection"]) => has(connection.state).read(never);

@@ -1,12 +1,9 @@
 /** Devices of this platform, and connections to them. */
-import { afterAll } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { cast } from "../../../src/platforms/cast/adapter.ts";
-import type { Connection, MdnsService, Sighting, Target } from "../../../src/platforms/platform.ts";
+import type { MdnsService } from "../../../src/platforms/platform.ts";
 import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "../../../src/simulators/cast.ts";
-import { platformHostOf, type Told, targetOf } from "../../support/platform-host.ts";
-
-export const never = new AbortController().signal;
+import { type Line, lineTo } from "../harness.ts";
 
 export function newId(): string {
   return randomBytes(16).toString("hex");
@@ -23,41 +20,20 @@ export function doneTo({ commands }: CastSimulator): string[] {
   return commands.map(({ type }) => type);
 }
 
-const cleanups: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-export interface Room {
-  readonly set: CastSimulator;
-  readonly sighting: Sighting;
-  readonly target: Target;
-  readonly connection: Connection;
-  readonly told: Told;
-  /** Another connection to it. */
-  again(): Connection;
-}
-
 export interface RoomOptions extends Partial<CastSimulatorOptions> {
   readonly timeout?: number;
   readonly said?: Readonly<Record<string, string>>;
   announced?(type: string, host: string): MdnsService | null;
 }
 
-/** A device, identified and connected to; all is gone after the tests. */
-export async function room({ timeout, said, announced, ...options }: RoomOptions = {}): Promise<Room> {
+/** A device, identified and connected to. */
+export async function room({ said, timeout, announced, ...options }: RoomOptions = {}): Promise<Line<CastSimulator>> {
   const set = await startCast(options);
-  cleanups.push(() => set.stop());
-  const platformHost = platformHostOf({ ...(timeout && { timeout }), ...(announced && { announced }) });
-  const lead = { host: set.host, port: set.port, ...(said && { said }) };
-  const sighting = await cast.identify(lead, platformHost, never);
-  const { target, told } = targetOf(sighting, set);
-  const connect = () => {
-    const connection = cast.connect(target, platformHost, told.emit);
-    cleanups.push(() => connection.close());
-    return connection;
-  };
-  return { set, sighting, target, told, connection: connect(), again: connect };
+  return lineTo<CastSimulator, unknown, unknown>(cast, set, {
+    lead: { host: set.host, port: set.port, ...(said && { said }) },
+    ...(timeout && { timeout }),
+    ...(announced && { announced }),
+  });
 }
 
 /** What a device announces, as it is heard. */

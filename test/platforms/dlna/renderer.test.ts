@@ -1,5 +1,5 @@
 /** A connection to each of the stacks that renderers are built with (players.md 8, 13.8). */
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { dlna } from "../../../src/platforms/dlna/adapter.ts";
@@ -7,35 +7,24 @@ import { tellPlayer } from "../../../src/platforms/dlna/controls.ts";
 import { stacks } from "../../../src/platforms/dlna/stacks.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
 import { SoapFault } from "../../../src/transport/soap.ts";
-import { has, never } from "../../contract/bench.ts";
+import { has } from "../../contract/bench.ts";
+import { codeOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
-import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { platformHostOf } from "../../support/platform-host.ts";
+import { lineTo, never, state, tidy } from "../harness.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+tidy();
 
 async function plugIn(options: Partial<DlnaSimulatorOptions> = {}) {
   const set = createDlnaSimulator({ name: "Speaker", uuid: randomUUID(), ssdp: false, ...options });
   await set.start();
-  cleanups.push(() => set.stop());
-  const lead = { host: set.host, port: set.port, path: set.path };
-  const sighting = await dlna.identify(lead, platformHostOf(), never);
-  const { target, told } = targetOf(sighting, lead);
-  const connection = dlna.connect(target, platformHostOf(), told.emit);
-  cleanups.push(() => connection.close());
+  const line = await lineTo(dlna, set, { lead: { host: set.host, port: set.port, path: set.path } });
+  const { target, connection } = line;
   const { has: can, keys } = dlna.describe(target.facts, target.memory, true);
-  const state = () => has(connection.state).read(never);
   const parts = () => has(connection.state?.readParts?.bind(connection.state))(["playback", "volume"], never);
-  return { set, sighting, target, told, connection, can, keys, state, parts };
+  return { ...line, can, keys, state: () => state(line), parts };
 }
 
-const code = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 const film = { url: "http://192.0.2.7/a%20film.mp4?a=1&b=2", mime: "video/mp4", title: null, image: null };
 
 describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer built with %s", (stack) => {
@@ -71,12 +60,12 @@ describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer buil
     const { connection, state, set } = await plugIn({ stack });
     const playback = has(connection.playback);
     const wanted = stack === "kodi" ? "none" : "device_refused";
-    expect(await code(playback.do("play", never))).toBe(wanted);
-    expect(await code(playback.do("pause", never))).toBe(wanted);
-    expect(await code(playback.do("stop", never))).toBe("none");
-    expect(await code(has(connection.keys).press("skip", never))).toBe("device_refused");
+    expect(await codeOf(playback.do("play", never))).toBe(wanted);
+    expect(await codeOf(playback.do("pause", never))).toBe(wanted);
+    expect(await codeOf(playback.do("stop", never))).toBe("none");
+    expect(await codeOf(has(connection.keys).press("skip", never))).toBe("device_refused");
     if (stack === "gmediarender") expect(playback.does.has("next")).toBe(false);
-    else expect(await code(playback.do("next", never))).toBe(wanted);
+    else expect(await codeOf(playback.do("next", never))).toBe(wanted);
     expect((await state()).playback).toBeNull();
     expect(set.state.transport).not.toBe("PLAYING");
   });
@@ -159,7 +148,7 @@ test("one that plays nothing, and is but loud or not, has just that", async () =
 test("a television takes no file of a kind that it does not know, nor one that is not there, and says which", async () => {
   const { connection } = await plugIn({ stack: "tv" });
   const { play } = has(connection.media);
-  expect(await code(play({ ...film, mime: "video/x-flv" }, never))).toBe("unsupported_media");
+  expect(await codeOf(play({ ...film, mime: "video/x-flv" }, never))).toBe("unsupported_media");
   const gone = play({ ...film, url: "http://192.0.2.7/missing.mp4" }, never);
   await expect(gone).rejects.toMatchObject({ code: "device_error", hint: expect.stringContaining("fetches") });
 });

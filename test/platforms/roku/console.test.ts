@@ -4,6 +4,7 @@ import type { ZapdError } from "../../../src/api/errors.ts";
 import { RokuConsole } from "../../../src/platforms/roku/console.ts";
 import { overlap } from "../../../src/system/overlap.ts";
 import { freePort } from "../../support/daemon.ts";
+import { codeOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
 
 const never = new AbortController().signal;
@@ -57,12 +58,6 @@ async function bench(...greeting: (string | Uint8Array)[]): Promise<Bench> {
     },
   };
 }
-
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 
 describe.concurrent("lines", () => {
   test("come whole, however their bytes are cut, with the ends that sets write", async () => {
@@ -152,7 +147,7 @@ describe.concurrent("the connection", () => {
 
   test("that serves another is console_in_use, and is not held", async () => {
     const { console, clients } = await bench("Console connection is already in use.\r\n");
-    expect(await failure(console.read(null, never))).toBe("console_in_use");
+    expect(await codeOf(console.read(null, never))).toBe("console_in_use");
     await until("it is let go", () => clients[0]?.readyState !== "open");
   });
 

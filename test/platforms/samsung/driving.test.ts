@@ -4,19 +4,8 @@ import type { Key } from "../../../src/platforms/platform.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
-import {
-  cleanups,
-  failure,
-  type Line,
-  line,
-  never,
-  press,
-  startSamsung,
-  state,
-  taken,
-  tidy,
-  token,
-} from "./harness.ts";
+import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
+import { type Line, line, startSamsung, taken, token } from "./harness.ts";
 
 tidy();
 

@@ -5,7 +5,8 @@ import { createServer as createSecureServer } from "node:https";
 import type { Capability, MediaItem } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
-import { cleanups, failure, type Line, line, never, state, tidy } from "./harness.ts";
+import { cleanups, failure, never, state, tidy } from "../harness.ts";
+import { type Line, line } from "./harness.ts";
 
 tidy();
 
@@ -142,7 +143,7 @@ describe("inputs and channels", () => {
       "shows live TV, but no channel: it has no tuner, or receives nothing",
     ]);
     expect(uris(one)).not.toContain("tv/getChannelList");
-    expect(one.ended).toEqual([]);
+    expect(one.told.ended).toEqual([]);
   }, 60_000);
 });
 

@@ -4,7 +4,8 @@ import type { Key } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { until } from "../../support/http-device.ts";
 import { turnOn } from "../../support/platform-host.ts";
-import { failure, line, never, press, state, tidy } from "./harness.ts";
+import { failure, never, press, state, tidy } from "../harness.ts";
+import { line } from "./harness.ts";
 
 tidy();
 
@@ -79,7 +80,7 @@ describe("power", () => {
     one.renew();
     await press(one, "power-off");
     expect(one.set.state.power).toBe("standby");
-    expect(one.ended).toContain("going_off");
+    expect(one.told.ended).toContain("going_off");
     const tries = one.set.received.requests.length;
     await Bun.sleep(1_500);
     // Nobody asked: nobody is called.
@@ -94,16 +95,16 @@ describe("power", () => {
     const one = await line();
     await state(one);
     one.set.press("POWER");
-    await until("it is heard", () => one.states.some(({ power }) => power === "off"));
+    await until("it is heard", () => one.told.states.some(({ power }) => power === "off"));
   });
 
   test("what is done at the set itself is told as it happens, each part for itself", async () => {
     const one = await line();
     await state(one);
-    one.states.length = 0;
+    one.told.states.length = 0;
     one.set.press("MUTE");
-    await until("it is told", () => one.states.some(({ volume }) => volume?.muted === true));
-    expect(one.states.flatMap((patch) => Object.keys(patch))).toEqual(["volume"]);
+    await until("it is told", () => one.told.states.some(({ volume }) => volume?.muted === true));
+    expect(one.told.states.flatMap((patch) => Object.keys(patch))).toEqual(["volume"]);
   });
 
   test("power-off leaves a set in standby in standby, and power turns it on", async () => {

@@ -6,7 +6,8 @@ import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memo
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
-import { cleanups, failure, key, line, never, press, startWebos, state, tidy } from "./harness.ts";
+import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
+import { key, line, startWebos } from "./harness.ts";
 
 tidy();
 
@@ -28,7 +29,7 @@ describe("endpoints", () => {
     expect(one.sighting).toMatchObject({ identity: place, provisional: true, pairing: "required" });
     expect((await state(one)).power).toBe("on");
     await one.pair();
-    expect(one.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
+    expect(one.told.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
   });
 
   test("when the one that worked is closed, the other is tried", async () => {
@@ -55,14 +56,14 @@ describe("pairing", () => {
   test("accepted: the key and the certificate are kept, and all works; the request asks for all there is, unsigned", async () => {
     const one = await line({ clientKeys: {} }, null);
     expect((await failure(state(one))).code).toBe("pairing_required");
-    expect(one.learned.at(-1)?.access).toBe("unpaired");
+    expect(one.told.learned.at(-1)?.access).toBe("unpaired");
     expect(one.set.received.prompts).toEqual([]);
     await one.pair();
     expect(one.set.received.prompts.length).toBe(1);
     expect(one.set.received.prompts[0]?.permissions).toContain("CONTROL_MOUSE_AND_KEYBOARD");
     const certificate = one.set.fingerprint.replaceAll(":", "").toLowerCase();
     expect(one.kept()).toEqual({ key: [...one.set.clientKeys.keys()][0] ?? "", certificate });
-    expect(one.learned.at(-1)).toMatchObject({ access: "full", macs: [one.set.mac, one.set.wifiMac] });
+    expect(one.told.learned.at(-1)).toMatchObject({ access: "full", macs: [one.set.mac, one.set.wifiMac] });
     one.renew();
     expect((await state(one)).power).toBe("on");
     await press(one, "home");
@@ -105,7 +106,7 @@ describe("pairing", () => {
     await until("it is gone", () => one.set.received.prompts.every(({ answer }) => answer === "gone"));
     expect(one.set.received.prompts.length).toBe(1);
     expect(one.kept()).toEqual({ key });
-    expect(one.learned.at(-1)?.access).toBe("unpaired");
+    expect(one.told.learned.at(-1)?.access).toBe("unpaired");
   });
 
   test("a set with another certificate than at its pairing is not told the key", async () => {

@@ -46,7 +46,8 @@ test("a bound is reached from the right side, and what falls short is named", ()
   const least = { at: "least", value: 0.7 } as const;
   expect([1.3, 1.31, Number.NaN].map((value) => reaches(row(value, most)))).toEqual([true, false, false]);
   expect([0.7, 0.69, Number.NaN].map((value) => reaches(row(value, least)))).toEqual([true, false, false]);
-  expect(shortfalls([row(1, most), row(30, { at: "most", value: 24, unit: "MB" })])).toEqual([
+  expect(reaches(row(31, null))).toBe(true);
+  expect(shortfalls([row(31, null), row(1, most), row(30, { at: "most", value: 24, unit: "MB" })])).toEqual([
     "7 listing | all: 30.0 MB, must be at most 24 MB",
   ]);
 });

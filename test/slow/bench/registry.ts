@@ -1,5 +1,5 @@
 /** Registries of any size, of devices as zapd would have learned them from real sets. None of them is there to answer. */
-import { type Entry, idOf, newEntry, withTold } from "../../../src/devices/entry.ts";
+import { type Entry, idOf, newEntry, withLearned } from "../../../src/devices/entry.ts";
 import type { Facts, Sighting } from "../../../src/platforms/platform.ts";
 
 /** So many devices, `TV 0` and so on, at addresses where nothing answers. */
@@ -21,7 +21,7 @@ export function devicesOf(count: number): Entry[] {
     const sighting: Sighting = { identity: `X0BENCH${hex}`, facts, memory, pairing: "none" };
     const address = { host: `127.250.${at >> 8}.${at & 255}`, port: 8060 };
     const entry = newEntry(entries, idOf("roku", sighting.identity), { platform: "roku", sighting, address });
-    entries.push(withTold(entry, sighting, entries));
+    entries.push(withLearned(entry, sighting, entries));
   }
   return entries;
 }

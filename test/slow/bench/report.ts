@@ -27,7 +27,8 @@ export interface Row {
   /** The physical limit, in the terms of `figure`. */
   readonly limit: number;
   readonly figure: Spread;
-  readonly must: Bound;
+  /** `null` where the figure is told and not judged. */
+  readonly must: Bound | null;
   readonly growth: readonly Growth[];
   readonly peers: readonly Peer[];
   /** What a reader has to know to judge the figure. */
@@ -42,18 +43,19 @@ export interface Bound {
   readonly unit?: string;
 }
 
-export function reaches({ figure, must }: Row): boolean {
+export function reaches({ figure, must }: Pick<Row, "figure" | "must">): boolean {
+  if (must === null) return true;
   return must.at === "most" ? figure.median <= must.value : figure.median >= must.value;
 }
 
 /** One sentence for each row that falls short. */
 export function shortfalls(rows: readonly Row[]): string[] {
-  return rows
-    .filter((row) => !reaches(row))
-    .map(
-      ({ measure, what, figure, must }) =>
-        `${measure} ${what}: ${middle(figure, must)}${unit(must)}, must be at ${must.at} ${must.value}${unit(must)}`,
-    );
+  return rows.flatMap(({ measure, what, figure, must }) => {
+    if (must === null || reaches({ figure, must })) return [];
+    return [
+      `${measure} ${what}: ${middle(figure, must)}${unit(must)}, must be at ${must.at} ${must.value}${unit(must)}`,
+    ];
+  });
 }
 
 const heads = ["#", "measure", "compared", "limit", "zapd (spread)", "must reach", "", "growth", "peers"] as const;
@@ -77,16 +79,16 @@ function cellsOf(row: Row): string[] {
     how,
     short(limit),
     `**${middle(figure, must)}${unit(must)}** (${all})`,
-    `${must.at === "most" ? "≤" : "≥"} ${must.value}${unit(must)}`,
-    reaches(row) ? "yes" : "**no**",
+    must === null ? "" : `${must.at === "most" ? "≤" : "≥"} ${must.value}${unit(must)}`,
+    must === null ? "" : reaches(row) ? "yes" : "**no**",
     growth.map((one) => `${one.size}: ${short(one.figure)}`).join("<br>"),
     peers.map(peerText).join("<br>"),
   ];
 }
 
 /** With a digit more where three would hide on which side of the bound it is. */
-function middle({ median }: Spread, { value }: Bound): string {
-  return short(median, short(median) === short(value) ? 4 : 3);
+function middle({ median }: Spread, must: Bound | null): string {
+  return short(median, must !== null && short(median) === short(must.value) ? 4 : 3);
 }
 
 function peerText({ name, figure, note }: Peer): string {
@@ -94,8 +96,8 @@ function peerText({ name, figure, note }: Peer): string {
   return `${name}: ${short(figure)}${note === undefined ? "" : ` (${note})`}`;
 }
 
-function unit(must: Bound): string {
-  return must.unit === undefined ? "" : ` ${must.unit}`;
+function unit(must: Bound | null): string {
+  return must?.unit === undefined ? "" : ` ${must.unit}`;
 }
 
 const marks = ["<!-- benchmark -->", "<!-- /benchmark -->"] as const;

@@ -1,24 +1,14 @@
 /** The developer view in a real browser: packages dropped and chosen, consoles read, screens seen, as a person would. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { strToU8, zipSync } from "fflate";
-import type { Browser, Page } from "puppeteer-core";
+import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
-import {
-  type Looked,
-  type Looking,
-  look,
-  noBrowser,
-  pressNamed,
-  shows,
-  startBrowser,
-  until,
-  write,
-} from "../../support/browser.ts";
-import { type Demo, startDemo } from "../../support/demo.ts";
+import { pressNamed, shows, until, write } from "../../support/browser.ts";
 import { furnish, password, type Room } from "../../support/room.ts";
+import { demoFor, describePage } from "./stage.ts";
 
 /** Sets take none of under 512 bytes. */
 const noise = Array.from({ length: 200 }, (_, at) => Math.sin(at + 1).toString(36)).join("");
@@ -35,31 +25,14 @@ const broken = {
   "source/util.brs": "\n\n\n#compile-error\n",
 };
 
-describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
-  let browser: Browser;
+describePage("the developer view", (visitAt) => {
+  const visit = (port: number, id: string) => visitAt(port, { at: id === "" ? "" : `/dev/${id}` });
   let folder = "";
-  const open: Looked[] = [];
-  beforeAll(async () => {
-    browser = await startBrowser();
+  beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "zapd-page-"));
-  }, 60_000);
-  afterAll(async () => {
-    await browser?.close();
-    rmSync(folder, { recursive: true, force: true });
   });
-  afterEach(async () => {
-    const all = open.splice(0);
-    const problems = await Promise.all(all.map((one) => one.problems())).finally(() =>
-      Promise.all(all.map((one) => one.close())),
-    );
-    expect(problems.flat()).toEqual([]);
-  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  async function visit(port: number, id: string, looking: Looking = {}): Promise<Looked> {
-    const looked = await look(browser, port, { at: id === "" ? "" : `/dev/${id}`, ...looking });
-    open.push(looked);
-    return looked;
-  }
   function zipFile(name: string, files: Readonly<Record<string, string>>): string {
     const entries = Object.entries(files).map(([path, text]) => [path, strToU8(text)] as const);
     writeFileSync(join(folder, name), zipSync(Object.fromEntries(entries)));
@@ -92,30 +65,14 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     page.evaluate(() => [...document.querySelectorAll(".dev-lines div")].map((line) => line.textContent ?? ""));
 
   describe("at the demo's Workbench", () => {
-    let demo: Demo;
-    let id = "";
-    beforeAll(async () => {
-      demo = await startDemo();
-      id = (await api("GET", "/devices/Workbench")).data.id;
-    }, 120_000);
-    afterAll(() => demo?.stop());
-    const api = async (method: string, path: string, body?: object) => {
-      const response = await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, {
-        method,
-        ...(body && { body: JSON.stringify(body) }),
-      });
-      return response.json() as Promise<{ data: { id: string } }>;
-    };
-    const printed = async (what: RegExp) => {
-      for (const end = Date.now() + 10_000; !what.test(demo.printed()) && Date.now() < end; ) await Bun.sleep(50);
-      expect(demo.printed()).toMatch(what);
-    };
+    const demo = demoFor({ loggedIn: false });
+    const { api } = demo;
 
     test("a ZIP that is chosen runs; its console comes live, is held still, filtered and copied", async () => {
-      const { page, axeEverywhere } = await visit(demo.port, id);
+      const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await page
         .browserContext()
-        .overridePermissions(`http://127.0.0.1:${demo.port}`, ["clipboard-read", "clipboard-sanitized-write"]);
+        .overridePermissions(`http://127.0.0.1:${demo.port()}`, ["clipboard-read", "clipboard-sanitized-write"]);
       await choose(page, "Choose a ZIP", zipFile("hello.zip", filesOf(1)));
       await shows(page, "Hello 1.0.1 runs on Workbench");
       await shows(page, "Running dev 'Hello' main");
@@ -147,7 +104,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("where a package is wrong is a list, with file and line; the next one is sent with the keyboard", async () => {
-      const { page, axeEverywhere } = await visit(demo.port, id);
+      const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await drop(page, [zipFile("broken.zip", filesOf(2, broken))]);
       await shows(page, "Workbench could not compile the package");
       const places = await page.evaluate(() =>
@@ -167,7 +124,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("a folder that is dropped is zipped without what no package needs, and read anew each time", async () => {
-      const { page } = await visit(demo.port, "");
+      const { page } = await visit(demo.port(), "");
       await pressNamed(page, "More for Workbench");
       await pressNamed(page, "Developer");
       const app = folderOf("my-app", filesOf(4, { ".git/config": "x", "node_modules/a/b.js": "x", "old.zip": "x" }));
@@ -183,7 +140,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("what is no package is said before it is sent, or by the daemon", async () => {
-      const { page } = await visit(demo.port, id);
+      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
       writeFileSync(join(folder, "notes.txt"), "no package");
       await drop(page, [join(folder, "notes.txt")]);
       await shows(page, "notes.txt is neither a ZIP nor a folder");
@@ -192,7 +149,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("it is started anew with a deep link, and removed once that is confirmed", async () => {
-      const { page, axeEverywhere } = await visit(demo.port, id);
+      const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await drop(page, [zipFile("hello.zip", filesOf(7))]);
       await shows(page, "Hello 1.0.7 runs on Workbench");
       await page.click(".dev-params summary");
@@ -201,10 +158,10 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await page.evaluate(() => document.querySelector<HTMLTextAreaElement>(".dev-params textarea")?.select());
       await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
       await pressNamed(page, "Reload");
-      await printed(/Workbench\s+launched "Hello".*contentId.*42/);
+      await demo.says(/Workbench\s+launched "Hello".*contentId.*42/);
       await page.type(".dev-params textarea", "-more");
       await pressNamed(page, "Send hello.zip again");
-      await printed(/Workbench\s+launched "Hello".*series-more/);
+      await demo.says(/Workbench\s+launched "Hello".*series-more/);
       await shows(page, "Hello was started anew");
       await pressNamed(page, "Remove the package");
       await shows(page, "Remove the package from Workbench?");
@@ -212,15 +169,14 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await page.keyboard.press("Escape");
       await pressNamed(page, "Remove the package");
       await pressNamed(page, "Remove");
-      await printed(/Workbench\s+deleted "Hello"/);
+      await demo.says(/Workbench\s+deleted "Hello"/);
       await shows(page, "The package is gone from Workbench");
       await pressNamed(page, "Reload");
       await shows(page, "Workbench has no sideloaded package");
     }, 60_000);
 
     test("of a device that takes none it says so, and leads to one that does", async () => {
-      const other = (await api("GET", "/devices/Cinema")).data.id;
-      const { page, axeEverywhere } = await visit(demo.port, other);
+      const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Cinema"));
       await shows(page, "Cinema takes no packages");
       expect(await axeEverywhere()).toEqual([]);
       await pressNamed(page, "Workbench");
@@ -288,8 +244,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await room.daemon.api("GET", "/devices/set/state?fresh=true");
       await shows(page, "set does not answer");
       expect(await axeEverywhere()).toEqual([]);
-      // Its console is asked for once more, and the browser itself tells of the refusal.
-      open.splice(open.indexOf(looked), 1);
+      // Its console is asked for once more, and the browser itself tells of the refusal: it is looked at here, and closed.
       const problems = await looked.problems();
       expect(problems.filter((one) => !one.includes("Failed to load resource"))).toEqual([]);
     }, 60_000);

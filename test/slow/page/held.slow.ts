@@ -1,25 +1,20 @@
 /** A key that is held on the page: it goes on, and stops with its release, with the window, with the tab, and with the daemon. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { Browser } from "puppeteer-core";
-import { type Looked, look, noBrowser, shows, startBrowser, until } from "../../support/browser.ts";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { type Looked, look, shows, until } from "../../support/browser.ts";
 import { startTestDaemon } from "../../support/daemon.ts";
 import { furnish, type Room } from "../../support/room.ts";
+import { describeBrowser } from "./stage.ts";
 
-describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
-  let browser: Browser;
+describeBrowser("a held key", (browser) => {
   let room: Room;
   let looked: Looked;
-  beforeAll(async () => {
-    browser = await startBrowser();
-  }, 60_000);
-  afterAll(() => browser?.close());
 
   /** Holds `down` by the mouse on the remote of the set, until it has been pressed some times. */
   beforeEach(async () => {
     // Time is measured here.
     room = await furnish({ speed: 1 });
     const { id } = (await room.daemon.api("GET", "/devices/set")).body.data;
-    looked = await look(browser, room.daemon.port, { at: `/remote/${id}` });
+    looked = await look(browser(), room.daemon.port, { at: `/remote/${id}` });
     const key = await looked.page.waitForSelector('[aria-label="Down"]');
     await key?.hover();
     await looked.page.mouse.down();

@@ -1,59 +1,28 @@
 /** The house in a real browser, against the demo's sets: driven as a person would, by mouse, finger and keyboard. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "puppeteer-core";
-import {
-  type Looked,
-  type Looking,
-  look,
-  noBrowser,
-  pressNamed,
-  shows,
-  startBrowser,
-  until,
-  write,
-} from "../../support/browser.ts";
-import { type Demo, startDemo } from "../../support/demo.ts";
+import { expect, test } from "bun:test";
+import type { Page } from "puppeteer-core";
+import { type Looking, pressNamed, shows, until, write } from "../../support/browser.ts";
+import { demoFor, describePage } from "./stage.ts";
 
-describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
-  let browser: Browser;
-  let demo: Demo;
-  const open: Looked[] = [];
-  beforeAll(async () => {
-    [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
-    await demo.logIn();
-  }, 120_000);
-  afterAll(async () => {
-    await browser?.close();
-    await demo?.stop();
-  });
-  afterEach(async () => {
-    const all = open.splice(0);
-    const problems = await Promise.all(all.map((one) => one.problems())).finally(() =>
-      Promise.all(all.map((one) => one.close())),
-    );
-    expect(problems.flat()).toEqual([]);
-  });
-
-  async function visit(looking: Looking = {}): Promise<Page> {
-    const looked = await look(browser, demo.port, looking);
-    open.push(looked);
+describePage("the house", (visitAt) => {
+  const demo = demoFor();
+  const { api } = demo;
+  async function visit(looking: Looking = {}) {
+    const looked = await visitAt(demo.port(), looking);
     await shows(looked.page, "Bedroom");
-    return looked.page;
+    return looked;
   }
-  const printed = (what: RegExp) => async () => {
-    for (const end = Date.now() + 10_000; !what.test(demo.printed()) && Date.now() < end; ) await Bun.sleep(50);
-    expect(demo.printed()).toMatch(what);
-  };
   /** Picks from the menu of a device. */
   async function pick(page: Page, name: string, item: string): Promise<void> {
     await pressNamed(page, `More for ${name}`);
     await pressNamed(page, item);
   }
+
   test("what each set is and does; it is turned off and on, and says so", async () => {
-    const page = await visit();
+    const { page } = await visit();
     for (const name of ["Living Room", "Workbench", "Cinema", "Kitchen", "to be paired"]) await shows(page, name);
     await pressNamed(page, "Turn off Living Room");
-    await printed(/Living Room\s+key power/)();
+    await demo.says(/Living Room\s+key power/);
     await pressNamed(page, "Turn on Living Room");
     await until(
       page,
@@ -63,11 +32,11 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   }, 60_000);
 
   test("the volume follows the slider, and the slider the set", async () => {
-    const page = await visit();
+    const { page } = await visit();
     const slider = await page.waitForSelector('[aria-label="Volume of Cinema"]');
     await slider?.focus();
     for (let presses = 0; presses < 3; presses++) await page.keyboard.press("ArrowLeft");
-    const level = async () => (await api("GET", "/devices/Cinema/state")).data.state.volume.level;
+    const level = async () => (await api("GET", "/devices/Cinema/state")).state.volume.level;
     for (const end = Date.now() + 10_000; (await level()) !== 77 && Date.now() < end; ) await Bun.sleep(50);
     expect(await level()).toBe(77);
     await api("POST", "/devices/Cinema/volume", { level: 30 });
@@ -83,14 +52,14 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   }, 60_000);
 
   test("what its settings keep back is said, with what to change, by finger as well", async () => {
-    const page = await visit({ width: 390, height: 844, touch: true });
+    const { page } = await visit({ width: 390, height: 844, touch: true });
     await shows(page, "Its settings keep back");
     await pressNamed(page, "What to change", "finger");
     await shows(page, "Control by mobile apps > Network access: Enabled");
   }, 60_000);
 
   test("a device is renamed, labelled and made the default, by keyboard alone", async () => {
-    const page = await visit();
+    const { page } = await visit();
     await page.focus('[aria-label="More for Workbench"]');
     await page.keyboard.press("Enter");
     await until(page, "the menu has the focus", () => document.activeElement?.textContent === "Rename");
@@ -130,7 +99,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   }, 60_000);
 
   test("a device is forgotten, and found when one looks again; an address with nobody says so", async () => {
-    const page = await visit();
+    const { page } = await visit();
     await pick(page, "Kitchen", "Forget");
     await pressNamed(page, "Forget");
     await until(page, "it is gone", () => !document.querySelector("main")?.textContent?.includes("Kitchen"));
@@ -147,7 +116,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   }, 60_000);
 
   test("of the menu of the last device all is in sight; whoever comes back finds the place where the house was left", async () => {
-    const page = await visit({ height: 500 });
+    const { page } = await visit({ height: 500 });
     const names = await page.evaluate(() =>
       [...document.querySelectorAll(".set-name strong")].map((own) => own.textContent),
     );
@@ -174,8 +143,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   }, 60_000);
 
   test("a refusal stays, in the daemon's words", async () => {
-    const page = await visit();
-    const { data } = await api("GET", "/devices/Cinema");
+    const { page } = await visit();
     await page.evaluate(() => {
       // A daemon that has forgotten the device meanwhile, as far as this call goes.
       const send = fetch;
@@ -185,7 +153,6 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
           init,
         )) as typeof fetch;
     });
-    expect(data.name).toBe("Cinema");
     await pressNamed(page, "Mute Cinema");
     await shows(page, 'No device is called "nobody"');
     await pressNamed(page, "Put away");
@@ -193,37 +160,29 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   }, 60_000);
 
   test("who has a set to themselves is said, in the house and on its remote, and what is asked of it is refused", async () => {
-    const page = await visit();
+    const { page } = await visit();
     await api("POST", "/devices/Cinema/lease", { owner: "ci@runner-3", ttl_s: 600, note: "night run" });
     await shows(page, "ci@runner-3 has it until");
     await pressNamed(page, "Mute Cinema");
     await shows(page, "Cinema is leased to ci@runner-3");
     await pressNamed(page, "Put away");
-    const { data } = await api("GET", "/devices/Cinema");
-    await page.click(`a.set-name[href*="${data.id}"]`);
+    await page.click(`a.set-name[href*="${demo.idOf("Cinema")}"]`);
     await until(page, "its remote says it", () => document.querySelector(".remote .leased") !== null);
     await api("DELETE", "/devices/Cinema/lease?force=true");
     await until(page, "nobody has it", () => document.querySelector(".leased") === null);
   }, 60_000);
 
   test("axe finds nothing, and nothing sticks out, in either scheme at any width", async () => {
-    const { data } = await api("POST", "/devices/Bedroom/lease", { owner: "o".repeat(128), ttl_s: 600 });
-    const page = await visit();
-    await shows(page, data.device.lease.owner);
-    const axe = async () => open[0]?.axeEverywhere();
+    const { device } = await api("POST", "/devices/Bedroom/lease", { owner: "o".repeat(128), ttl_s: 600 });
+    const { page, axeEverywhere } = await visit();
+    await shows(page, device.lease.owner);
     await pressNamed(page, "What to change");
-    expect(await axe()).toEqual([]);
+    expect(await axeEverywhere()).toEqual([]);
     await pressNamed(page, "More for Cinema");
-    expect(await axe()).toEqual([]);
+    expect(await axeEverywhere()).toEqual([]);
     await pressNamed(page, "Rename");
     await until(page, "the dialog is there", () => document.querySelector("dialog[open]") !== null);
-    expect(await axe()).toEqual([]);
+    expect(await axeEverywhere()).toEqual([]);
     await api("DELETE", "/devices/Bedroom/lease?force=true");
   }, 60_000);
-
-  // biome-ignore lint/suspicious/noExplicitAny: as in daemon.ts
-  async function api(method: string, path: string, body?: unknown): Promise<any> {
-    const init = body === undefined ? {} : { body: JSON.stringify(body) };
-    return (await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, { method, ...init })).json();
-  }
 });

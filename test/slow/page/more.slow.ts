@@ -1,131 +1,105 @@
 /** The activity and the settings in a real browser, against the demo's sets. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, ElementHandle, Page } from "puppeteer-core";
-import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../../support/browser.ts";
-import { type Demo, startDemo } from "../../support/demo.ts";
+import { expect, test } from "bun:test";
+import type { ElementHandle, Page } from "puppeteer-core";
+import { pressNamed, shows, until } from "../../support/browser.ts";
+import { demoFor, describePage } from "./stage.ts";
 
-describe.skipIf(noBrowser !== null)(
-  `activity and settings${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`,
-  () => {
-    let browser: Browser;
-    let demo: Demo;
-    beforeAll(async () => {
-      [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
-      await demo.logIn();
-    }, 120_000);
-    afterAll(async () => {
-      await browser?.close();
-      await demo?.stop();
-    });
-
-    const api = async (method: string, path: string, body?: unknown) => {
-      const init = { method, ...(body !== undefined && { body: JSON.stringify(body) }) };
-      return (await (await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, init)).json()) as {
-        readonly data: Readonly<Record<string, never>>;
-      };
-    };
-    const lines = (page: Page) =>
-      page.evaluate(() => [...document.querySelectorAll(".activity-line p")].map((one) => one.textContent ?? ""));
-    /** The field of a setting, by its key. */
-    const fieldOf = async (page: Page, key: string) => {
-      const found = await page.waitForFunction(
-        (wanted) => {
-          const label = [...document.querySelectorAll("label")].find((one) => one.textContent === wanted);
-          return label?.control ?? false;
-        },
-        {},
-        key,
-      );
-      return found.asElement() as ElementHandle<HTMLInputElement>;
-    };
-    const saved = (page: Page, key: string, value: string) =>
-      until(
-        page,
-        `${key} is ${value}`,
-        (wanted, be) => {
-          const label = [...document.querySelectorAll("label")].find((one) => one.textContent === wanted);
-          const input = label?.control as HTMLInputElement | null | undefined;
-          return (input?.type === "checkbox" ? String(input.checked) : input?.value) === be;
-        },
-        key,
-        value,
-      );
-
-    test("what happens is told in words, the newest first; what failed alone, with why", async () => {
-      await api("POST", "/devices/Living%20Room/remote/key", { key: "home" });
-      await using looked = await look(browser, demo.port, { at: "/activity" });
-      const { page, problems } = looked;
-      await shows(page, "Living Room pressed home");
-      await api("POST", "/devices/Cinema/volume", { level: 31 });
-      await shows(page, "Cinema volume 31");
-      expect((await lines(page)).findIndex((one) => one.includes("volume 31"))).toBeLessThan(
-        (await lines(page)).findIndex((one) => one.includes("pressed home")),
-      );
-      await api("POST", "/devices/Bedroom/remote/key", { key: "home" });
-      await pressNamed(page, "Failures");
-      await until(page, "failures alone", () =>
-        [...document.querySelectorAll(".activity-line")].every((one) => one.classList.contains("is-failure")),
-      );
-      await shows(page, "Network access: Enabled");
-      expect(await problems()).toEqual([]);
-    }, 60_000);
-
-    test("a setting is changed in place; what is wrong is said beside it; what waits for a start is said", async () => {
-      await using looked = await look(browser, demo.port, { at: "/settings" });
-      const { page, problems } = looked;
-      const interval = await fieldOf(page, "discovery.interval_s");
-      await interval.click({ count: 3 });
-      await interval.type("90000");
-      await pressNamed(page, "Save");
-      await shows(page, "must be a whole number from 0 to 86400");
-      await interval.click({ count: 3 });
-      await interval.type("120");
-      await page.keyboard.press("Enter");
-      await shows(page, "discovery.interval_s is changed");
-      expect((await api("GET", "/config")).data["discovery"]).toMatchObject({ interval_s: 120 });
-      await pressNamed(page, "discovery.interval_s: back to the default");
-      await saved(page, "discovery.interval_s", "300");
-      await (await fieldOf(page, "daemon.cors_enabled")).click();
-      await saved(page, "daemon.cors_enabled", "true");
-      await (await fieldOf(page, "daemon.log_level")).select("debug");
-      await shows(page, "daemon.log_level is changed");
-      const port = await fieldOf(page, "daemon.http_port");
-      await port.click({ count: 3 });
-      await port.type("7373");
-      await page.keyboard.press("Enter");
-      await shows(page, "From the next start of zapd on: daemon.http_port");
-      // Changed elsewhere, it is so here too.
-      await api("PATCH", "/config", { "discovery.timeout_ms": 4_000, "daemon.http_port": null });
-      await saved(page, "discovery.timeout_ms", "4000");
-      // A secret is never shown, not even to who has typed it.
-      const secret = await fieldOf(page, "dev.vendor_password");
-      await secret.type("rokudev");
-      await page.keyboard.press("Enter");
-      await shows(page, "dev.vendor_password is changed");
-      expect(await page.content()).not.toContain("rokudev");
-      expect(await problems()).toEqual([]);
-    }, 60_000);
-
-    test("what the doctor finds is shown, the worst first", async () => {
-      await using looked = await look(browser, demo.port, { at: "/settings" });
-      const { page, problems } = looked;
-      await pressNamed(page, "Look");
-      await shows(page, "Bedroom: keys refused (Limited)");
-      const first = await page.evaluate(() => document.querySelector(".doctor li")?.className);
-      expect(first).toBe("is-fail");
-      expect(await problems()).toEqual([]);
-    }, 60_000);
-
-    test.each(["/activity", "/settings"])(
-      "axe finds nothing at %s: light and dark, 320 to 1280 px",
-      async (at) => {
-        await using looked = await look(browser, demo.port, { at });
-        const { page, axeEverywhere, problems } = looked;
-        await shows(page, at === "/activity" ? "Living Room" : "discovery.interval_s");
-        expect(await axeEverywhere()).toEqual([]);
-        expect(await problems()).toEqual([]);
+describePage("activity and settings", (visit) => {
+  const demo = demoFor();
+  const { api } = demo;
+  const lines = (page: Page) =>
+    page.evaluate(() => [...document.querySelectorAll(".activity-line p")].map((one) => one.textContent ?? ""));
+  /** The field of a setting, by its key. */
+  const fieldOf = async (page: Page, key: string) => {
+    const found = await page.waitForFunction(
+      (wanted) => {
+        const label = [...document.querySelectorAll("label")].find((one) => one.textContent === wanted);
+        return label?.control ?? false;
       },
-      60_000,
+      {},
+      key,
     );
-  },
-);
+    return found.asElement() as ElementHandle<HTMLInputElement>;
+  };
+  const saved = (page: Page, key: string, value: string) =>
+    until(
+      page,
+      `${key} is ${value}`,
+      (wanted, be) => {
+        const label = [...document.querySelectorAll("label")].find((one) => one.textContent === wanted);
+        const input = label?.control as HTMLInputElement | null | undefined;
+        return (input?.type === "checkbox" ? String(input.checked) : input?.value) === be;
+      },
+      key,
+      value,
+    );
+
+  test("what happens is told in words, the newest first; what failed alone, with why", async () => {
+    await api("POST", "/devices/Living%20Room/remote/key", { key: "home" });
+    const { page } = await visit(demo.port(), { at: "/activity" });
+    await shows(page, "Living Room pressed home");
+    await api("POST", "/devices/Cinema/volume", { level: 31 });
+    await shows(page, "Cinema volume 31");
+    expect((await lines(page)).findIndex((one) => one.includes("volume 31"))).toBeLessThan(
+      (await lines(page)).findIndex((one) => one.includes("pressed home")),
+    );
+    await api("POST", "/devices/Bedroom/remote/key", { key: "home" });
+    await pressNamed(page, "Failures");
+    await until(page, "failures alone", () =>
+      [...document.querySelectorAll(".activity-line")].every((one) => one.classList.contains("is-failure")),
+    );
+    await shows(page, "Network access: Enabled");
+  }, 60_000);
+
+  test("a setting is changed in place; what is wrong is said beside it; what waits for a start is said", async () => {
+    const { page } = await visit(demo.port(), { at: "/settings" });
+    const interval = await fieldOf(page, "discovery.interval_s");
+    await interval.click({ count: 3 });
+    await interval.type("90000");
+    await pressNamed(page, "Save");
+    await shows(page, "must be a whole number from 0 to 86400");
+    await interval.click({ count: 3 });
+    await interval.type("120");
+    await page.keyboard.press("Enter");
+    await shows(page, "discovery.interval_s is changed");
+    expect((await api("GET", "/config")).discovery).toMatchObject({ interval_s: 120 });
+    await pressNamed(page, "discovery.interval_s: back to the default");
+    await saved(page, "discovery.interval_s", "300");
+    await (await fieldOf(page, "daemon.cors_enabled")).click();
+    await saved(page, "daemon.cors_enabled", "true");
+    await (await fieldOf(page, "daemon.log_level")).select("debug");
+    await shows(page, "daemon.log_level is changed");
+    const port = await fieldOf(page, "daemon.http_port");
+    await port.click({ count: 3 });
+    await port.type("7373");
+    await page.keyboard.press("Enter");
+    await shows(page, "From the next start of zapd on: daemon.http_port");
+    // Changed elsewhere, it is so here too.
+    await api("PATCH", "/config", { "discovery.timeout_ms": 4_000, "daemon.http_port": null });
+    await saved(page, "discovery.timeout_ms", "4000");
+    // A secret is never shown, not even to who has typed it.
+    const secret = await fieldOf(page, "dev.vendor_password");
+    await secret.type("rokudev");
+    await page.keyboard.press("Enter");
+    await shows(page, "dev.vendor_password is changed");
+    expect(await page.content()).not.toContain("rokudev");
+  }, 60_000);
+
+  test("what the doctor finds is shown, the worst first", async () => {
+    const { page } = await visit(demo.port(), { at: "/settings" });
+    await pressNamed(page, "Look");
+    await shows(page, "Bedroom: keys refused (Limited)");
+    const first = await page.evaluate(() => document.querySelector(".doctor li")?.className);
+    expect(first).toBe("is-fail");
+  }, 60_000);
+
+  test.each(["/activity", "/settings"])(
+    "axe finds nothing at %s: light and dark, 320 to 1280 px",
+    async (at) => {
+      const { page, axeEverywhere } = await visit(demo.port(), { at });
+      await shows(page, at === "/activity" ? "Living Room" : "discovery.interval_s");
+      expect(await axeEverywhere()).toEqual([]);
+    },
+    60_000,
+  );
+});

@@ -1,14 +1,14 @@
 /** Ten tabs of one page: one stream, all of them live, whoever goes; and the daemon stopped and started under them. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "puppeteer-core";
-import { type Looked, look, noBrowser, pressNamed, shows, startBrowser } from "../../support/browser.ts";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "puppeteer-core";
+import { type Looked, look, pressNamed, shows } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { furnish, type Room } from "../../support/room.ts";
+import { describeBrowser } from "./stage.ts";
 
 const tabs = 10;
 
-describe.skipIf(noBrowser !== null)(`many tabs${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
-  let browser: Browser;
+describeBrowser("many tabs", (browser) => {
   let room: Room;
   let daemon: TestDaemon;
   const open: Looked[] = [];
@@ -16,11 +16,10 @@ describe.skipIf(noBrowser !== null)(`many tabs${noBrowser === null ? "" : ` (ski
   const streams: { readonly page: Page; readonly url: string; readonly at: number }[] = [];
 
   beforeAll(async () => {
-    [browser, room] = await Promise.all([startBrowser(), furnish()]);
+    room = await furnish();
     daemon = room.daemon;
   }, 60_000);
   afterAll(async () => {
-    await browser?.close();
     if (daemon !== room?.daemon) await daemon?.stop();
     await room?.dispose();
   });
@@ -34,7 +33,7 @@ describe.skipIf(noBrowser !== null)(`many tabs${noBrowser === null ? "" : ` (ski
     id = (await daemon.api("GET", "/devices/set")).body.data.id;
     for (let at = 0; at < tabs; at++) {
       const beside = open[0]?.page;
-      const looked = await look(browser, daemon.port, {
+      const looked = await look(browser(), daemon.port, {
         ...(beside && { beside }),
         opened(page) {
           page.on("request", (request) => {

@@ -1,33 +1,31 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
-import { Arrivals } from "../../src/devices/arrivals.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import { Trust } from "../../src/devices/trust.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
+import { codeOf } from "../support/failure.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { folderForEach } from "../support/folder.ts";
 import { platformHostOf } from "../support/platform-host.ts";
+import { trustOf } from "./harness.ts";
 
-let folder: string;
+const folderOf = folderForEach();
 let registry: Registry;
 let config: ConfigFile;
-let arrivals: Arrivals;
 let devices: Devices;
 let lines: string[];
 /** Who lives where: `host:port` and an identity. */
 let homes: Map<string, string>;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-arrivals-"));
+  const folder = folderOf();
   homes = new Map();
   lines = [];
   registry = await Registry.open({ path: join(folder, "devices.json"), damaged: () => {} });
@@ -45,7 +43,7 @@ beforeEach(async () => {
     platforms: [platform],
     platformHost,
     config: () => config.running.discovery,
-    found: (finding) => arrivals.found(finding),
+    found: (finding) => devices.found(finding),
     debug: () => {},
     warn: () => {},
   });
@@ -54,50 +52,26 @@ beforeEach(async () => {
     damaged: () => {},
     hide: () => {},
   });
-  const trust = new Trust({
-    registry,
-    platforms: [platform],
-    credentials,
-    log,
-    neighbours: { macOf: () => null },
-    now: Date.now,
-  });
+  const common = { registry, credentials, platforms: [platform], platformHost, log };
+  const trust = trustOf(common);
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
   devices = new Devices({
-    registry,
+    ...common,
     catalog,
-    credentials,
     trust,
-    platforms: [platform],
-    platformHost,
-    log,
     config: () => config.running,
     lost: () => {},
     look: async () => {},
-  });
-  arrivals = new Arrivals({
-    registry,
-    trust,
-    platforms: [platform],
-    platformHost,
-    config,
-    log,
     discovery: () => discovery,
-    devices,
+    nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const found = (identity: string, host: string, port = 9) => {
   homes.set(`${host}:${port}`, identity);
-  return arrivals.found({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
+  return devices.found({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
 };
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => "none",
-    (error: ZapdError) => error.code,
-  );
 
 describe("a device that a scan finds", () => {
   test("is taken in and told of, once", async () => {
@@ -156,41 +130,41 @@ describe("a device that falls silent while it is being taken in", () => {
 describe("a device that the user adds", () => {
   test("is asked at the address and port given, and kept with its name and ports", async () => {
     homes.set("127.0.0.1:81", "1");
-    const entry = await arrivals.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
-    expect(entry).toMatchObject({ name: "Den", named_by: "user", host: "127.0.0.1", port: 81, ports: { door: 8 } });
+    const { record } = await devices.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
+    expect(record).toMatchObject({ name: "Den", named_by: "user", host: "127.0.0.1", port: 81, ports: { door: 8 } });
     homes.set("127.0.0.1:82", "2");
-    expect((await arrivals.add({ host: "127.0.0.1", port: 82 })).port).toBe(82);
+    expect((await devices.add({ host: "127.0.0.1", port: 82 })).record.port).toBe(82);
   });
 
   test("again is the same, at its new address and by its new name", async () => {
     homes.set("127.0.0.1:81", "1");
-    const first = await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    const first = await devices.add({ host: "127.0.0.1:81", name: "Den" });
     homes.set("127.0.0.1:82", "1");
-    expect(await failure(arrivals.add({ host: "127.0.0.1:82", name: "Attic" }))).toBe("device_elsewhere");
+    expect(await codeOf(devices.add({ host: "127.0.0.1:82", name: "Attic" }))).toBe("device_elsewhere");
     homes.delete("127.0.0.1:81");
-    const second = await arrivals.add({ host: "127.0.0.1:82", name: "Attic" });
-    expect(second).toMatchObject({ id: first.id, port: 82, name: "Attic" });
+    const second = await devices.add({ host: "127.0.0.1:82", name: "Attic" });
+    expect(second.record).toMatchObject({ id: first.id, port: 82, name: "Attic" });
     expect(registry.entries.length).toBe(1);
   });
 
   test("again by a new name stays the default one", async () => {
     homes.set("127.0.0.1:81", "1");
-    await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    await devices.add({ host: "127.0.0.1:81", name: "Den" });
     await config.patch({ "daemon.default_device": "den" });
-    await arrivals.add({ host: "127.0.0.1:81", name: "Attic" });
+    await devices.add({ host: "127.0.0.1:81", name: "Attic" });
     expect((await config.onDisk()).daemon.default_device).toBe("Attic");
   });
 
   test("is the default one where the user gives it the name of one that is forgotten", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
-    const first = await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    const first = await devices.add({ host: "127.0.0.1:81", name: "Den" });
     await config.patch({ "daemon.default_device": "Den" });
     await registry.remove(first.id);
-    expect((await arrivals.add({ host: "127.0.0.1:81", name: "Attic" })).id).toBe(first.id);
+    expect((await devices.add({ host: "127.0.0.1:81", name: "Attic" })).id).toBe(first.id);
     expect(registry.defaultEntry?.name).toBe("Attic");
     await registry.remove(first.id);
-    const second = await arrivals.add({ host: "127.0.0.1:82", name: "den" });
-    await arrivals.add({ host: "127.0.0.1:81", name: "Attic" });
+    const second = await devices.add({ host: "127.0.0.1:82", name: "den" });
+    await devices.add({ host: "127.0.0.1:81", name: "Attic" });
     expect(registry.defaultEntry?.id).toBe(second.id);
   });
 
@@ -206,14 +180,14 @@ describe("a device that the user adds", () => {
       ["device_unreachable", { host: "127.0.0.1:83" }],
     ] as const;
     for (const [code, addition] of refused)
-      expect([addition, await failure(arrivals.add(addition))]).toEqual([addition, code]);
+      expect([addition, await codeOf(devices.add(addition))]).toEqual([addition, code]);
     expect(registry.entries).toEqual([]);
   });
 
   test("under a name that another has is refused, and not kept", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
-    await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
-    expect(await failure(arrivals.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
+    await devices.add({ host: "127.0.0.1:81", name: "Den" });
+    expect(await codeOf(devices.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
     expect(registry.entries.length).toBe(1);
   });
 });
@@ -224,7 +198,7 @@ describe("a device that the user changes", () => {
     for (const word of [entry.name, "dEN"]) {
       const before = registry.get(entry.id) ?? entry;
       await config.patch({ "daemon.default_device": word });
-      await arrivals.change(before, { name: before.name === "Den" ? "Attic" : "Den" });
+      await devices.change(devices.of(before), { name: before.name === "Den" ? "Attic" : "Den" });
       expect(config.running.daemon.default_device).toBe(registry.get(entry.id)?.name ?? "");
     }
     expect((await config.onDisk()).daemon.default_device).toBe("Attic");
@@ -232,8 +206,9 @@ describe("a device that the user changes", () => {
 
   test("takes only ports that its platform has", async () => {
     const entry = await found("1", "192.0.2.1");
-    expect((await arrivals.change(entry, { ports: { door: 8 } })).ports).toEqual({ door: 8 });
-    expect(await failure(arrivals.change(entry, { ports: { constructor: 8 } }))).toBe("invalid_payload");
+    const device = devices.of(entry);
+    await devices.change(device, { ports: { door: 8 } });
+    expect(await codeOf(devices.change(device, { ports: { constructor: 8 } }))).toBe("invalid_payload");
     expect(registry.get(entry.id)?.ports).toEqual({ door: 8 });
   });
 });

@@ -4,8 +4,8 @@ import { spawn } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { frozenFile } from "../openapi/document.ts";
 import { root } from "../support/sources.ts";
-import { frozenFile } from "./document.ts";
 
 interface Verdict {
   readonly totals: Readonly<Record<"errors" | "warnings" | "ignored", number>>;
@@ -17,7 +17,7 @@ async function lint(text: string): Promise<Verdict> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-lint-"));
   try {
     writeFileSync(join(folder, "openapi.json"), text);
-    copyFileSync(join(import.meta.dir, "redocly.yaml"), join(folder, "redocly.yaml"));
+    copyFileSync(join(import.meta.dir, "../openapi/redocly.yaml"), join(folder, "redocly.yaml"));
     const program = join(root, "node_modules/@redocly/cli/bin/cli.js");
     const child = spawn(process.execPath, [program, "lint", "openapi.json", "--format=json"], {
       cwd: folder,

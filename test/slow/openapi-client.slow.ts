@@ -5,9 +5,9 @@ import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zip } from "../blackbox/packages.ts";
+import { frozenFile } from "../openapi/document.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
 import { root } from "../support/sources.ts";
-import { frozenFile } from "./document.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-client-"));
 const packages = join(root, "node_modules");
@@ -33,7 +33,7 @@ function run(...words: string[]): Promise<string> {
 
 test("generated, compiled, and at the remote", async () => {
   symlinkSync(packages, join(folder, "node_modules"));
-  copyFileSync(join(import.meta.dir, "drive.ts.txt"), join(folder, "drive.ts"));
+  copyFileSync(join(import.meta.dir, "../openapi/drive.ts.txt"), join(folder, "drive.ts"));
   await run(join(packages, "oazapfts/dist/cli.js"), "--useUnknown", frozenFile, "zapd.ts");
 
   const strict = { strict: true, noUncheckedIndexedAccess: true, noEmit: true };

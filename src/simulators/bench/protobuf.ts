@@ -1,4 +1,4 @@
-/** The messages of the remote service in bytes, as a set reads and writes them (players.md 4.1). */
+/** Protobuf over a stream of frames, as sets read and write it. */
 
 /** A message, field by field: a number, or what has a length. */
 export type Fields = ReadonlyMap<number, number | Buffer>;
@@ -9,15 +9,21 @@ export interface Written {
 
 const MOST = 65_536;
 
+/** How long the message is that a frame holds, and where it begins; null while too little of the frame has come. */
+type Head = readonly [length: number, start: number] | null;
+
 /** Reads messages from a stream, in whatever pieces they come; false when what came is none, and the line is to be cut. */
-export function readStream(onMessage: (fields: Fields) => void): (bytes: Buffer) => boolean {
+export function readFrames(
+  headOf: (bytes: Buffer) => Head,
+  onMessage: (fields: Fields) => void,
+): (bytes: Buffer) => boolean {
   let rest: Buffer = Buffer.alloc(0);
   return (bytes) => {
     rest = Buffer.concat([rest, bytes]);
     for (;;) {
-      const size = take(rest, 0);
-      if (size === null) return rest.length < 5;
-      const [length, start] = size;
+      const head = headOf(rest);
+      if (head === null) return rest.length < 5;
+      const [length, start] = head;
       if (length > MOST) return false;
       if (rest.length < start + length) return true;
       const fields = parse(rest.subarray(start, start + length));
@@ -29,11 +35,11 @@ export function readStream(onMessage: (fields: Fields) => void): (bytes: Buffer)
 }
 
 /** Null for what is no message. */
-export function parse(body: Buffer): Fields | null {
+function parse(body: Buffer): Fields | null {
   const fields = new Map<number, number | Buffer>();
   for (let at = 0; at < body.length; ) {
-    const key = take(body, at);
-    const value = key && take(body, key[1]);
+    const key = varint(body, at);
+    const value = key && varint(body, key[1]);
     if (!key || !value) return null;
     const field = Math.floor(key[0] / 8);
     if (key[0] % 8 === 0) {
@@ -67,7 +73,8 @@ export function bytesIn(fields: Fields, field: number): Buffer {
   return value instanceof Buffer ? value : Buffer.alloc(0);
 }
 
-function take(bytes: Buffer, from: number): [value: number, after: number] | null {
+/** A number of the length that it needs; null where it is not whole. */
+export function varint(bytes: Buffer, from = 0): [value: number, after: number] | null {
   let value = 0;
   for (let at = from, weight = 1; at < bytes.length && at < from + 10; at += 1, weight *= 128) {
     const byte = bytes[at] ?? 0;
@@ -77,13 +84,14 @@ function take(bytes: Buffer, from: number): [value: number, after: number] | nul
   return null;
 }
 
-/** A message with its length before it; numbers that are zero are left out, as sets do. */
+/** A message with its length before it. */
 export function write(message: Written): Buffer {
   const body = encode(message);
   return Buffer.concat([Buffer.from(size(body.length)), body]);
 }
 
-function encode(message: Written): Buffer {
+/** A message; numbers that are zero are left out, as most do. */
+export function encode(message: Written): Buffer {
   const parts = Object.entries(message).flatMap(([field, value]) => {
     const key = Number(field) * 8;
     if (typeof value === "number") return value === 0 ? [] : [Buffer.from([...size(key), ...size(value)])];

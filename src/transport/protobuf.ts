@@ -1,0 +1,78 @@
+/** Messages in protobuf: numbered fields, each a number, a text, bytes or another message. Pure. */
+
+/** No message that is spoken here has as many; what says more is none. */
+const mostFields = 256;
+
+/** What is said, by the numbers of its fields. Zero and `false` are left out, as everybody does. */
+export interface Fields {
+  readonly [field: number]: number | boolean | string | Uint8Array | Fields;
+}
+
+export function encode(message: Fields): Buffer {
+  const fields = Object.entries(message).flatMap(([name, value]) => {
+    const key = 8 * Number(name);
+    if (typeof value === "number" || typeof value === "boolean")
+      return value ? [Buffer.from([...varint(key), ...varint(Number(value))])] : [];
+    const isBytes = typeof value === "string" || value instanceof Uint8Array;
+    const bytes = isBytes ? Buffer.from(value as string) : encode(value);
+    return [Buffer.from([...varint(key + 2), ...varint(bytes.length)]), bytes];
+  });
+  return Buffer.concat(fields);
+}
+
+/** A number in as many bytes as it needs. */
+export function varint(value: number): number[] {
+  return value < 0x80 ? [value] : [(value % 0x80) + 0x80, ...varint(Math.floor(value / 0x80))];
+}
+
+/** A message that came; of a field that is there several times the last counts. */
+export class Message {
+  readonly #numbers = new Map<number, number>();
+  readonly #bytes = new Map<number, Buffer>();
+
+  /** Throws for what is none. Messages in it are read when they are asked for, so that nothing is as deep as a stranger likes. */
+  constructor(body: Buffer) {
+    let at = 0;
+    const number = () => {
+      let value = 0;
+      for (let shift = 0; shift < 10; shift++) {
+        const byte = body[at++];
+        if (byte === undefined) break;
+        value += (byte % 0x80) * 0x80 ** shift;
+        if (byte < 0x80) return value;
+      }
+      throw new Error("said a message that ends in the midst");
+    };
+    for (let count = 0; at < body.length; count++) {
+      if (count === mostFields) throw new Error("said a message of too many fields");
+      const key = number();
+      const kind = key % 8;
+      const field = Math.floor(key / 8);
+      if (kind === 0) this.#numbers.set(field, number());
+      else {
+        const length = { 1: 8, 2: kind === 2 ? number() : 0, 5: 4 }[kind];
+        if (length === undefined) throw new Error("said a message of a strange kind");
+        if (at + length > body.length) throw new Error("said a message that ends in the midst");
+        if (kind === 2) this.#bytes.set(field, body.subarray(at, at + length));
+        at += length;
+      }
+    }
+  }
+
+  /** A number that fits; `0` where it is left out, or is none. */
+  number(field: number): number {
+    const value = this.#numbers.get(field) ?? 0;
+    return value < 2 ** 31 ? value : 0;
+  }
+
+  /** A text; `""` where it has none of the number. */
+  text(field: number): string {
+    return this.#bytes.get(field)?.toString("utf8") ?? "";
+  }
+
+  /** Another message in it; `null` where it has none of the number. */
+  message(field: number): Message | null {
+    const bytes = this.#bytes.get(field);
+    return bytes ? new Message(bytes) : null;
+  }
+}

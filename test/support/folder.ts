@@ -1,0 +1,20 @@
+/** Folders of tests, in which they write. */
+import { afterAll, beforeEach } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A folder for the tests of a file, or of a `describe`; it is removed after the last of them. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-test-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** An empty folder for each of the tests: that of the one that runs. */
+export function folderForEach(): () => string {
+  const folder = testFolder();
+  let count = 0;
+  beforeEach(() => mkdirSync(join(folder, String(++count))));
+  return () => join(folder, String(count));
+}
