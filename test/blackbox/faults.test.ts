@@ -8,7 +8,7 @@ import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
 import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
-const requestMs = 400;
+const requestMs = 800;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
 const { daemon, start } = await homeForFile({

@@ -10,10 +10,11 @@ export const noBrowser = program === null ? "there is no Chromium" : null;
 
 export async function startBrowser(): Promise<Browser> {
   const { launch } = await import("puppeteer-core");
-  // No process in stock for a page that may never come.
-  const stock = "--disable-features=SpareRendererForSitePerProcess";
+  // No process in stock for a page that may never come, and no pages of its own below the address bar of every new window:
+  // hundreds of files, while the page that is looked at loads.
+  const without = ["SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup"];
   const args = [
-    stock,
+    `--disable-features=${without.join(",")}`,
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-gpu",
