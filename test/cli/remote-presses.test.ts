@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { Failure } from "../../src/api/errors.ts";
 import type { Command } from "../../src/cli/remote/model.ts";
 import { Presses } from "../../src/cli/remote/presses.ts";
+import { until } from "../support/http-device.ts";
 
 const open: Presses[] = [];
 afterEach(() => {
@@ -79,11 +80,6 @@ function quickSet(failure: Failure | null = null) {
     });
   };
   return { presses, sent, press };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const since = performance.now(); !holds(); await Bun.sleep(5))
-    if (performance.now() - since > 5_000) throw new Error("it has not come to that within 5 s");
 }
 
 describe("presses", () => {
@@ -167,7 +163,7 @@ describe("a key that is kept down", () => {
     expect(held.slice(0, 3)).toEqual(["down", "down", "down down"]);
     expect(held.slice(2).every((one) => one === "down down")).toBe(true);
     expect(held.slice(2).length).toBeWithin(2, 5);
-    await until(() => set.sent.at(-1) === "down up");
+    await until("down up was sent", () => set.sent.at(-1) === "down up", 5_000);
     await Bun.sleep(600);
     expect(set.sent.at(-1)).toBe("down up");
     expect(set.presses.held).toBeUndefined();
@@ -177,7 +173,7 @@ describe("a key that is kept down", () => {
     const set = quickSet();
     set.press("down", false);
     set.press("down", true);
-    await until(() => set.sent.length === 2);
+    await until("two were sent", () => set.sent.length === 2, 5_000);
     expect(set.sent).toEqual(["down", "down down"]);
     // Whose repeats are slow is not let go meanwhile.
     await Bun.sleep(350);
@@ -186,9 +182,9 @@ describe("a key that is kept down", () => {
     set.presses.released("up");
     expect(set.presses.held).toBe("down");
     set.presses.released("down");
-    await until(() => set.sent.at(-1) === "down up");
+    await until("down up was sent", () => set.sent.at(-1) === "down up", 5_000);
     set.press("down", false);
-    await until(() => set.sent.at(-1) === "down");
+    await until("down was sent", () => set.sent.at(-1) === "down", 5_000);
   });
 
   test("is let go for another, before that is pressed", async () => {

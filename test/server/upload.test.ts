@@ -5,6 +5,7 @@ import net from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { withArchive } from "../../src/server/upload.ts";
+import { until } from "../support/http-device.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
 import { furnish, password, type Room, soundPackage } from "../support/room.ts";
 
@@ -17,8 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => room.dispose());
 afterEach(async () => {
-  await until(() => left().length === 0 && openFiles() <= filesOpen);
-  expect([left(), openFiles() <= filesOpen]).toEqual([[], true]);
+  await until("nothing is left", () => left().length === 0 && openFiles() <= filesOpen, 2_000);
 });
 
 const linux = process.platform === "linux";
@@ -27,10 +27,6 @@ const multipart = "Content-Type: multipart/form-data; boundary=B";
 const left = () => readdirSync(join(room.daemon.stateFolder, "uploads"));
 /** Files and connections that the daemon holds, where the system tells. */
 const openFiles = () => (linux ? readdirSync(`/proc/${room.daemon.process.pid}/fd`).length : 0);
-
-async function until(reached: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100 && !(await reached()); tries++) await Bun.sleep(20);
-}
 
 interface Part {
   readonly name: string;
@@ -159,17 +155,18 @@ test("T21 a caller that hangs up half-way leaves nothing", async () => {
       socket.write(head([multipart, `Content-Length: ${20 * MiB}`]));
       socket.write(opening);
       for (let sent = 0; sent < 4; sent++) socket.write(block);
-      await until(() => left().length > 0);
+      await until("the file is begun", () => left().length > 0, 2_000);
       socket.destroy();
-      await until(() => left().length === 0);
+      await until("the file is gone", () => left().length === 0, 2_000);
     }
   });
   // Its turn ends a moment after its file is gone.
   let next = "";
-  await until(async () => {
+  const isOver = async () => {
     next = refusal(await upload(form({ ...archive, body: "no package" })));
     return next !== "500 device_busy";
-  });
+  };
+  await until("its turn is over", isOver, 2_000);
   expect(next).toBe("400 invalid_archive");
 });
 
