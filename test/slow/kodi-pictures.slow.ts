@@ -1,6 +1,6 @@
 /** Pictures and channels of a real Kodi that asks for a login, through the daemon; and the simulator, held to what it answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { refused, succeed } from "../blackbox/checked.ts";
@@ -207,7 +207,11 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
     simulator.setScreenshots({ folder: shots });
     await setFolder(shots);
     for (const side of [simulator, real]) await asked(side, "Input.ExecuteAction", { action: "screenshot" });
-    await until("it is written", () => existsSync(`${shots}screenshot00000.png`));
+    // Kodi makes the file, and draws it later: it is whole when its last chunk is there.
+    await until("it is written", () => {
+      const shot = `${shots}screenshot00000.png`;
+      return existsSync(shot) && readFileSync(shot).subarray(-8, -4).toString() === "IEND";
+    });
     await Bun.sleep(500);
   });
 
