@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => room.dispose());
 afterEach(async () => {
-  await until("nothing is left", () => left().length === 0 && openFiles() <= filesOpen, 2_000);
+  await until("nothing is left", () => left().length === 0 && openFiles() <= filesOpen);
 });
 
 const linux = process.platform === "linux";
@@ -148,6 +148,11 @@ test("an archive one byte over 100 MiB, in a form whose length would do", async 
 });
 
 test("T21 a caller that hangs up half-way leaves nothing", async () => {
+  let next = "";
+  const isOver = async () => {
+    next = refusal(await upload(form({ ...archive, body: "no package" })));
+    return next !== "500 device_busy";
+  };
   await untouched(async () => {
     for (let times = 0; times < 5; times++) {
       const socket = net.connect(room.daemon.port, "127.0.0.1");
@@ -155,18 +160,13 @@ test("T21 a caller that hangs up half-way leaves nothing", async () => {
       socket.write(head([multipart, `Content-Length: ${20 * MiB}`]));
       socket.write(opening);
       for (let sent = 0; sent < 4; sent++) socket.write(block);
-      await until("the file is begun", () => left().length > 0, 2_000);
+      await until("the file is begun", () => left().length > 0);
       socket.destroy();
-      await until("the file is gone", () => left().length === 0, 2_000);
+      await until("the file is gone", () => left().length === 0);
+      // Its turn ends a moment later.
+      await until("its turn is over", isOver);
     }
   });
-  // Its turn ends a moment after its file is gone.
-  let next = "";
-  const isOver = async () => {
-    next = refusal(await upload(form({ ...archive, body: "no package" })));
-    return next !== "500 device_busy";
-  };
-  await until("its turn is over", isOver, 2_000);
   expect(next).toBe("400 invalid_archive");
 });
 
