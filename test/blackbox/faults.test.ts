@@ -1,7 +1,8 @@
 /** A set gone wrong in every way: an envelope in time, a flat daemon, and nobody else the worse for it. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { Failure } from "../../src/api/operations.ts";
+import { startTypingSets } from "../slow/typing-sets.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { at, type Name, succeed, until } from "./checked.ts";
 import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
@@ -16,6 +17,12 @@ const { daemon, start } = await homeForFile({
 });
 const { set: healthy, id: healthyId } = await start({ name: "Gesund" });
 await succeed(daemon, "listApps", { id: healthyId });
+
+/** Another healthy set, in a process of its own: those that pour into the daemon pour from this one. */
+const elsewhere = startTypingSets();
+afterAll(() => elsewhere.stop());
+const [place] = await elsewhere.ask("start", { count: 1 });
+const { id: watchedId } = await succeed(daemon, "addDevice", { body: place });
 
 /** Deno takes some 48 with the first of them, for what it loads and compiles, and gives back late (src/runtime/README.md). */
 const mostMiB = process.env["ZAPD_TEST_RUNTIME"] === "deno" ? 96 : 48;
@@ -46,8 +53,8 @@ async function meanwhile(work: Promise<unknown>): Promise<void> {
   let slowest = 0;
   while (!state.over) {
     const started = performance.now();
-    await succeed(daemon, "pressKey", { id: healthyId, body: { key: "up" } });
-    await succeed(daemon, "getState", { id: healthyId });
+    await succeed(daemon, "pressKey", { id: watchedId, body: { key: "up" } });
+    await succeed(daemon, "getState", { id: watchedId });
     slowest = Math.max(slowest, performance.now() - started);
     await Bun.sleep(30);
   }
