@@ -44,7 +44,7 @@ export function startHouse(setup: DaemonSetup = {}): Promise<TestDaemon> {
   });
 }
 
-const scanMs = 700;
+const scanMs = 500;
 const seenWithin = 600;
 const scans = new WeakMap<TestDaemon, () => Promise<Answered>>();
 
