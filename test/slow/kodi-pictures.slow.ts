@@ -199,25 +199,24 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
   const once = encodeURIComponent;
   /** With one picture in it, on both sides. */
   let shots = "";
+  let shot = "";
   const lower = (text: string) => once(text).replace(/%../g, (one) => one.toLowerCase());
 
   beforeAll(async () => {
     shots = join(real.pictures.shots, "twin/");
+    shot = `${shots}screenshot00000.png`;
     mkdirSync(shots);
     simulator.setScreenshots({ folder: shots });
     await setFolder(shots);
     for (const side of [simulator, real]) await asked(side, "Input.ExecuteAction", { action: "screenshot" });
     // Kodi makes the file, and draws it later: it is whole when its last chunk is there.
-    await until("it is written", () => {
-      const shot = `${shots}screenshot00000.png`;
-      return existsSync(shot) && readFileSync(shot).subarray(-8, -4).toString() === "IEND";
-    });
+    const isWhole = () => existsSync(shot) && readFileSync(shot).subarray(-8, -4).toString() === "IEND";
+    await until("it is written", isWhole);
     await Bun.sleep(500);
   });
 
   test("gives, keeps back and lacks the same", async () => {
     const { icon, song, poster } = real.pictures;
-    const shot = `${shots}screenshot00000.png`;
     const paths = [
       "image/",
       "vfs/",
@@ -245,7 +244,6 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
 
   test("says the same of its folders and of where its pictures are", async () => {
     const { icon, film, hidden } = real.pictures;
-    const shot = `${shots}screenshot00000.png`;
     const calls: readonly (readonly [string, object])[] = [
       ["Addons.GetAddonDetails", { addonid: real.plugin, properties: ["thumbnail"] }],
       ["Settings.GetSettingValue", { setting: "debug.screenshotpath" }],
