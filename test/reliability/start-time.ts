@@ -1,4 +1,4 @@
-/** R19: from the start of the process to its first 200, with a hundred devices known and nothing cached of them. */
+/** R19: from the start of the daemon to its first 200, with a hundred devices known and nothing cached of them. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +9,12 @@ import { root } from "../support/sources.ts";
 
 export const known = 100;
 
-/** Milliseconds of so many starts, from the least to the most. Each is asked whether it knows all devices. */
-export async function startTimes(times: number): Promise<number[]> {
+/** The daemon as it is built, and as it runs from its source. */
+export const built = [join(root, "dist/zapd")];
+export const fromSource = [process.execPath, join(root, "src/main.ts")];
+
+/** Milliseconds of so many starts of a program, from the least to the most. Each is asked whether it knows all devices. */
+export async function startTimes(program: readonly string[], times: number): Promise<number[]> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-starts-"));
   const state = join(folder, "state");
   const took: number[] = [];
@@ -22,10 +26,11 @@ export async function startTimes(times: number): Promise<number[]> {
       const port = await freePort();
       const config = join(folder, "config.toml");
       writeFileSync(config, `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterval_s = 0\n`);
-      const { child, first_ms } = await startUntilAnswer(
-        [process.execPath, join(root, "src/main.ts"), "serve", "--config", config],
-        { port, path: "/v1/health", env: { ZAPD_STATE_DIR: state } },
-      );
+      const { child, first_ms } = await startUntilAnswer([...program, "serve", "--config", config], {
+        port,
+        path: "/v1/health",
+        env: { ZAPD_STATE_DIR: state },
+      });
       const { data } = (await (await fetch(`http://127.0.0.1:${port}/v1/devices`)).json()) as { data: unknown[] };
       await end(child);
       if (data.length !== known) throw new Error(`it knows ${data.length} devices`);

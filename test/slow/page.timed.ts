@@ -33,8 +33,9 @@ describeBrowser("the page is quick", (browser) => {
     const took: number[] = [];
     for (let time = 0; time < views; time++) {
       await using looked = await look(browser(), daemon.port, {
-        opened(page) {
-          void page.evaluateOnNewDocument(() => {
+        async opened(page) {
+          await enter(page, `http://127.0.0.1:${daemon.port}/`);
+          await page.evaluateOnNewDocument(() => {
             new MutationObserver(() => {
               if (document.querySelector(".set")) performance.mark("first view");
             }).observe(document, { subtree: true, childList: true });
@@ -125,6 +126,19 @@ describeBrowser("the page is quick", (browser) => {
     expect(took).toBeLessThanOrEqual(10_000);
   }, 60_000);
 });
+
+/**
+ * Shows an empty document of the page's origin. The page's `cross-origin-opener-policy` parts it from what a window showed
+ * before, and the browser starts a process for the first document of such an origin: its own time, not the page's.
+ */
+async function enter(page: Page, origin: string): Promise<void> {
+  const headers = { "cross-origin-opener-policy": "same-origin" };
+  const body = '<!doctype html><link rel="icon" href="data:,">';
+  await page.setRequestInterception(true);
+  page.once("request", (request) => void request.respond({ headers, contentType: "text/html", body }));
+  await page.goto(`${origin}empty`);
+  await page.setRequestInterception(false);
+}
 
 /** Presses the link that begins with a name. */
 async function follow(page: Page, name: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** SECURITY.md R19, whole; and what issue 3 asks of starts: after a hundred kills, and twenty at once. */
 import { expect, test } from "bun:test";
-import { p95, startTimes } from "../reliability/start-time.ts";
+import { built, p95, startTimes } from "../reliability/start-time.ts";
 import { atOnce, killAndStart } from "../reliability/starts.ts";
 import { some } from "./length.ts";
 
@@ -8,7 +8,7 @@ const kills = some(100, 10);
 const timed = some(50, 10);
 
 test("R19 of many starts with 100 devices and no cache, 95 in 100 answer within 300 ms", async () => {
-  const took = await startTimes(timed);
+  const took = await startTimes(built, timed);
   expect(p95(took)).toBeLessThanOrEqual(300);
 }, 120_000);
 

@@ -50,7 +50,7 @@ export interface Looking {
   /** A tab of the same window as this page: one browser, one storage, one set of locks. */
   readonly beside?: Page;
   /** Given the page before it asks for anything. */
-  opened?(page: Page): void;
+  opened?(page: Page): void | Promise<void>;
 }
 
 /** Looked at for a block: `await using`, so that a test that fails leaves no page behind, which would have the next one wait. */
@@ -70,7 +70,7 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
   const { width = 1280, height = 800, scheme = "light", touch = false, at = "", path = "", beside, opened } = looking;
   const context = beside ? beside.browserContext() : await browser.createBrowserContext();
   const page = await context.newPage();
-  opened?.(page);
+  await opened?.(page);
   const uncaught: string[] = [];
   const complaints: { readonly text: string; readonly url: string }[] = [];
   // A browser reports each answer that is a refusal. One that a command got is shown to people, and no fault of the page.
