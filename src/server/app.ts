@@ -15,7 +15,7 @@ import { devRoutes } from "./dev.ts";
 import { deviceRoutes } from "./devices.ts";
 import { eventRoutes } from "./events.ts";
 import { groupRoutes } from "./groups.ts";
-import { guard } from "./guard.ts";
+import { guard, lengthOfHead } from "./guard.ts";
 import { leaseRoutes } from "./leases.ts";
 import { type McpService, mcpRoute } from "./mcp.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
@@ -65,6 +65,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   });
   app.use(
     "*",
+    lengthOfHead,
     guard(
       () => daemon,
       deps.hosts,

@@ -228,4 +228,16 @@ describe("routes", () => {
     expect([got.status, head.status, head.body]).toEqual([200, 200, ""]);
     expect(head.headers.get("content-type")).toBe(got.headers.get("content-type"));
   });
+
+  test.each([
+    ["/v1/devices", 200],
+    ["/openapi.json", 200],
+    ["/app.js", 200],
+    ["/v1/devices/nobody", 404],
+    ["/v1/nothing", 404],
+  ])("HEAD %s says how long the answer to GET is", async (path, status) => {
+    const [got, head] = [await call(`GET ${path}`), await call(`HEAD ${path}`)];
+    expect([got.status, head.status]).toEqual([status, status]);
+    expect(head.headers.get("content-length")).toBe(String(Buffer.byteLength(got.body)));
+  });
 });
