@@ -250,9 +250,11 @@ export class KodiDevice {
 
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
+    const since = performance.now();
     try {
       const result = await work();
-      this.asleep = false;
+      // An answer to what was asked before it said that it goes says nothing of now.
+      if (since >= this.#leavingUntil) this.asleep = false;
       if (this.target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
