@@ -75,10 +75,16 @@ export class Cast {
     await this.scene.real.off();
   }
 
-  /** The real set comes back, to its own address or another, and a scan follows. */
-  async isBack(host?: string): Promise<void> {
-    await this.scene.real.on(host);
+  /** The real set comes back, and a scan follows. */
+  async isBack(): Promise<void> {
+    await this.scene.real.on();
     await this.scan();
+  }
+
+  /** The real set comes back at another address. Whatever scan has met it where it was is over by then. */
+  async moves(): Promise<void> {
+    await this.scan();
+    await this.scene.real.on(freeAddress());
   }
 
   scan(): Promise<unknown> {
@@ -264,7 +270,8 @@ export const orders: readonly Order[] = [
       await cast.scannedStranger("same");
       if (sameAddress(cast.platform, cast.manner)) await cast.mayStray("key", "text");
       else await cast.holds("key", "text");
-      await cast.isBack(freeAddress());
+      await cast.moves();
+      await cast.scan();
       if (sameAddress(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
       else await cast.holds(...cast.all);
     },
@@ -365,7 +372,8 @@ export const orders: readonly Order[] = [
     async (cast) => {
       const { scene } = cast;
       await cast.isKnownAndOff();
-      await cast.isBack(freeAddress());
+      await cast.moves();
+      await cast.scan();
       if (cast.platform === "roku") return cast.drives(...cast.all);
       const [text] = await cast.holds("text");
       expect([text?.outcome, text?.hint]).toEqual(["device_unproven", expect.stringContaining("zapd trust")]);
@@ -379,7 +387,8 @@ export const orders: readonly Order[] = [
     { real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: false, manners: "none" },
     async (cast) => {
       await cast.isKnownAndOff({ secrets: false });
-      await cast.isBack(freeAddress());
+      await cast.moves();
+      await cast.scan();
       await cast.drives(...cast.all);
       expect((await cast.scene.device()).host).toBe(cast.scene.real.host);
     },
@@ -390,7 +399,7 @@ export const orders: readonly Order[] = [
     async (cast) => {
       const { scene } = cast;
       await cast.isKnownAndOff();
-      await scene.real.on(freeAddress());
+      await cast.moves();
       await cast.scannedStranger("same");
       if (sameAddress(cast.platform, cast.manner)) return cast.mayStray(...cast.all);
       await cast.holds(...cast.all);
@@ -411,7 +420,8 @@ export const orders: readonly Order[] = [
     },
     async (cast) => {
       await cast.isKnownAndOff();
-      await cast.isBack(freeAddress());
+      await cast.moves();
+      await cast.scan();
       await cast.scannedStranger("other");
       await cast.mayStray("key");
       if (cast.platform !== "roku") await cast.holds("text");
@@ -431,7 +441,7 @@ export const orders: readonly Order[] = [
     async (cast) => {
       const { scene } = cast;
       await cast.isKnownAndOff();
-      await scene.real.on(freeAddress());
+      await cast.moves();
       expect((await scene.pair({ host: scene.real.host })).status).toBe(200);
       await cast.drives("key", "text");
     },
