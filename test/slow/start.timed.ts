@@ -5,10 +5,9 @@ import { atOnce, killAndStart } from "../reliability/starts.ts";
 import { some } from "./length.ts";
 
 const kills = some(100, 10);
-const timed = some(50, 10);
 
-test("R19 of many starts with 100 devices and no cache, 95 in 100 answer within 300 ms", async () => {
-  const took = await startTimes(built, timed);
+test("R19 of 50 starts with 100 devices and no cache, 95 in 100 answer within 300 ms", async () => {
+  const took = await startTimes(built, 50);
   expect(p95(took)).toBeLessThanOrEqual(300);
 }, 120_000);
 
