@@ -36,7 +36,7 @@ const drives: readonly [Name, unknown][] = [
 ];
 
 for (const style of [{}, { close: "said" }, { old: true }] as const) {
-  test(`after a swap nothing is driven, with a connection still warm (${JSON.stringify(style)})`, async () => {
+  test.concurrent(`after a swap nothing is driven, with a connection still warm (${JSON.stringify(style)})`, async () => {
     const mine = await start({ style });
     const device = await add(daemon, mine);
     const { id } = device;
