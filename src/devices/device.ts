@@ -425,8 +425,9 @@ export class Device {
       at,
       work: async (connection, within, reach) => {
         const control = requireCapability(connection.state, "state");
-        const seen = parts && control.readParts ? control.readParts(parts, within) : control.read(within);
-        const state = await seen;
+        const asked = performance.now();
+        const state = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
+        if (reach.saidOffSince(asked)) return this.#shown(offState, reach);
         this.observe(state, "poll", reach);
         return this.#shown({ ...unknownState, ...reach.seen.state, ...state }, reach);
       },
@@ -531,9 +532,11 @@ export class Device {
   }
 
   async #take<T>(reach: Reach, task: Task<T>, signal: AbortSignal): Promise<T> {
+    const asked = performance.now();
     const result = await reach.attempt(task, signal);
-    // It took a command that only one which is on takes: its word that it is off is an old one.
-    if (reach.isOff && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", reach);
+    // It took a command that only one which is on takes: its word that it is off, given before, is an old one.
+    const isOld = reach.isOff && !reach.saidOffSince(asked);
+    if (isOld && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", reach);
     this.#taken(reach, task);
     return result;
   }

@@ -162,8 +162,9 @@ export class Reach {
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
   readonly #seeking = new Seeking();
-  /** When it last said by itself that it is on. */
+  /** When it last said by itself that it is on, and that it goes off. */
   #saidOnAt = Number.NEGATIVE_INFINITY;
+  #saidOffAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
 
   constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
@@ -252,10 +253,17 @@ export class Reach {
    */
   note(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
-    if (power === "off" && cause === "push") this.silent(power);
-    else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
+    if (power === "off" && cause === "push") {
+      this.#saidOffAt = performance.now();
+      this.silent(power);
+    } else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
     else this.answered(power);
     this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
+  }
+
+  /** Whether it has said since a moment of `performance.now()` that it goes off: what was asked before is answered late. */
+  saidOffSince(moment: number): boolean {
+    return this.#saidOffAt > moment && this.isOff;
   }
 
   /** Whether it has a capability that its settings, or its pairing, keep back now. */
@@ -494,11 +502,13 @@ export class Reach {
     if (signal.aborted) leave();
     this.#running.add(end);
     const timer = setTimeout(() => end(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
+    const asked = performance.now();
     try {
       if (task.needs) this.require(task.needs);
       task.work(this.connection, controller.signal, this).then(resolve, reject);
       const result = await promise;
-      if (!task.apart) this.answered();
+      // An answer from before it said that it goes off is no sign of life.
+      if (!task.apart && !this.saidOffSince(asked)) this.answered();
       return result;
     } catch (error) {
       const { record } = this;

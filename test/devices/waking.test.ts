@@ -5,6 +5,7 @@ import type { Entry } from "../../src/devices/entry.ts";
 import type { Waking } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
+import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
 let house: House;
@@ -116,6 +117,26 @@ describe("the state of a silent device", () => {
     expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     expect((await house.devices.of(tv).state(never)).power).toBe("off");
+  });
+
+  test("is off when it said so while it was being asked: the answer is older", async () => {
+    const device = house.devices.of(tv);
+    house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
+    await device.state(never);
+    house.set.takes = 50;
+    const asked = device.state(never);
+    await until("it is asked", () => house.set.running === 1);
+    house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
+    expect(await asked).toMatchObject({ power: "off", volume: null });
+    expect(device.lastState).toMatchObject({ power: "off", volume: null });
+    expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
+    // So it is where a command was on its way.
+    await press("power-on");
+    const pressed = press("home");
+    await until("it is pressed", () => house.set.running === 1);
+    house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
+    await pressed;
+    expect(device.describe().power).toBe("off");
   });
 
   test("its last state has one writer, whoever saw a part of it", async () => {
