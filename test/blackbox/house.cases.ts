@@ -45,7 +45,7 @@ test(
     };
     /** A registry of its own each time: what it comes to must not hang on what came first. */
     const inNewHouse = async (run: (one: House) => Promise<void>) => {
-      const one = await openHouseWith({ platforms: noisy, composition }, "timeout_ms = 400\n");
+      const one = await openHouseWith({ platforms: noisy, composition }, "timeout_ms = 900\n");
       await run(one).finally(() => one.dispose());
     };
     let first: readonly Shown[] | undefined;
