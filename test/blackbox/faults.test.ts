@@ -9,7 +9,7 @@ import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
 import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
-const requestMs = 800;
+const requestMs = 1_200;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
 const { daemon, start } = await homeForFile({
