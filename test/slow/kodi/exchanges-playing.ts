@@ -48,7 +48,7 @@ export const video = ({ video: file }: Place): Step[] => [
     exact("Player.SetSpeed", { playerid: 1, speed }),
     speedIs([2, 4, 2, 1][at] ?? 0),
   ]),
-  { told: ["Player.OnSpeedChanged", "Player.OnResume"] },
+  { told: ["Player.OnSpeedChanged", "Player.OnResume", "Player.OnAVChange"] },
   home,
   active,
   exact("Player.Stop", { playerid: 0 }),
