@@ -232,7 +232,9 @@ export class Reach {
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
     const { host, port } = this.record;
-    this.#silence = { host, port, at: performance.now() };
+    const at = performance.now();
+    this.#silence = { host, port, at };
+    if (said !== undefined) this.#saidOffAt = at;
     this.#note({ status: "offline", last_seen, power: said ?? power });
   }
 
@@ -253,10 +255,8 @@ export class Reach {
    */
   note(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
-    if (power === "off" && cause === "push") {
-      this.#saidOffAt = performance.now();
-      this.silent(power);
-    } else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
+    if (power === "off" && cause === "push") this.silent(power);
+    else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
     else this.answered(power);
     this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
   }

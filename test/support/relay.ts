@@ -11,6 +11,9 @@ export interface Relay {
   mode: "pass" | "close" | "hang";
   /** Bytes that clients sent so far. */
   readonly heard: number;
+  /** Keeps back what devices say on the connections that are open, and hands it on. */
+  keep(): void;
+  give(): void;
   /** Tells its clients what no device has said. */
   say(bytes: Uint8Array): void;
   /** Leads to another port from now on; what is open stays with the old one. */
@@ -59,6 +62,12 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
     },
     get heard() {
       return heard;
+    },
+    keep() {
+      for (const [client, device] of clients) device?.unpipe(client);
+    },
+    give() {
+      for (const [client, device] of clients) device?.pipe(client);
     },
     say(bytes) {
       for (const client of clients.keys()) client.write(bytes);
