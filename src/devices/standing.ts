@@ -81,9 +81,11 @@ export function isSameAddress(one: Address, other: Address): boolean {
 /** How a device stands at a time: a day without a rival makes what answers plausible. */
 export function settled(standing: Standing, now: number): Standing {
   const { since, probation, rivals, dismissed, macs } = standing;
+  // Nearly every device, at each look at the health: nothing is to be forgotten.
+  if (since === undefined && probation === undefined && rivals.length === 0) return standing;
   const last = [since, probation?.since, ...rivals.map((one) => one.seen_at)].filter((one) => one !== undefined);
   const quiet = now - Math.max(...last.map((one) => Date.parse(one)));
-  if (last.length === 0 || quiet < settlesAfter) return standing;
+  if (quiet < settlesAfter) return standing;
   return { rivals: [], dismissed, macs: withMac(macs, probation?.mac) };
 }
 

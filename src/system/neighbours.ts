@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 export interface Neighbours {
   /** The hardware's address behind an IPv4 address, lower case with colons; `null` where the table says nothing of it. */
   macOf(host: string): string | null;
+  /** All of them, by the host's address, as they were at most a second ago. */
+  table(): ReadonlyMap<string, string>;
 }
 
 /** How long what was read holds, in milliseconds: a burst of calls reads it once. */
@@ -19,20 +21,25 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
   let table: ReadonlyMap<string, string> = new Map();
   let readAt = Number.NEGATIVE_INFINITY;
   let readable = true;
+  function readWhenOlder(than: number): void {
+    if (!readable || now() - readAt < than) return;
+    readAt = now();
+    try {
+      table = readNeighbours(read());
+    } catch {
+      // Another system, or a runtime that lets nobody read there: it will not be otherwise the next time.
+      readable = false;
+      table = new Map();
+    }
+  }
   return {
     macOf(host) {
-      const age = now() - readAt;
-      if (readable && age >= (table.has(host) ? holdsMs : holdsWithoutMs)) {
-        readAt = now();
-        try {
-          table = readNeighbours(read());
-        } catch {
-          // Another system, or a runtime that lets nobody read there: it will not be otherwise the next time.
-          readable = false;
-          table = new Map();
-        }
-      }
+      readWhenOlder(table.has(host) ? holdsMs : holdsWithoutMs);
       return table.get(host) ?? null;
+    },
+    table() {
+      readWhenOlder(holdsMs);
+      return table;
     },
   };
 }

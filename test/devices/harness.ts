@@ -28,7 +28,7 @@ export const never = new AbortController().signal;
 
 /** Trust, on a network whose hardware addresses nobody can tell. */
 export function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Trust {
-  return new Trust({ ...deps, neighbours: { macOf: () => null }, now: Date.now });
+  return new Trust({ ...deps, neighbours: { macOf: () => null, table: () => new Map() }, now: Date.now });
 }
 
 /** What devices are looked for and added with, where a test does neither. */

@@ -102,7 +102,6 @@ async function typeAndCompare(from: number): Promise<Typed> {
 async function typeWithin(from: number, ms: number): Promise<Typed> {
   let typed = await typeAndCompare(from);
   for (let again = 0; again < 2 && typed.p99 >= ms; again++) typed = await typeAndCompare(from);
-  expect(typed.p99).toBeLessThan(ms);
   return typed;
 }
 
@@ -111,6 +110,7 @@ test(
   "R2 a thousand keys a second over a hundred sets: none lost, none twice, none out of order",
   async () => {
     r2 = await typeWithin(0, 50);
+    expect(r2.p99).toBeLessThan(50);
     expect(r2.perSecond).toBeGreaterThan(950);
   },
   (3 * seconds + 60) * 1_000,
