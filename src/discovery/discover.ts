@@ -75,7 +75,7 @@ export class Discovery<D> {
 
   /**
    * Looks for devices; calls at the same time share one scan, which asks again for each that joins. Answers with those
-   * found in it.
+   * found in it. Who comes when a scan has been prolonged already has one of his own: two at most listen at a time.
    */
   scan(): Promise<D[]> {
     // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.

@@ -1,8 +1,5 @@
 /** The time in which a scan listens. Who joins a scan under way has it ask again, and listen anew for its whole time. */
 
-/** However many join, a scan ends. */
-const longestFactor = 2;
-
 export class ScanWindow {
   readonly timeoutMs: number;
   /** Ends when the time is over, or the daemon stops. */
@@ -38,13 +35,14 @@ export class ScanWindow {
     this.#listeners.push(ask);
   }
 
-  /** Asks again, and listens for the whole time from now, within bounds; `false` when it is over already. */
+  /**
+   * Asks again, and listens for the whole time from now. `false` when it is over, or has listened for its whole time once: so
+   * it ends however many join, and nobody joins who would be left with less.
+   */
   join(): boolean {
-    if (!this.#open) return false;
-    const passed = performance.now() - this.#startedAt;
-    const left = Math.min(this.timeoutMs, this.timeoutMs * longestFactor - passed);
+    if (!this.#open || this.age > this.timeoutMs) return false;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#close, Math.max(0, left));
+    this.#timer = setTimeout(this.#close, this.timeoutMs);
     for (const ask of this.#listeners) ask();
     return true;
   }

@@ -95,6 +95,23 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     expect(await first).toEqual(["id-1"]);
   });
 
+  test("that has been prolonged already is not joined: who comes then is listened for as long as anybody", async () => {
+    let on = false;
+    const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));
+    const { discovery } = look([platformFor(target)], { timeout_ms: 1_000 });
+    const first = discovery.scan();
+    await Bun.sleep(500);
+    expect(discovery.scan()).toBe(first);
+    await Bun.sleep(700);
+    const late = discovery.scan();
+    await Bun.sleep(400);
+    // The first ends now, after twice its time at most, and the late one still listens and is joined.
+    expect(await first).toEqual([]);
+    on = true;
+    expect(discovery.scan()).toBe(late);
+    expect(await late).toEqual(["id-1"]);
+  });
+
   test("asks every platform's own search, and merges one device that answers twice", async () => {
     const one = await respond(at(1, 2));
     const other = await respond(at(1));
