@@ -125,7 +125,8 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
           const seek = { do: "seek", position_ms: 114_000 } as const;
           expect((await succeed(daemon, "controlPlayback", { id, body: seek })).confirmed).toBe(true);
           const query = "wait_for=playback:stopped&timeout_ms=30000";
-          expect((await succeed(daemon, "getState", { id, query })).matched).toBe(true);
+          // Whole, so that a failure shows where it stands.
+          expect(await succeed(daemon, "getState", { id, query })).toMatchObject({ matched: true });
           await until("the end is told", () => changes((one) => one["state"].playback === null).length > 0, 5_000);
           expect(changes((one) => one["state"].playback === null && one["cause"] === "push")).not.toEqual([]);
         } finally {

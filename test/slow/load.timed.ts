@@ -2,13 +2,14 @@
  * Load (SECURITY.md R1, R2, R3): reads as fast as they go, a thousand keys a second over a hundred sets, and the same while
  * twenty of them hang.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
 import { some } from "./length.ts";
+import { untilQuiet } from "./quiet.ts";
 import { startTypingSets } from "./typing-sets.ts";
 
 const seconds = some(60, 4);
@@ -28,6 +29,7 @@ beforeAll(async () => {
     expect([status, body.error]).toEqual([200, undefined]);
   }
 }, 60_000);
+beforeEach(untilQuiet, 200_000);
 afterAll(async () => {
   sets.stop();
   await daemon.dispose();

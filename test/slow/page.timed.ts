@@ -1,5 +1,5 @@
 /** How fast the page is, in a real browser: its first view, a thousand devices, the first minute. */
-import { expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts
 import { startDemo } from "../support/demo.ts";
 import { devicesOf } from "./bench/registry.ts";
 import { describeBrowser } from "./page/stage.ts";
+import { untilQuiet } from "./quiet.ts";
 
 const many = 1_000;
 /** How often the first view is looked at: a machine that does other things as well is slow for seconds. */
@@ -18,6 +19,8 @@ const median = (figures: readonly number[]) =>
   figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;
 
 describeBrowser("the page is quick", (browser) => {
+  beforeEach(untilQuiet, 200_000);
+
   /** A daemon that knows so many devices, of which none is there. */
   async function startWith(count: number): Promise<TestDaemon> {
     const folder = mkdtempSync(join(tmpdir(), "zapd-many-"));
