@@ -139,30 +139,37 @@ test.concurrent("after a command only what it can change is asked for, and no mo
   });
 }, 60_000);
 
-test.concurrent("nobody interested: nothing is asked; somebody: what the table says, and no more", async () => {
-  const playing = await plugIn("Playing");
-  const idle = await plugIn("Idle");
-  const input = await plugIn("Input");
-  const standby = await plugIn("Standby");
-  const limited = await plugIn("Limited", { access: "limited" });
-  const all = [playing, idle, input, standby, limited];
+/** Sets that do what the table of polling tells apart: one plays, one shows its home, one an input, one sleeps, one keeps back. */
+async function plugInHouse(name: string) {
+  const playing = await plugIn(`${name}1`);
+  const idle = await plugIn(`${name}2`);
+  const input = await plugIn(`${name}3`);
+  const standby = await plugIn(`${name}4`);
+  const limited = await plugIn(`${name}5`, { access: "limited" });
+  const sets = [playing, idle, input, standby, limited];
   const added = [];
-  for (const [at, set] of all.entries()) added.push(await add(set, `Polled ${at}`));
+  for (const [at, set] of sets.entries()) added.push(await add(set, `${name} ${at}`));
   await added[2]?.post("inputs", { input: "hdmi1" });
   playing.play({ durationMs: 3_600_000 });
   await standby.sleep("standby");
+  return { sets, added, totals: () => sets.map(({ requests }) => requests.length) };
+}
+
+test.concurrent("nobody interested: nothing is asked", async () => {
+  const { totals } = await plugInHouse("Unseen");
+  const unseen = totals();
+  await daemon.sleep(20_000);
+  expect(totals()).toEqual(unseen);
+}, 90_000);
+
+test.concurrent("somebody interested: what the table says, and no more; when nobody is any more, nothing", async () => {
+  const { sets: all, added, totals } = await plugInHouse("Polled");
   /** How often each document was asked for. */
   const asked = (set: RokuSimulator, from: number) => {
     const count = { "device-info": 0, "active-app": 0, "media-player": 0, "audio-device": 0 };
     for (const { path } of set.requests.slice(from)) count[path.replace("/query/", "") as keyof typeof count]++;
     return count;
   };
-  const totals = () => all.map(({ requests }) => requests.length);
-
-  const unseen = totals();
-  await daemon.sleep(20_000);
-  expect(totals()).toEqual(unseen);
-
   const over = new AbortController();
   const ids = added.map(({ id }) => id).join(",");
   const stream = await fetch(`${daemon.url}/events?devices=${ids}`, { signal: over.signal });
