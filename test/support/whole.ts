@@ -1,6 +1,6 @@
 /**
  * How much of a test is run. `npm test` tries a few generated cases, a sample of long tables, and leaves out what is slow by
- * nature; `npm run test:slow` (test/slow/whole.slow.ts) runs the same files with `$ZAPD_WHOLE`, the part of all generated
+ * nature; `npm run test:slow` (test/slow/whole.*.ts) runs the same files with `$ZAPD_WHOLE`, the part of all generated
  * cases that SECURITY.md asks of CI (1: all), with whole tables and slow tests. `$FC_SEED` repeats a run. What `.ci/run` alone
  * runs, those and the other runtimes, has time for more than `npm test` (`isQuick`).
  */
