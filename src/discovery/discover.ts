@@ -178,7 +178,15 @@ export class Discovery<D> {
       const asks = platforms.find((one) => one.name === platform);
       if (asks) void intake.offer(asks, { host, port, memory }, identity);
     }
-    window.onJoin(() => void Promise.all(hosts.map((host) => this.#ask(host, intake))));
+    let askedAt = performance.now();
+    window.onJoin(() => {
+      // Of many who come at once the first has everybody asked.
+      if (performance.now() - askedAt >= justBegun) {
+        askedAt = performance.now();
+        intake.askAnew();
+      }
+      void Promise.all(hosts.map((host) => this.#ask(host, intake)));
+    });
     await Promise.all([
       searchSsdp({
         ...common,

@@ -38,7 +38,7 @@ export interface IntakeDependencies<D> {
   debug(message: string): void;
 }
 
-/** Takes candidates of one scan: each address once, a bounded number, some at a time. */
+/** Takes candidates of one scan: each address once until it is joined, a bounded number, some at a time. */
 export class Intake<D> {
   readonly #deps: IntakeDependencies<D>;
   readonly #seen = new Set<string>();
@@ -77,6 +77,11 @@ export class Intake<D> {
       this.#waiting.push({ host: lead.host, work });
       this.#next();
     });
+  }
+
+  /** Who answers from now on is asked again: who was asked before may be elsewhere by now. The bounds stay those of the scan. */
+  askAnew(): void {
+    this.#seen.clear();
   }
 
   /** What was found, when all have said who they are or the grace is over. */

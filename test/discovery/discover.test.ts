@@ -95,6 +95,18 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     expect(await first).toEqual(["id-1"]);
   });
 
+  test("that is joined asks those again who have said who they are: another may be there by now", async () => {
+    const { target } = await respond(at(1));
+    let who = "before";
+    const { discovery, findings } = look([platformFor(target, async () => sightingOf(who))], { timeout_ms: 1_500 });
+    const first = discovery.scan();
+    await until("it is found", () => findings.length > 0);
+    who = "after";
+    await Bun.sleep(600);
+    expect(discovery.scan()).toBe(first);
+    expect(await first).toEqual(["before", "after"]);
+  });
+
   test("that has been prolonged already is not joined: who comes then is listened for as long as anybody", async () => {
     let on = false;
     const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));
