@@ -53,7 +53,8 @@ export interface DiscoveryDependencies<D> {
 export class Discovery<D> {
   readonly #deps: DiscoveryDependencies<D>;
   readonly #stopped = new AbortController();
-  #scanning: { readonly window: ScanWindow; readonly result: Promise<D[]> } | undefined;
+  /** Those that are not over, the newest last. */
+  readonly #scans = new Set<{ readonly window: ScanWindow; readonly result: Promise<D[]> }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -70,7 +71,7 @@ export class Discovery<D> {
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#stopped.abort();
-    await this.#scanning?.result.catch(() => {});
+    await Promise.allSettled([...this.#scans].map(({ result }) => result));
   }
 
   /**
@@ -79,15 +80,14 @@ export class Discovery<D> {
    */
   scan(): Promise<D[]> {
     // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.
-    if (this.#scanning?.window.join()) return this.#scanning.result;
+    const newest = this.#newest;
+    if (newest?.window.join()) return newest.result;
     const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
     const finished = this.#deps.scanning?.();
-    const result = this.#scan(window).finally(() => {
-      if (this.#scanning?.window === window) this.#scanning = undefined;
-    });
-    result.then(finished, () => {});
-    this.#scanning = { window, result };
-    return result;
+    const scan = { window, result: this.#scan(window).finally(() => this.#scans.delete(scan)) };
+    this.#scans.add(scan);
+    scan.result.then(finished, () => {});
+    return scan.result;
   }
 
   /** Looks again soon, because a device was missed. */
@@ -99,8 +99,12 @@ export class Discovery<D> {
 
   /** A scan for a device that was missed just now: the one that has just begun, or one that asks from now on. */
   look(): Promise<D[]> {
-    const scanning = this.#scanning;
-    return scanning && scanning.window.age < justBegun ? scanning.result : this.scan();
+    const newest = this.#newest;
+    return newest && newest.window.age < justBegun ? newest.result : this.scan();
+  }
+
+  get #newest() {
+    return [...this.#scans].at(-1);
   }
 
   /** Asks one address which device lives there; `device_unreachable`, `device_error` or `invalid_host` when none does. */

@@ -146,13 +146,13 @@ async function plugInHouse(name: string) {
   const input = await plugIn(`${name}3`);
   const standby = await plugIn(`${name}4`);
   const limited = await plugIn(`${name}5`, { access: "limited" });
-  const sets = [playing, idle, input, standby, limited];
+  const all = [playing, idle, input, standby, limited];
   const added = [];
-  for (const [at, set] of sets.entries()) added.push(await add(set, `${name} ${at}`));
+  for (const [at, set] of all.entries()) added.push(await add(set, `${name} ${at}`));
   await added[2]?.post("inputs", { input: "hdmi1" });
   playing.play({ durationMs: 3_600_000 });
   await standby.sleep("standby");
-  return { sets, added, totals: () => sets.map(({ requests }) => requests.length) };
+  return { all, added, totals: () => all.map(({ requests }) => requests.length) };
 }
 
 test.concurrent("nobody interested: nothing is asked", async () => {
@@ -163,7 +163,7 @@ test.concurrent("nobody interested: nothing is asked", async () => {
 }, 90_000);
 
 test.concurrent("somebody interested: what the table says, and no more; when nobody is any more, nothing", async () => {
-  const { sets: all, added, totals } = await plugInHouse("Polled");
+  const { all, added, totals } = await plugInHouse("Polled");
   /** How often each document was asked for. */
   const asked = (set: RokuSimulator, from: number) => {
     const count = { "device-info": 0, "active-app": 0, "media-player": 0, "audio-device": 0 };

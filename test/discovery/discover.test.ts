@@ -107,6 +107,31 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     expect(await first).toEqual(["before", "after"]);
   });
 
+  test("that waits for its last answers is waited for when the daemon stops, though another has begun", async () => {
+    const { target } = await respond((number, target) => (number === 1 ? [found(target, "http://127.0.0.1:1/")] : []));
+    const said = Promise.withResolvers<Sighting>();
+    let asked = 0;
+    const identify = () => {
+      asked++;
+      return said.promise;
+    };
+    const { discovery, findings } = look([platformFor(target, identify)], { timeout_ms: 300 });
+    const first = discovery.scan();
+    await Bun.sleep(500);
+    const second = discovery.scan();
+    expect([asked, second === first]).toEqual([1, false]);
+    let stopped = false;
+    const stopping = discovery.stop().then(() => {
+      stopped = true;
+    });
+    expect(await second).toEqual([]);
+    await Bun.sleep(100);
+    expect([stopped, findings]).toEqual([false, []]);
+    said.resolve(sightingOf("late"));
+    await stopping;
+    expect(await first).toEqual(["late"]);
+  });
+
   test("that has been prolonged already is not joined: who comes then is listened for as long as anybody", async () => {
     let on = false;
     const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));

@@ -100,18 +100,13 @@ async function typeAndCompare(from: number): Promise<Typed> {
   return typed;
 }
 
-/** The machine pauses now and then, which a short run has among its slowest hundredth: what is slow is slow three times. */
-async function typeWithin(from: number, ms: number): Promise<Typed> {
-  let typed = await typeAndCompare(from);
-  for (let again = 0; again < 2 && typed.p99 >= ms; again++) typed = await typeAndCompare(from);
-  return typed;
-}
-
 let r2: Typed;
 test(
   "R2 a thousand keys a second over a hundred sets: none lost, none twice, none out of order",
   async () => {
-    r2 = await typeWithin(0, 50);
+    r2 = await typeAndCompare(0);
+    // The machine pauses now and then, which a short run has among its slowest hundredth: what is slow is slow three times.
+    for (let again = 0; again < 2 && r2.p99 >= 50; again++) r2 = await typeAndCompare(0);
     expect(r2.p99).toBeLessThan(50);
     expect(r2.perSecond).toBeGreaterThan(950);
   },

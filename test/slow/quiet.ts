@@ -9,6 +9,7 @@ import { obey, Worker } from "./bench/worker.ts";
 const looks = 40;
 const pauseMs = 2_000;
 
+/** What the work comes to: without it, it need not be done. */
 let sum = 0;
 
 /** A piece of work that is always the same, some milliseconds long; how long it took. */

@@ -50,7 +50,6 @@ test.concurrent.each(files)("whole: %s", runWhole);
 test("whole: each file that leaves something out of `npm test` is among them", () => {
   const leaves = /\b(isQuick|sampleOf|slowTest|slowConcurrentTest|isWhole|hasWholeTables)\b.*support\/whole\.ts/;
   const all = sourcesIn("test").filter(({ path, code }) => /\.(test|cases)\.ts$/.test(path) && leaves.test(code));
-  expect(
-    all.map(({ path }) => path.replace(".cases.", ".test.")).filter((path) => ![...files, ...measured].includes(path)),
-  ).toEqual([]);
+  const listed = [...files, ...measured];
+  expect(all.map(({ path }) => path.replace(".cases.", ".test.")).filter((path) => !listed.includes(path))).toEqual([]);
 });
