@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Failure } from "../../src/api/operations.ts";
 import { add, at, type Name } from "../blackbox/checked.ts";
 import { faults, fullBacklog } from "../blackbox/fault-server.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type Runtime, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { figure } from "../support/figure.ts";
 import { root } from "../support/sources.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
@@ -20,15 +20,14 @@ const calls: readonly [Name, unknown][] = [
   ["pressKey", { key: "home" }],
   ["launchApp", { app: "12" }],
 ];
-const runtimes = ["bun", "deno", "binary"].filter((one) => one !== "binary" || existsSync(join(root, "dist/zapd")));
+const isBuilt = existsSync(join(root, "dist/zapd"));
+const runtimes: readonly Runtime[] = isBuilt ? ["bun", "deno", "binary"] : ["bun", "deno"];
 
 describe.each(runtimes)("under %s", (runtime) => {
-  const usual = process.env["ZAPD_TEST_RUNTIME"];
   let daemon: TestDaemon;
   const fakes: WiredRoku[] = [];
   beforeAll(async () => {
-    process.env["ZAPD_TEST_RUNTIME"] = runtime;
-    daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
+    daemon = await startTestDaemon({ runtime, speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
     // What is loaded and compiled at the first call is no fault of a set's.
     const { set, id } = await plugIn();
     for (const [name, body] of calls) expect((await call(name, id, body)).status).toBe(200);
@@ -37,8 +36,6 @@ describe.each(runtimes)("under %s", (runtime) => {
   afterAll(async () => {
     await daemon.dispose();
     await Promise.all(fakes.map((fake) => fake.stop()));
-    if (usual === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
-    else process.env["ZAPD_TEST_RUNTIME"] = usual;
   });
 
   async function plugIn(): Promise<{ set: WiredRoku; id: string }> {

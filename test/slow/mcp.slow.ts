@@ -3,7 +3,7 @@
  * and the command line of its Inspector, where $ZAPD_INSPECTOR says in which folder it is installed (`npm install
  * --ignore-scripts --prefix FOLDER @modelcontextprotocol/inspector@2.12.0`). Under Bun, Deno, and as a binary that is built.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import { join } from "node:path";
@@ -56,20 +56,13 @@ async function withToken(daemon: TestDaemon): Promise<{ server: Server; url: str
   return { server, url: `http://127.0.0.1:${port}/mcp` };
 }
 
-const before = process.env["ZAPD_TEST_RUNTIME"];
-afterEach(() => {
-  if (before === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
-  else process.env["ZAPD_TEST_RUNTIME"] = before;
-});
-
-describe.each(["bun", "deno", "binary"])("under %s", (runtime) => {
+describe.each(["bun", "deno", "binary"] as const)("under %s", (runtime) => {
   const isThere = runtime !== "binary" || existsSync(join(root, "dist/zapd"));
   let daemon: TestDaemon;
   let judged: Awaited<ReturnType<typeof withToken>>;
   beforeAll(async () => {
     if (!isThere) return;
-    process.env["ZAPD_TEST_RUNTIME"] = runtime;
-    daemon = await startTestDaemon({ config: { mcp: { http: true } }, speed: 1 });
+    daemon = await startTestDaemon({ runtime, config: { mcp: { http: true } }, speed: 1 });
     judged = await withToken(daemon);
   });
   afterAll(async () => {

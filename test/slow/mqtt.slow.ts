@@ -143,17 +143,14 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
   test("at rest it takes no more than 1.2 times what the daemon takes without", async () => {
     const built = existsSync(join(root, "dist/zapd"));
     const atRest = async (config: Readonly<Record<string, Readonly<Record<string, unknown>>>>) => {
-      const before = process.env["ZAPD_TEST_RUNTIME"];
-      if (built) process.env["ZAPD_TEST_RUNTIME"] = "binary";
-      const own = await startTestDaemon({ config: { discovery: quiet, ...config }, speed: 1 });
+      const runtime = built ? "binary" : "bun";
+      const own = await startTestDaemon({ runtime, config: { discovery: quiet, ...config }, speed: 1 });
       try {
         await own.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
         await Bun.sleep(some(30_000, 5_000));
         return residentMiB(own.process.pid ?? 0);
       } finally {
         await own.dispose();
-        if (before === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
-        else process.env["ZAPD_TEST_RUNTIME"] = before;
       }
     };
     const without = await atRest({});

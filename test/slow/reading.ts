@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Runtime } from "../support/daemon.ts";
 import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
 import { root } from "../support/sources.ts";
 
@@ -10,7 +11,7 @@ export function buildOnce(): void {
   if (!existsSync(join(root, "dist/zapd"))) execFileSync(process.execPath, [".ci/build.ts"], { cwd: root });
 }
 
-export const runtimes = ["bun", "deno", "binary"] as const;
+export const runtimes: readonly Runtime[] = ["bun", "deno", "binary"];
 
 /** What no kernel keeps for a reader: events of 4 KB by commands that fail before they reach a set. */
 export async function flood({ daemon, sets }: PushingHouse, count: number): Promise<void> {
@@ -19,13 +20,6 @@ export async function flood({ daemon, sets }: PushingHouse, count: number): Prom
 }
 
 /** A house on one of the runtimes, in real time. */
-export async function startOn(runtime: (typeof runtimes)[number], count: number): Promise<PushingHouse> {
-  const usual = process.env["ZAPD_TEST_RUNTIME"];
-  process.env["ZAPD_TEST_RUNTIME"] = runtime;
-  try {
-    return await startPushingHouse(count, { speed: 1 });
-  } finally {
-    if (usual === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
-    else process.env["ZAPD_TEST_RUNTIME"] = usual;
-  }
+export function startOn(runtime: Runtime, count: number): Promise<PushingHouse> {
+  return startPushingHouse(count, { speed: 1, runtime });
 }

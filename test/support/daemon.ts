@@ -31,6 +31,12 @@ export async function freePort(host = "127.0.0.1"): Promise<number> {
   throw new Error(`no port from ${street.from} on is free at ${host}`);
 }
 
+/** The source under Bun or Deno, or the compiled binary. */
+export type Runtime = "bun" | "deno" | "binary";
+
+/** What all tests of this run are run on, but for those that say another. */
+export const usualRuntime = (process.env["ZAPD_TEST_RUNTIME"] ?? "bun") as Runtime;
+
 export interface DaemonSetup {
   /**
    * Sections of the config over the quiet defaults of a test: no scan at the start, none at an interval. How long sets have
@@ -46,6 +52,8 @@ export interface DaemonSetup {
   readonly within?: readonly string[];
   /** From the source, whatever the others are: for tests that look into the process, or put something into it. */
   readonly fromSource?: true;
+  /** What runs it; `$ZAPD_TEST_RUNTIME` without. */
+  readonly runtime?: Runtime;
   /**
    * How many times as fast its clock runs, so that nobody waits for what waits by design: 4, and 1 where time is measured.
    * It is 1 for the binary and under Deno.
@@ -99,7 +107,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const configFile = join(folder, "config.toml");
   const stateFolder = join(folder, "state");
   const port = await freePort();
-  const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
+  const runtime = setup.runtime ?? usualRuntime;
   // Long runs measure real time; `npm run test:slow` says so.
   const usual = process.env["ZAPD_TEST_CLOCK"] === "real" ? 1 : 4;
   const speed = runtime === "bun" ? (setup.speed ?? usual) : 1;
@@ -178,16 +186,16 @@ export function straysIn(log: string): string[] {
 
 /** The program under test with its own words before any command's, by a clock that runs as ours does. */
 export function programWords(): string[] {
-  return programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun", false);
+  return programOf(usualRuntime, false);
 }
 
 /** The words that run the command line under test, which under Deno is Bun's: only the daemon is run there. */
 export function zapdWords({ isFast = false } = {}): string[] {
-  return programOf(process.env["ZAPD_TEST_RUNTIME"] === "binary" ? "binary" : "bun", isFast);
+  return programOf(usualRuntime === "binary" ? "binary" : "bun", isFast);
 }
 
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
-function programOf(runtime: string, isFast: boolean, fromSource?: true): string[] {
+function programOf(runtime: Runtime, isFast: boolean, fromSource?: true): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
   const made = process.env["ZAPD_TEST_PROGRAM"];
