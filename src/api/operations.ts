@@ -242,7 +242,7 @@ const own = {
     tag: "devices",
     summary: "Add a device by its address",
     description:
-      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`.",
+      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`. One that somebody has a lease of is not renamed, or given ports: `device_leased`.",
     codes: [
       "invalid_host",
       "device_elsewhere",
@@ -251,6 +251,7 @@ const own = {
       "device_unreachable",
       "device_timeout",
       "device_error",
+      "device_leased",
       "storage_error",
     ],
     body: z
