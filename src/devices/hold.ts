@@ -55,14 +55,16 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
 async function down(device: Device, key: Key, turn: Turn): Promise<void> {
   if (device.held.renew(key)) return;
   if (isKeptDown(device, key)) {
-    await device.held.end();
-    const isDown = Promise.withResolvers<void>();
-    await device.held.begin(key, (signal) => {
-      const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
-      keeping.catch(isDown.reject);
-      return keeping;
+    await device.held.first(key, async () => {
+      const isDown = Promise.withResolvers<void>();
+      await device.held.begin(key, (signal) => {
+        const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
+        keeping.catch(isDown.reject);
+        return keeping;
+      });
+      await isDown.promise;
     });
-    return isDown.promise;
+    return;
   }
   // The first is a press as any other: its caller waits for it, and a set that sleeps is woken.
   if (!(await device.held.first(key, () => pressKey(device, key, turn)))) return;
@@ -128,14 +130,15 @@ export class HeldKey {
 
   /** It is still down; `false` where it is not. */
   renew(key: string): boolean {
-    if (this.#held?.key !== key) return false;
+    const isUp = [...this.#first].some((one) => one.key === key && one.isUp);
+    if (this.#held?.key !== key || isUp) return false;
     this.#held.renew();
     return true;
   }
 
   /** Presses a key that goes down, in the place of any other; whether it is down still when the press has been taken. */
   async first(key: string, press: () => Promise<void>): Promise<boolean> {
-    const before = this.end();
+    const before = this.#held?.key === key ? this.end(key) : this.end();
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const own = { key, isUp: false, over };
     this.#first.add(own);
@@ -175,7 +178,10 @@ export class HeldKey {
   async end(key?: string): Promise<void> {
     const first = [...this.#first].filter((one) => key === undefined || one.key === key);
     for (const one of first) one.isUp = true;
-    await Promise.all([this.#endHold(key), ...first.map(({ over }) => over)]);
+    const pressed = Promise.all(first.map(({ over }) => over));
+    // Who lets go of a key has pressed it: one that is not down yet goes down before.
+    if (key !== undefined) await pressed;
+    await Promise.all([this.#endHold(key), pressed]);
   }
 
   async #endHold(key?: string): Promise<void> {

@@ -50,6 +50,17 @@ test("down is answered once it is down, and up once it is up; what comes meanwhi
   expect(done()).toBe("up down, up up, home");
 });
 
+test("up that comes before it is down lets it go once it is", async () => {
+  house.set.takes = 100;
+  const down = hold({ phase: "down" });
+  await hold({ phase: "up" });
+  expect(done()).toBe("up down, up up");
+  await down;
+  // Twice, without an answer in between.
+  await Promise.all([down, ...(["down", "up", "down", "up"] as const).map((phase) => hold({ phase }))]);
+  expect(done()).toBe(Array(3).fill("up down, up up").join(", "));
+});
+
 test("down, and never again: it is let go after 2 s", async () => {
   await hold({ phase: "down" });
   await until("it is let go", () => done() === "up down, up up", 4_000);
