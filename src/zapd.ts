@@ -177,6 +177,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });
+  /** Of each scan under way, the ids of devices that are not new to those who follow. */
+  const scans = new Set<Set<string>>();
   const discovery = new Discovery<Entry>({
     platforms,
     platformHost,
@@ -185,11 +187,16 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     asleep: (platform, address) => devices.asleepAt(platform, address),
     alsoAsked: () => trust.alsoAsked(),
     scanning() {
-      const before = new Set(registry.devices.map(({ id }) => id));
+      const known = new Set(registry.devices.map(({ id }) => id));
+      scans.add(known);
       return (found) => {
+        scans.delete(known);
+        if (found === null) return;
         const ids = [...new Set(found.map(({ id }) => registry.deviceOf(id)?.id ?? id))];
-        const added = ids.filter((id) => !before.has(id)).length;
-        devices.journal.publish({ type: "discovery.finished", found: ids.length, added });
+        const added = ids.filter((id) => !known.has(id));
+        // Of those that overlap one tells of it.
+        for (const other of scans) for (const id of added) other.add(id);
+        devices.journal.publish({ type: "discovery.finished", found: ids.length, added: added.length });
       };
     },
     debug: (message) => log.debug(message),

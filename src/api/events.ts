@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { codes, type ErrorCode } from "./errors.ts";
 import { clientHeader } from "./routes.ts";
-import { sceneEvents } from "./scenes.ts";
+import { SceneResult, sceneEvents } from "./scenes.ts";
 import { App, Device, Lease, State } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
@@ -132,11 +132,42 @@ export const Heartbeat = z
   .object({ type: z.literal("heartbeat"), id: z.string() })
   .describe("Nothing happened for 15 s; `id` is that of the newest event, whether or not it passed the filter");
 
-/** One line of JSON Lines: an event with its id, which an event stream tells beside it. */
+/** Lines of JSON Lines: each is an event with its id, which an event stream tells beside it. */
+const linesOf = (all: readonly z.ZodObject[]) => all.map((one) => one.extend({ id: z.string() }));
+
+/** One line of all events. */
 export const EventLine = z.union([
-  ...(Object.values(events).map((one) => one.extend({ id: z.string() })) as unknown as [
-    z.ZodType<ApiEvent & { id: string }>,
-  ]),
+  ...(linesOf(Object.values(events)) as unknown as [z.ZodType<ApiEvent & { id: string }>]),
   Heartbeat,
 ]);
 export type EventLine = (ApiEvent & { readonly id: string }) | z.infer<typeof Heartbeat>;
+
+const sceneNews = [
+  events["scene.started"],
+  events["scene.step"],
+  event("scene.finished", "A scene has ended", {
+    ...sceneEvents.finished,
+    data: SceneResult.describe("The whole answer"),
+  }),
+  event("error", "What kept a scene from its end", {
+    error: z.object({
+      code: z.enum(Object.keys(codes) as [ErrorCode]),
+      message: z.string(),
+      hint: z.string().optional(),
+    }),
+  }),
+] as const;
+/** What the stream of one run tells, and a line of it. */
+export const SceneNews = z.union(sceneNews);
+export const SceneLine = z.union([...linesOf(sceneNews), Heartbeat]);
+
+/** What a followed console tells, and a line of it: the id is the cursor. */
+export const ConsoleNews = z.object({
+  lines: z.array(z.string()).describe("Those that have come"),
+  dropped: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("How many before them are not kept any more; left out where there are none"),
+});
+export const ConsoleLine = z.union([...linesOf([ConsoleNews]), Heartbeat]);

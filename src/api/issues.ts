@@ -47,6 +47,11 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
     case "invalid_format":
       if (issue.format === "url") return "must be a whole address that begins with http:// or https://";
       return issue.format === "regex" && issue.pattern ? `must match ${issue.pattern}` : "is not valid";
+    case "invalid_union": {
+      // One of its forms is meant: that of whose kind the value is.
+      const [meant] = issue.errors.find(([first]) => first?.code !== "invalid_type") ?? [];
+      return meant ? reasonOf(meant) : "is not valid";
+    }
     case "custom":
       return issue.message;
     default:

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
-import { events } from "./events.ts";
+import { ConsoleLine, ConsoleNews, events, SceneLine, SceneNews } from "./events.ts";
 import { ConfigReload, carriesLease, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
 import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
@@ -107,6 +107,10 @@ const sharedAnswers = {
   SceneInfo,
   SceneResult,
   StepResult,
+  SceneNews,
+  SceneLine,
+  ConsoleNews,
+  ConsoleLine,
 };
 const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
 /** Bodies that the daemon checks by code, which says more of what is wrong. */
@@ -206,10 +210,11 @@ function operationObject(name: EndpointName, operation: Operation): Json {
 }
 
 function queryParameters(query: z.ZodObject): Json[] {
-  return fieldsOf(z.toJSONSchema(query, optionsFor("input"))).map(([name, { description, ...schema }]) => ({
+  const all = z.toJSONSchema(query, optionsFor("input"));
+  return fieldsOf(all).map(([name, { description, ...schema }]) => ({
     name,
     in: "query",
-    required: false,
+    required: all.required?.includes(name) === true,
     description,
     schema,
   }));
@@ -228,6 +233,14 @@ const packageForm: Json = {
       schema: {
         type: "object",
         properties: {
+          params: {
+            type: "string",
+            description: "A JSON object that the package is started with, as `params` of a launch. Before the file",
+          },
+          password: {
+            type: "string",
+            description: "The developer password of this device alone, kept once it has accepted it. Before the file",
+          },
           archive: {
             type: "string",
             format: "binary",
@@ -242,7 +255,7 @@ const packageForm: Json = {
   },
 };
 
-function responses(name: EndpointName, { codes: own, data, answers }: Operation): Json {
+function responses(name: EndpointName, { codes: own, data, answers, streams }: Operation): Json {
   const all = [...everywhere, ...own];
   const statuses = [...new Set(all.map((code) => codes[code].status))].toSorted((one, other) => one - other);
   const failures = statuses.map((status) => [
@@ -256,9 +269,13 @@ function responses(name: EndpointName, { codes: own, data, answers }: Operation)
     properties: { ok: { type: "boolean", enum: [true] }, data: dataSchema(name, data) },
     required: ["ok", "data"],
   };
-  const success = { description: "Done", content: { "application/json": { schema: envelope } } };
+  const content = { "application/json": { schema: envelope }, ...(streams && streamContent(streams)) };
+  const success = { description: "Done", content };
   const done = answers === "stream" ? streamResponse(name) : answers === "picture" ? pictureResponse : success;
-  const none = answers === "picture" && { 204: { description: "There is none: only with `missing=empty`" } };
+  const none = answers === "picture" && {
+    204: { description: "There is none: only with `missing=empty`" },
+    304: { description: "It is the one that the caller has, by its `If-None-Match`" },
+  };
   return { 200: done, ...none, ...Object.fromEntries(failures) };
 }
 
@@ -266,6 +283,14 @@ const pictureResponse: Json = {
   description: "The picture, with an `ETag`",
   content: Object.fromEntries(["image/png", "image/jpeg", "image/webp"].map((type) => [type, {}])),
 };
+
+/** What answers a caller that asks for a stream, by `accept` or by a word of the query. */
+function streamContent({ news, line }: NonNullable<Operation["streams"]>): Json {
+  return {
+    "text/event-stream": { schema: ref(sharedName(news) ?? "") },
+    "application/x-ndjson": { schema: ref(sharedName(line) ?? "") },
+  };
+}
 
 /** A stream of events: in an event stream each is the `data` of a frame, whose `event` and `id` are its type and its id. */
 function streamResponse(name: EndpointName): Json {
@@ -310,9 +335,12 @@ function ref(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+function sharedName(schema: unknown): string | undefined {
+  return Object.entries(sharedAnswers).find(([, one]) => one === schema)?.[0];
+}
+
 /** The `data` of an operation: a shared component, a list of one, or its own. */
 function dataSchema(name: EndpointName, data: z.ZodType): Schema {
-  const sharedName = (schema: unknown) => Object.entries(sharedAnswers).find(([, one]) => one === schema)?.[0];
   const item = data instanceof z.ZodArray ? sharedName(data.element) : undefined;
   if (item !== undefined) return { type: "array", items: ref(item) };
   return ref(sharedName(data) ?? componentOf(name, "Result"));

@@ -9,7 +9,7 @@ import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { wordsOf } from "../system/text.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
-import { EventLine, events, meansType } from "./events.ts";
+import { ConsoleLine, ConsoleNews, EventLine, events, meansType, SceneLine, SceneNews } from "./events.ts";
 import { leaseLimits, pressLimits, sequenceLimits } from "./limits.ts";
 import {
   type Endpoint,
@@ -61,6 +61,8 @@ export interface Operation extends Endpoint {
   readonly query?: z.ZodObject;
   /** What is in the envelope; of a stream, one line of it. */
   readonly data: z.ZodType;
+  /** Where a caller may ask for a stream instead: what it tells, and a line of it. */
+  readonly streams?: { readonly news: z.ZodType; readonly line: z.ZodType };
 }
 
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
@@ -220,6 +222,7 @@ const SceneBody = z
   .custom<SceneGiven>(isObject, { error: 'must be an object with steps, such as {"steps": [{"key": "home"}]}' })
   .meta(SceneGiven.meta() ?? {});
 
+const ofRun = { news: SceneNews, line: SceneLine };
 const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];
 
 const ofRuns =
@@ -239,7 +242,7 @@ const own = {
     tag: "devices",
     summary: "Add a device by its address",
     description:
-      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`.",
+      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`. One that somebody has a lease of is not renamed, or given ports: `device_leased`.",
     codes: [
       "invalid_host",
       "device_elsewhere",
@@ -248,6 +251,7 @@ const own = {
       "device_unreachable",
       "device_timeout",
       "device_error",
+      "device_leased",
       "storage_error",
     ],
     body: z
@@ -684,7 +688,7 @@ const own = {
     tag: "remote",
     summary: "Show an input",
     description: "By its id, or by its name where only one has it.",
-    codes: [...asking, "device_busy"],
+    codes: [...asking, "app_not_found", "device_busy"],
     body: z
       .strictObject({ input: z.string().trim().min(1).max(256).describe("Its id or its name") })
       .meta({ examples: [{ input: "hdmi1" }] }),
@@ -703,7 +707,7 @@ const own = {
     tag: "remote",
     summary: "Tune to a channel",
     description: "By its id, its number, or its name where only one has it.",
-    codes: [...asking, "device_busy"],
+    codes: [...asking, "app_not_found", "device_busy"],
     body: z
       .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })
       .meta({ examples: [{ channel: "5.1" }] }),
@@ -726,7 +730,7 @@ const own = {
     summary: "The icon of an app",
     description:
       "A picture of the device's own, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and kept on disk for a while. The app is its id, its platform id or its name, as the device lists it.",
-    codes: [...asking, "app_not_found", "picture_not_found"],
+    codes: [...asking, "ambiguous_app", "app_not_found", "picture_not_found", "storage_error"],
     query: pictureQuery,
     data: Picture,
   },
@@ -776,6 +780,7 @@ const own = {
     codes: sceneCodes,
     body: SceneRequest,
     data: SceneResult,
+    streams: ofRun,
   },
   runSteps: {
     ...endpoints.runSteps,
@@ -785,6 +790,7 @@ const own = {
     codes: sceneCodes.filter((code) => code !== "scene_not_found"),
     body: SceneBody,
     data: SceneResult,
+    streams: ofRun,
   },
   installPackage: {
     ...endpoints.installPackage,
@@ -853,6 +859,7 @@ const own = {
           "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
         ),
     }),
+    streams: { news: ConsoleNews, line: ConsoleLine },
   },
   events: {
     ...endpoints.events,
@@ -865,6 +872,7 @@ const own = {
       devices: z
         .string()
         .max(4_096)
+        .refine((text) => wordsOf(text).length > 0, { error: "names no device" })
         .optional()
         .describe(
           "Only what is about these devices: names or ids, with commas between them. What is about no device is told as well",

@@ -293,9 +293,10 @@ export class Devices {
 
   /**
    * Asks an address which device lives there, and adds it. One that is known, and that answers where it is, or has secrets
-   * that only the set itself may get, is not moved there: `device_elsewhere`.
+   * that only the set itself may get, is not moved there: `device_elsewhere`. One that is leased is renamed, or given ports, by
+   * its holder alone: `device_leased`.
    */
-  async add(addition: Addition): Promise<Device> {
+  async add(addition: Addition, lease?: string): Promise<Device> {
     const { host, port } = addressIn(addition.host, addition.port);
     // A name that cannot be is refused before the network is asked; whether it is taken, when the device is known.
     if (addition.name !== undefined) checkName(addition.name, []);
@@ -310,6 +311,7 @@ export class Devices {
         const mac = trust.macOf(address.host);
         return this.#added(await registry.merge({ ...answer, ...given, mac }), answer);
       }
+      if (addition.name !== undefined || addition.ports !== undefined) this.of(before).admit(lease);
       const stranger = trust.strangerTo(before, answer);
       if (stranger)
         throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {

@@ -54,18 +54,20 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
 
 async function down(device: Device, key: Key, turn: Turn): Promise<void> {
   if (device.held.renew(key)) return;
-  await device.held.end();
   if (isKeptDown(device, key)) {
-    const isDown = Promise.withResolvers<void>();
-    await device.held.begin(key, (signal) => {
-      const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
-      keeping.catch(isDown.reject);
-      return keeping;
+    await device.held.first(key, async () => {
+      const isDown = Promise.withResolvers<void>();
+      await device.held.begin(key, (signal) => {
+        const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
+        keeping.catch(isDown.reject);
+        return keeping;
+      });
+      await isDown.promise;
     });
-    return isDown.promise;
+    return;
   }
   // The first is a press as any other: its caller waits for it, and a set that sleeps is woken.
-  await pressKey(device, key, turn);
+  if (!(await device.held.first(key, () => pressKey(device, key, turn)))) return;
   await device.held.begin(key, async (signal) => {
     await sleep(holding.everyMs, signal);
     // A set that has not answered by then is gone: it does not scroll on when it comes back.
@@ -110,6 +112,8 @@ export class HeldKey {
     | { readonly key: string; readonly over: AbortController; renew(): void; readonly ended: Promise<void> }
     | undefined;
 
+  /** First presses that are under way, and whether their keys are up again already. */
+  readonly #first = new Set<{ readonly key: string; isUp: boolean; readonly over: Promise<void> }>();
   #stopping = new AbortController();
 
   /** Ends when whatever is held is to be let go. */
@@ -126,14 +130,31 @@ export class HeldKey {
 
   /** It is still down; `false` where it is not. */
   renew(key: string): boolean {
-    if (this.#held?.key !== key) return false;
+    const isUp = [...this.#first].some((one) => one.key === key && one.isUp);
+    if (this.#held?.key !== key || isUp) return false;
     this.#held.renew();
     return true;
   }
 
+  /** Presses a key that goes down, in the place of any other; whether it is down still when the press has been taken. */
+  async first(key: string, press: () => Promise<void>): Promise<boolean> {
+    const before = this.#held?.key === key ? this.end(key) : this.end();
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const own = { key, isUp: false, over };
+    this.#first.add(own);
+    try {
+      await before;
+      await press();
+      return !own.isUp;
+    } finally {
+      this.#first.delete(own);
+      resolve();
+    }
+  }
+
   /** It is down from now on, in the place of any other: `hold` goes on until its signal ends, or fails. */
   async begin(key: string, hold: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
-    await this.end();
+    await this.#endHold();
     const over = new AbortController();
     const letGo = () => over.abort(letGoError());
     let timer = setTimeout(letGo, holding.letGoAfterMs);
@@ -155,6 +176,15 @@ export class HeldKey {
 
   /** It is up: when this is done, no press of it is under way. Without a key, whichever is down. */
   async end(key?: string): Promise<void> {
+    const first = [...this.#first].filter((one) => key === undefined || one.key === key);
+    for (const one of first) one.isUp = true;
+    const pressed = Promise.all(first.map(({ over }) => over));
+    // Who lets go of a key has pressed it: one that is not down yet goes down before.
+    if (key !== undefined) await pressed;
+    await Promise.all([this.#endHold(key), pressed]);
+  }
+
+  async #endHold(key?: string): Promise<void> {
     const held = this.#held;
     if (!held || (key !== undefined && held.key !== key)) return;
     held.over.abort(letGoError());

@@ -188,7 +188,8 @@ export class Reader {
     const place = wanted.since === null ? "start" : journal.placeOf(wanted.since);
     this.#replayedTo = journal.newest;
     this.#place = typeof place === "number" ? place : journal.newest;
-    if (typeof place === "string" && (wanted.snapshot || place !== "start")) this.#snapshot = this.#parts(place);
+    // Whoever comes back and cannot go on gets one, asked for or not: after a part of one, too.
+    if (typeof place === "string" && (wanted.snapshot || wanted.since !== null)) this.#snapshot = this.#parts(place);
     else this.#beats = true;
   }
 

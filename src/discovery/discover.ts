@@ -44,8 +44,8 @@ export interface DiscoveryDependencies<D> {
   asleep?(platform: string, address: Address): D | null;
   /** Addresses to ask for devices that are known, beside those that answer a search. */
   alsoAsked?(): readonly Asked[];
-  /** A scan begins; gives what is told of those that it found. */
-  scanning?(): (found: readonly D[]) => void;
+  /** A scan begins; gives what is told of those that it found, `null` where it failed. */
+  scanning?(): (found: readonly D[] | null) => void;
   debug(message: string): void;
   warn(message: string): void;
 }
@@ -86,7 +86,7 @@ export class Discovery<D> {
     const finished = this.#deps.scanning?.();
     const scan = { window, result: this.#scan(window).finally(() => this.#scans.delete(scan)) };
     this.#scans.add(scan);
-    scan.result.then(finished, () => {});
+    scan.result.then(finished, () => finished?.(null));
     return scan.result;
   }
 

@@ -66,9 +66,9 @@ export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencie
     return device.actionResult("notify", {});
   });
 
-  picture(app, "getIcon", ({ id, context, signal }) =>
-    appIcon(devices.find(id), context.req.param("app") ?? "", icons, signal),
+  picture(app, "getIcon", devices, (device, { context, signal }) =>
+    appIcon(device, context.req.param("app") ?? "", icons, signal),
   );
-  picture(app, "getArtwork", ({ id, signal }) => artwork(devices.find(id), signal));
-  picture(app, "getScreenshot", ({ id, signal }) => screenshot(devices.find(id), signal));
+  picture(app, "getArtwork", devices, (device, { signal }) => artwork(device, signal));
+  picture(app, "getScreenshot", devices, (device, { signal }) => screenshot(device, signal));
 }

@@ -11,7 +11,7 @@ const usualWaitMs = "10000";
 export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependencies): void {
   route(app, "listDevices", () => devices.describeAll());
 
-  route(app, "addDevice", async ({ body }) => (await devices.add(body)).describe());
+  route(app, "addDevice", async ({ body, turn }) => (await devices.add(body, turn.lease)).describe());
 
   route(app, "discoverDevices", async () => {
     const found = await devices.discover();

@@ -15,7 +15,8 @@ export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies, stream
         devices: ids,
         types: types === undefined ? null : wordsOf(types),
         snapshot: snapshot === "true",
-        since: request.headers.get("last-event-id") ?? since ?? null,
+        // One that is empty is none: who has read nothing yet has no id.
+        since: request.headers.get("last-event-id") || since || null,
       });
       const release = devices.watch(ids);
       return { next: () => reader.next(), close: () => close(reader, release) };

@@ -23,6 +23,8 @@ const headers = Object.entries({
 
 /** What a page that may write may send along, and what it may at `/mcp`, where its protocol has headers of its own. */
 const taken = `content-type, ${leaseHeader}`;
+/** What one that follows a stream sends when it comes back. */
+const takenByStreams = "last-event-id";
 const takenByMcp = "authorization, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name";
 
 const methods = "GET, HEAD, POST, PATCH, DELETE";
@@ -137,11 +139,16 @@ function isForeign(c: Context<Env>, origin: string | undefined): boolean {
   return site !== undefined && site !== "same-origin" && site !== "none";
 }
 
+function takenFor(request: HonoRequest): string {
+  if (request.path === "/mcp") return `${taken}, ${takenByMcp}`;
+  return request.header("access-control-request-method") === "GET" ? `${taken}, ${takenByStreams}` : taken;
+}
+
 async function answerPreflight(c: Context<Env>): Promise<Response> {
   const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
   return c.body(null, 204, {
     "access-control-allow-methods": methods,
-    "access-control-allow-headers": c.req.path === "/mcp" ? `${taken}, ${takenByMcp}` : taken,
+    "access-control-allow-headers": takenFor(c.req),
     "access-control-max-age": "600",
     ...(privateNetwork && { "access-control-allow-private-network": "true" }),
   });

@@ -8,6 +8,7 @@ import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { clientHeader, type Endpoint, type EndpointName, endpoints, isHolders, leaseHeader } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
+import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
 import type { Call } from "../runtime/runtime.ts";
@@ -222,13 +223,15 @@ export function stream<Name extends StreamName | PictureName>(
 export function picture<Name extends PictureName>(
   app: Hono<Env>,
   name: Name,
-  handler: (given: Given<Operations[Name]>) => Promise<CheckedPicture>,
+  devices: Devices,
+  handler: (device: Device, given: Given<Operations[Name]>) => Promise<CheckedPicture>,
 ): void {
   stream(app, name, async (given) => {
     const { context: c, request } = given;
+    const device = devices.find(given.id);
     if (request.method === "HEAD") return c.body(null, 200);
     c.env.withoutIdleLimit("answered");
-    const asked = handler(given);
+    const asked = handler(device, given);
     const found = given.query?.missing === "empty" ? await asked.catch(() => null) : await asked;
     if (found === null) return c.body(null, 204);
     const { bytes, type } = found;
@@ -300,8 +303,8 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 
 /** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
 export function answerUnknown(c: Context<Env>, prefix: string): Response {
-  // Behind a Host that is none, or a CONNECT, is no address.
-  const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
+  // As the router has read it: `URL` would take out dots, which Deno leaves in. Behind a CONNECT is no address.
+  const path = /^https?:\/\/[^/?#]*(\/[^?#]*)/i.exec(c.req.url)?.[1] ?? c.req.url;
   const known: readonly Endpoint[] = Object.values(endpoints);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {

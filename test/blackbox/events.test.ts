@@ -118,6 +118,16 @@ describe("the stream", () => {
     again.close();
   });
 
+  test("an id that is empty is none", async () => {
+    const stream = await read("?since=", { "last-event-id": "" });
+    expect(await stream.until(({ type }) => type === "snapshot")).toMatchObject({ reason: "start" });
+    stream.close();
+    const changes = await read("?snapshot=false&since=");
+    await changes.until(({ type }) => type === "heartbeat");
+    expect(changes.all.map(({ type }) => type)).not.toContain("snapshot");
+    changes.close();
+  });
+
   test("of a device that comes and goes tells both", async () => {
     const stream = await read("?types=device.*,");
     await stream.until(({ type }) => type === "snapshot");
@@ -181,6 +191,13 @@ describe("the stream", () => {
   test("a device that is not known, or a type that cannot be, is told in the envelope", async () => {
     expect((await daemon.api("GET", "/events?devices=Nowhere")).body.error.code).toBe("device_not_found");
     expect((await daemon.api("GET", "/events?snapshot=perhaps")).body.error.code).toBe("invalid_payload");
+    for (const none of ["", ","])
+      expect((await daemon.api("GET", `/events?devices=${none}`)).body.error.message).toEndWith(
+        "devices names no device",
+      );
+    const conditions = Array(9).fill("wait_for=power:on").join("&");
+    const { error } = (await daemon.api("GET", `/devices/${id}/state?${conditions}`)).body;
+    expect(error.message).toEndWith("wait_for must have at most 8 entries");
     expect((await daemon.api("POST", "/events", {})).status).toBe(405);
   });
 });

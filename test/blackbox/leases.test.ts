@@ -87,6 +87,11 @@ test("a holder changes the device, all others read it", async () => {
     ["DELETE", "", undefined],
   ] as const)
     expect([of, codeOf(await room.daemon.api(method, `/devices/set${of}`, given))]).toEqual([of, "device_leased"]);
+  const { host, port } = room.set;
+  const add = (more: object, own?: string) =>
+    room.daemon.api("POST", "/devices", { host, port, ...more }, own === undefined ? {} : carrying(own));
+  for (const more of [{ name: "Other" }, { ports: { wake: 7 } }]) expect(codeOf(await add(more))).toBe("device_leased");
+  expect([codeOf(await add({})), codeOf(await add({ name: "set" }, token))]).toEqual(["ok", "ok"]);
   const group = await room.daemon.api("POST", "/groups/all/remote/key", { key: "up" });
   expect(group.body.error.details.results[0].error.code).toBe("device_leased");
   for (const of of ["", "/state", "/apps", "/dev/logs"])

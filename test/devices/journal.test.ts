@@ -137,6 +137,14 @@ describe("guarantee 2: coming back", () => {
     expect(read.flatMap(({ devices }) => devices)).toHaveLength(250);
   });
 
+  test("so is who wanted none at first: what it missed is not kept", async () => {
+    const journal = journalOf(250);
+    const changes = { ...everything, snapshot: false };
+    const [first] = (await journal.follow({ ...changes, since: "00000000.1" }).next()) ?? [];
+    const read = await told(journal.follow({ ...changes, since: first?.id ?? "" }));
+    expect(read.flatMap(({ devices }) => devices ?? [])).toHaveLength(250);
+  });
+
   test("no more is kept than 1,024 events and 1 MiB", async () => {
     const journal = journalOf();
     for (let count = 0; count < journalLimits.events + 10; count++) noted(journal);

@@ -1,4 +1,4 @@
-/** Keys that a device itself keeps down: it is told when they go down and, in any case, when they are up. */
+/** Keys that are held, most of them by the device itself: it is told when they go down and, in any case, when they are up. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
@@ -50,6 +50,17 @@ test("down is answered once it is down, and up once it is up; what comes meanwhi
   expect(done()).toBe("up down, up up, home");
 });
 
+test("up that comes before it is down lets it go once it is", async () => {
+  house.set.takes = 100;
+  const down = hold({ phase: "down" });
+  await hold({ phase: "up" });
+  expect(done()).toBe("up down, up up");
+  await down;
+  // Twice, without an answer in between.
+  await Promise.all([down, ...(["down", "up", "down", "up"] as const).map((phase) => hold({ phase }))]);
+  expect(done()).toBe(Array(3).fill("up down, up up").join(", "));
+});
+
 test("down, and never again: it is let go after 2 s", async () => {
   await hold({ phase: "down" });
   await until("it is let go", () => done() === "up down, up up", 4_000);
@@ -65,6 +76,27 @@ test("it is let go when its caller hangs up, and when the device is removed", as
   await hold({ phase: "down" });
   device().letGo();
   await until("it is let go again", () => done() === "up down, up up, up down, up up");
+});
+
+test("where its keys are pressed again and again: up that comes before the first press has been taken ends it", async () => {
+  const other = await openHouse();
+  try {
+    const tv = other.devices.of(await other.add("2", { name: "TV" }));
+    other.set.takes = 100;
+    const say = (phase: "down" | "up", key = "up") => holdKey(tv, key, { phase }, { signal: never });
+    const down = say("down");
+    await say("up");
+    // When up has been answered no press comes.
+    expect(other.set.done).toEqual(["up"]);
+    await down;
+    const [first, second] = [say("down", "down"), say("down")];
+    await say("up");
+    await Promise.all([first, second]);
+    await Bun.sleep(400);
+    expect(other.set.done).toEqual(["up", "down", "up"]);
+  } finally {
+    await other.remove();
+  }
 });
 
 test("one that cannot be pressed is not down, and its caller is told", async () => {

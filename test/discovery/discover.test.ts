@@ -1,11 +1,15 @@
 /** Discovery over platforms of a test: devices say in LOCATION where they are, and are who they are by that port. */
 import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { DeviceError, notUnderstood, ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery, tellingMost } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/probe-queue.ts";
 import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
+import { createZapd } from "../../src/zapd.ts";
 import { codeOf } from "../support/failure.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
@@ -283,6 +287,44 @@ describe.concurrent("the course of things", () => {
     expect(performance.now() - start).toBeLessThan(5_000);
     expect(ended).toBe(true);
   });
+});
+
+test("of two scans that overlap one tells that a device is new", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-scans-"));
+  const answers = Promise.withResolvers<void>();
+  let asked = 0;
+  const platform = fakePlatform({
+    identify: async () => {
+      asked++;
+      await answers.promise;
+      return sightingOf("1");
+    },
+  });
+  const config = join(folder, "config.toml");
+  writeFileSync(config, '[discovery]\ninterfaces = ["none"]\nhosts = ["127.0.0.1"]\ntimeout_ms = 100\n');
+  const zapd = await createZapd({ config, state: join(folder, "state"), platforms: [platform] });
+  try {
+    const scan = () => zapd.request("/v1/devices/discover", { method: "POST" });
+    const first = scan();
+    // It asks nobody any more, and waits for its answer: who comes now has one of his own.
+    await Bun.sleep(200);
+    const second = scan();
+    await until("both have asked", () => asked === 2);
+    answers.resolve();
+    await Promise.all([first, second]);
+    zapd.windDown();
+    const accept = "application/x-ndjson";
+    const told = await (await zapd.request("/v1/events?since=oldest", { headers: { accept } })).text();
+    const finished = told.split("\n").filter((line) => line.includes('"discovery.finished"'));
+    const counts = finished.map((line) => JSON.parse(line)).map(({ found, added }) => [found, added]);
+    expect(counts).toEqual([
+      [1, 1],
+      [1, 0],
+    ]);
+  } finally {
+    await zapd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("of all failures at an address the one is told that knows what to do, then what was found there, then that nothing was", () => {

@@ -7,7 +7,7 @@ import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { zip } from "../blackbox/packages.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { answerProblems, at } from "./document.ts";
+import { answerProblems, at, problems } from "./document.ts";
 
 type Name = keyof typeof operations;
 
@@ -80,6 +80,17 @@ async function fail(code: string, name: Name, asked: Asked = {}): Promise<void> 
   // The document's examples are of the usual place.
   const said = JSON.stringify(failures.get(code)).replace(daemon.url, "http://127.0.0.1:7272/v1");
   expect(JSON.parse(said)).toEqual(at("components", "examples", code)["value"]);
+}
+
+/** The lines of a stream that ends, each held against the document; how many there were. */
+async function streamed(path: string, accept: string, response: Response): Promise<number> {
+  expect(response.headers.get("content-type")).toBe(accept);
+  const told = (await response.text()).split("\n").flatMap((line) => /^(?:data: )?(\{.*)/.exec(line)?.[1] ?? []);
+  for (const line of told) {
+    const place = ["paths", path, "post", "responses", "200", "content", accept, "schema"] as const;
+    expect([line, problems(JSON.parse(line), ...place)]).toEqual([line, []]);
+  }
+  return told.length;
 }
 
 function form(bytes: Uint8Array<ArrayBuffer>): FormData {
@@ -169,6 +180,10 @@ describe("what works", () => {
     });
     await ask("runSteps", { body: { ...body, toml: '[[steps]]\nif = "power:on"\nthen = [{ key = "home" }]' } });
     expect(await ask("runSteps", { body: { ...body, steps: [{ key: "stop" }] } })).toBe("invalid_scene");
+    for (const accept of ["application/x-ndjson", "text/event-stream"]) {
+      const init = { method: "POST", headers: { accept }, body: JSON.stringify({ ...body, steps: [{ key: "home" }] }) };
+      expect(await streamed("/v1/run", accept, await fetch(`${daemon.url}/run`, init))).toBe(3);
+    }
     expect(await ask("runScene", { id: "broken" })).toBe("invalid_scene");
     expect(await ask("runScene", { id: "nothing" })).toBe("scene_not_found");
   });
@@ -227,6 +242,8 @@ describe("what is refused, in the words of its example", () => {
     await ask("listApps", bench);
     await fail("app_not_found", "launchApp", { ...living, body: { app: "netflx" } });
     await fail("ambiguous_app", "launchApp", { ...bench, body: { app: "news" } });
+    const icon = await fetch(`${daemon.url}/devices/Workbench/apps/news/icon`);
+    expect(answerProblems("getIcon", icon.status, await icon.json())).toEqual([]);
     await fail("dev_package_missing", "reloadPackage", bench);
     await fail("dev_password_missing", "installPackage", { ...bench, body: form(archive("none")) });
     await ask("patchConfig", { body: { "dev.vendor_password": "wrong" } });

@@ -121,6 +121,22 @@ describe("complete", () => {
     }
   });
 
+  test("what a request must have, what a form may hold, and what else may be answered", () => {
+    const [unused] = at("paths", "/v1/devices", "delete", "parameters") as unknown as { required: boolean }[];
+    expect(unused?.required).toBe(true);
+    const form = at("paths", "/v1/devices/{id}/dev/install", "post", "requestBody", "content", "multipart/form-data");
+    const { schema } = form as { schema: { properties: object } };
+    expect(Object.keys(schema.properties)).toEqual(["params", "password", "archive"]);
+    expect(Object.keys(at("paths", "/v1/devices/{id}/artwork", "get", "responses"))).toContain("304");
+    const logs = at("paths", "/v1/devices/{id}/dev/logs", "get", "responses", "200", "content");
+    expect(Object.keys(logs)).toEqual(["application/json", "text/event-stream", "application/x-ndjson"]);
+    expect(
+      Object.keys(
+        at("paths", "/v1/devices/{id}/inputs", "post", "responses", "404", "content", "application/json", "examples"),
+      ),
+    ).toContain("app_not_found");
+  });
+
   test("every code has an example that is valid, and stands under its own status", () => {
     const examples = new Map(
       Object.values(at("components", "schemas", "Failure", "examples")).map((example) => [

@@ -102,6 +102,12 @@ describe("T3 preflights", () => {
     },
   );
 
+  test("a page that reads may say what it had last of a stream", async () => {
+    const asked = ["Access-Control-Request-Method: GET", "Access-Control-Request-Headers: last-event-id"];
+    const answer = await call(room, "OPTIONS", "/v1/events", [`Origin: ${listed}`, ...asked]);
+    expect(answer.headers.get("access-control-allow-headers")).toBe("content-type, zapd-lease, last-event-id");
+  });
+
   test("access to the private network is granted only when asked for", async () => {
     const answer = await preflight(listed, key, ["Access-Control-Request-Private-Network: true"]);
     expect(answer.headers.get("access-control-allow-private-network")).toBe("true");

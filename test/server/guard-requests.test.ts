@@ -177,6 +177,10 @@ describe("T18 method", () => {
     () => namesWhatIsTaken("CONNECT", keyPath, "POST"),
   );
 
+  test("a path with dots is read as one without, or is nothing: it is not told to use the method that it used", async () => {
+    expect((await call("GET", "/v1/nothing/../health", [good])).status).toBe(deno ? 404 : 200);
+  });
+
   async function namesWhatIsTaken(method: string, path: string, allowed: string): Promise<void> {
     const reached = await room.reachedDuring(async () => {
       const answer = await call(method, path, [good], method === "PUT" ? press.body : undefined);

@@ -234,6 +234,7 @@ describe("routes", () => {
     ["/openapi.json", 200],
     ["/app.js", 200],
     ["/v1/devices/nobody", 404],
+    ["/v1/devices/nobody/artwork", 404],
     ["/v1/nothing", 404],
   ])("HEAD %s says how long the answer to GET is", async (path, status) => {
     const [got, head] = [await call(`GET ${path}`), await call(`HEAD ${path}`)];
