@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Key } from "../../../src/platforms/platform.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
+import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
@@ -489,5 +490,24 @@ describe("volume", () => {
     expect(volumeOf(one).set).toBeUndefined();
     await volumeOf(one).step?.(-1, never);
     expect(taken(one.set)).toEqual(["KEY_VOLDOWN"]);
+  });
+
+  test("of one whose renderer opens later than its control port is known once that is open", async () => {
+    const rendererPort = await freePort();
+    const one = await line({ rendererPort: null });
+    Object.assign(one.target.ports, { renderer: rendererPort });
+    one.renew();
+    expect([(await state(one)).volume, volumeOf(one).mute]).toEqual([null, undefined]);
+    const renderer = await startSamsung({ name: "Renderer", rendererPort });
+    cleanups.push(() => renderer.stop());
+    expect((await state(one)).volume).toEqual({ level: renderer.state.volume, muted: false });
+    expect(describeOf(one).has.has("mute")).toBe(true);
+    await volumeOf(one).mute?.(true, never);
+    expect(renderer.state.muted).toBe(true);
+    // It starts anew: what it has shown it has still.
+    await renderer.stop();
+    expect((await state(one)).volume).toBeNull();
+    expect(describeOf(one).has.has("mute")).toBe(true);
+    expect((await failure(volumeOf(one).set?.(5, never) ?? Promise.resolve())).code).toBe("device_error");
   });
 });
