@@ -432,6 +432,13 @@ describe("power", () => {
     expect([one.set.state.power, taken(one.set)]).toEqual(["on", ["KEY_HOME"]]);
   });
 
+  test("a set that its socket wakes may take a moment to say so: it is given that, and no key", async () => {
+    const one = await line({ traits: { socketWakes: true, socketWakesMs: 700 } });
+    await one.set.powerOff();
+    await turnOn(one.connection, one.target, never);
+    expect([one.set.state.power, taken(one.set)]).toEqual(["on", []]);
+  });
+
   test("one that stays in standby with its socket open is turned on by its key, once", async () => {
     const one = await line();
     await one.set.powerOff();
