@@ -134,7 +134,7 @@ export const State = z.object({
   screensaver: z.boolean().nullable().describe("Whether one is shown"),
   playback: Playback.nullable().describe("`null`, where nothing plays, or the device does not say"),
   volume: Volume.nullable().describe("`null`, where the device has none, or does not say"),
-  input: text.describe("The input that is shown: `hdmi1` to `hdmi4`, `av`, `tuner`"),
+  input: text.describe("The input that is shown: `hdmi1` to `hdmi4`, `av`, `tuner`, or the device's own"),
   observed_at: time.describe("When it was read"),
 });
 export type State = z.infer<typeof State>;

@@ -1,6 +1,6 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
 
-import { ZapdError } from "../api/errors.ts";
+import { DeviceError, ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/limits.ts";
 import type { App } from "../api/schemas.ts";
 import {
@@ -30,7 +30,7 @@ import {
   runSequence,
 } from "./press.ts";
 import type { Turn } from "./queue.ts";
-import type { At, Reach, Task } from "./reach.ts";
+import { type At, isUnreached, type Reach, type Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -156,10 +156,17 @@ export async function keepDown(
       try {
         await sleep(ms, within).catch(() => {});
       } finally {
-        await letGo();
+        await letGo().catch((error: unknown) => {
+          // The key has reached it, whatever became of its end: it is not pressed anew.
+          throw isUnreached(error) ? hungUpMeanwhile(error) : error;
+        });
       }
     },
   });
+}
+
+function hungUpMeanwhile(cause: unknown): DeviceError {
+  return new DeviceError("device_error", "hung up before the key was up", { phase: "sent", reason: "closed", cause });
 }
 
 /** Which of a device's protocols a press is for. */

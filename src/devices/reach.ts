@@ -530,7 +530,9 @@ export class Reach {
 
   #noteFailure(error: ZapdError): void {
     const { lost } = this.#deps;
-    if (error.code === "device_unreachable") {
+    // It says so itself: it is where it was, and answers.
+    if (failedBy(error, "asleep")) this.answered("standby");
+    else if (error.code === "device_unreachable") {
       this.silent();
       // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
       if (!this.isOff || failedBy(error, "refused")) lost(this.record);

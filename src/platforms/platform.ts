@@ -172,7 +172,7 @@ export interface PlatformState {
   readonly screensaver: boolean | null;
   readonly playback: Playback | null;
   readonly volume: { readonly level: number | null; readonly muted: boolean | null } | null;
-  /** The input that is shown, in the word of its key without `input-`: `hdmi1` … `av`, `tuner`. */
+  /** The input that is shown, in the word of its key without `input-`: `hdmi1` … `av`, `tuner`; or the device's own. */
   readonly input: string | null;
 }
 

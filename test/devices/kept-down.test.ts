@@ -107,3 +107,15 @@ test("one that cannot be pressed is not down, and its caller is told", async () 
   await hold({ phase: "up" });
   expect(done()).toBe("up down, up up");
 });
+
+test("one that hangs up while it is down is not pressed anew, and its caller is told", async () => {
+  const holding = hold({ hold_ms: 300 }).catch((error) => `${error.code}: ${error.message}`);
+  await until("it is down", () => done() === "up down");
+  house.set.failure = new ZapdError("device_unreachable", "hung up");
+  setTimeout(() => {
+    house.set.failure = undefined;
+  }, 400);
+  expect(await holding).toBe("device_error: TV hung up before the key was up while holding up");
+  expect(done()).toBe("up down");
+  expect(device().describe().status).toBe("online");
+});

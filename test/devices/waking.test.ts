@@ -1,6 +1,6 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ZapdError } from "../../src/api/errors.ts";
+import { inStandby, ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Waking } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
@@ -185,6 +185,17 @@ describe("a command to a device that is asleep", () => {
     wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake"));
     expect(await failureOf(press("home"))).toBe("device_unreachable: TV did not answer while pressing home");
     expect(house.set.done).toEqual(["called silent 5"]);
+  });
+
+  test("one that says that it is in standby is there, and is woken for as long as that takes", async () => {
+    house.set.state = { ...house.set.state, power: "on" };
+    await house.devices.of(tv).state(never);
+    house.set.done.length = 0;
+    house.set.failure = inStandby();
+    wakes = () => Promise.reject(new ZapdError("device_error", "did not turn on"));
+    expect(await failureOf(press("home"))).toBe("device_error: TV did not turn on while waking it");
+    expect(house.set.done).toEqual(["called asked 30"]);
+    expect(house.devices.of(tv).describe()).toMatchObject({ status: "online", power: "standby" });
   });
 
   test("fails with how waking failed", async () => {

@@ -15,6 +15,7 @@ import {
   type PlatformHost,
   type PlatformState,
   type StatePart,
+  type VolumeControl,
 } from "../platform.ts";
 import { Apps } from "./apps.ts";
 import { pairHint } from "./failures.ts";
@@ -169,12 +170,15 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       isShown: false,
       do: (what, signal) => press(what === "play" || what === "pause" ? what : "stop", signal),
     },
-    volume: {
-      step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
-      ...(target.memory.renderer !== false && {
-        set: (level, signal) => command(signal, () => volume.set(level, signal)),
-        mute: (muted, signal) => command(signal, () => volume.mute(muted, signal)),
-      }),
+    // That it has a renderer may be learned while this connection lives.
+    get volume(): VolumeControl {
+      return {
+        step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
+        ...(target.memory.renderer !== false && {
+          set: (level, signal) => command(signal, () => volume.set(level, signal)),
+          mute: (muted, signal) => command(signal, () => volume.mute(muted, signal)),
+        }),
+      };
     },
     ...(hasInputs(target.memory.year) && {
       inputs: {

@@ -11,6 +11,8 @@ import type { Remote, RemoteSession } from "./session.ts";
 const frameHoldMs = 3_000;
 /** From the key until the set says so, or falls silent. */
 const leavesWithin = 6_000;
+/** One that the socket alone turns on says so within this; how long real sets take is in no source. */
+const wokenWithin = 1_500;
 /** Pressed twice, it would turn the set off again. */
 const startsWithin = 8_000;
 
@@ -37,9 +39,11 @@ export function powerOf(
         if ((await isOn(signal)) !== false || performance.now() - pressedAt < startsWithin) return;
         // Without a token a packet alone may wake it.
         if (target.facts.access !== "full") throw inStandby();
+        const before = reconnecting.current;
         const session = await useAsleep(signal);
-        // Opening the socket may have been enough.
-        if ((await isOn(signal)) !== false) return;
+        // Opening the socket may have been enough, and the key would turn it off again (3.4).
+        const isWoken = async () => (await isOn(signal)) !== false;
+        if (await until(isWoken, { timeoutMs: session === before ? 0 : wokenWithin, everyMs: 300, signal })) return;
         pressedAt = performance.now();
         await session.press(powerKey, "Click", signal);
       },

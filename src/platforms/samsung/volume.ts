@@ -4,7 +4,7 @@
  */
 import { ZapdError } from "../../api/errors.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import { askSoap, type SoapValues, tellSoap } from "../../transport/soap.ts";
+import { askSoap, SoapFault, type SoapValues, tellSoap } from "../../transport/soap.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 
@@ -17,8 +17,6 @@ export class Volume {
   readonly #http: DeviceHttp;
   readonly #target: SamsungTarget;
   readonly #emit: Emit<SamsungMemory>;
-  /** Whether it has been asked over this connection: one that had none may have one by now. */
-  #isAsked = false;
 
   constructor(target: SamsungTarget, platformHost: PlatformHost, emit: Emit<SamsungMemory>) {
     const address = { host: target.host, port: target.ports["renderer"] ?? rendererPort };
@@ -27,17 +25,23 @@ export class Volume {
     this.#emit = emit;
   }
 
-  /** What it tells; `null` where it has no such service, or does not answer to it. Asked of a set that is on. */
+  /**
+   * What it tells; `null` where it has no such service, or does not answer to it. Asked of a set that is on, each time: its
+   * renderer opens some time after its control port.
+   */
   async read(signal: AbortSignal): Promise<PlatformState["volume"]> {
-    if (this.#isAsked && this.#target.memory.renderer === false) return null;
     try {
       const ask = (action: string) => askSoap(this.#http, { path, service, action, args: master }, signal);
-      const [volume, mute] = [await ask("GetVolume"), await ask("GetMute")];
+      const volume = await ask("GetVolume");
+      const mute = await ask("GetMute").catch((error: unknown) => {
+        if (error instanceof SoapFault) return null;
+        throw error;
+      });
       this.#note(true);
-      return { level: levelOf(volume), muted: mutedOf(mute) };
+      return { level: levelOf(volume), muted: mute && mutedOf(mute) };
     } catch (error) {
       signal.throwIfAborted();
-      if (isLacking(error)) this.#note(false);
+      if (this.#isLacking(error)) this.#note(false);
       return null;
     }
   }
@@ -59,7 +63,7 @@ export class Volume {
       await tellSoap(this.#http, { path, service, action, args: { ...master, ...args } }, signal);
       this.#note(true);
     } catch (error) {
-      if (!isLacking(error)) throw error;
+      if (!this.#isLacking(error)) throw startingStill(error);
       this.#note(false);
       throw new ZapdError("unsupported_operation", "does not let its volume be set", {
         hint: "It takes steps: zapd volume +5 -d {device}",
@@ -69,14 +73,24 @@ export class Volume {
   }
 
   #note(renderer: boolean): void {
-    this.#isAsked = true;
     if (this.#target.memory.renderer !== renderer) this.#emit({ type: "facts", memory: { renderer } });
+  }
+
+  /** Nothing of the kind is there, or nobody listens at its port: of one that had a renderer that is still to open. */
+  #isLacking(error: unknown): boolean {
+    if (!(error instanceof ZapdError)) return false;
+    if (error.code === "unsupported_operation") return true;
+    return error.code === "device_unreachable" && this.#target.memory.renderer !== true;
   }
 }
 
-/** Nobody listens at its port, or nothing of the kind is there. */
-function isLacking(error: unknown): boolean {
-  return error instanceof ZapdError && (error.code === "unsupported_operation" || error.code === "device_unreachable");
+/** The set is on: that nobody listens at this port is no word of the set's. */
+function startingStill(error: unknown): unknown {
+  if (!(error instanceof ZapdError) || error.code !== "device_unreachable") return error;
+  return new ZapdError("device_error", "does not take its volume now: what sets it does not answer", {
+    hint: "If it was just turned on, try again in some seconds; it takes steps: zapd volume +5 -d {device}",
+    cause: error,
+  });
 }
 
 function levelOf(said: SoapValues): number | null {

@@ -23,7 +23,7 @@ import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
 import { pairHint, pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
-import { isWebosAppId, readInputs, uris } from "./protocol.ts";
+import { isWebosAppId, uris } from "./protocol.ts";
 import { type Topic, topicsOf } from "./state.ts";
 
 export const webos: Platform<WebosMemory, WebosSecret> = {
@@ -63,7 +63,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
     const registered = await reconnecting.use(signal);
     await registered.state.refresh(signal, topics);
     const { app } = registered.state;
-    if (app !== null) await registered.learnTitle(app, signal);
+    if (app !== null) await registered.titleSoon(app, signal);
     return registered.state.describe((id) => registered.title(id));
   };
   return {
@@ -140,7 +140,11 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
     return void (await registered.request(`ssap://media.controls/${wanted}`, {}, signal));
   }
   if (key.startsWith("input-") && key !== "input-tuner") {
-    const inputId = inputIdOf(key, readInputs(await registered.session.request(uris.inputs, {}, signal)));
+    const inputs = await registered.inputs(signal);
+    const inputId = inputIdOf(
+      key,
+      inputs.map(({ id }) => id),
+    );
     if (inputId === undefined) throw new ZapdError("unsupported_key", `has no input for ${key}`);
     return void (await registered.request(uris.switchInput, { inputId }, signal));
   }

@@ -41,7 +41,7 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   // Where it does not tell what it shows, home is where nothing runs.
   if (registered.state.shown === null) await registered.pointer.press("HOME", signal);
   if (id === null) return null;
-  await registered.learnTitle(id, signal);
+  await registered.titleSoon(id, signal);
   const isInput = inputOf(id) !== null;
   const begun = performance.now();
   const isGone = () => registered.state.saidSince("app", begun) && registered.state.app !== id;

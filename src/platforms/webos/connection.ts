@@ -1,5 +1,6 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
+import { never, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
@@ -11,7 +12,7 @@ import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { admit, askedAgain, notPaired } from "./pairing.ts";
 import { Pointer } from "./pointer.ts";
 import { openProven } from "./proof.ts";
-import { type Payload, readLaunchPoints, uris } from "./protocol.ts";
+import { appOf, type Payload, readInputs, readLaunchPoints, uris, type WebosInput } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 import { WebosState } from "./state.ts";
 
@@ -24,9 +25,9 @@ export class RegisteredSession implements Session {
   readonly session: WebosSession;
   readonly state: WebosState;
   readonly pointer: Pointer;
-  readonly #titles = new Map<string, string>();
-  /** Apps whose title has been looked for: the list holds none that is hidden. */
-  readonly #looked = new Set<string>();
+  readonly #titles: Map<string, string>;
+  /** Apps whose title has been looked for, each once: the list holds none that is hidden. */
+  readonly #looked = new Map<string, Promise<void>>();
   readonly #canWake: () => boolean;
   /** Text goes where the focus is; whether there is one is only told to those who subscribe (2.4). */
   focus: boolean | null = null;
@@ -35,10 +36,17 @@ export class RegisteredSession implements Session {
   /** Commands under way that are no request. */
   #busy = 0;
 
-  constructor(session: WebosSession, state: WebosState, pointer: Pointer, canWake: () => boolean) {
+  /** `titles` are the names of apps that lists have said before. */
+  constructor(
+    session: WebosSession,
+    state: WebosState,
+    pointer: Pointer,
+    { titles, canWake }: { readonly titles: Map<string, string>; canWake(): boolean },
+  ) {
     this.session = session;
     this.state = state;
     this.pointer = pointer;
+    this.#titles = titles;
     this.#canWake = canWake;
   }
 
@@ -69,12 +77,21 @@ export class RegisteredSession implements Session {
   }
 
   /** Looks once for the title of an app that no list named yet. */
-  async learnTitle(appId: string, signal: AbortSignal): Promise<void> {
-    if (this.#titles.has(appId) || this.#looked.has(appId)) return;
-    this.#looked.add(appId);
-    await this.apps(signal).catch(() => {
-      this.#looked.delete(appId);
-    });
+  learnTitle(appId: string): Promise<void> {
+    if (this.#titles.has(appId)) return Promise.resolve();
+    const looking =
+      this.#looked.get(appId) ??
+      this.apps(never).then(
+        () => {},
+        () => void this.#looked.delete(appId),
+      );
+    this.#looked.set(appId, looking);
+    return looking;
+  }
+
+  /** The same, waited for a moment: an app without its title is better than none. */
+  async titleSoon(appId: string, signal: AbortSignal): Promise<void> {
+    if (!this.#titles.has(appId)) await Promise.race([this.learnTitle(appId), sleep(this.session.graceMs, signal)]);
   }
 
   /** The list of apps, whose names are remembered for the state. */
@@ -82,6 +99,12 @@ export class RegisteredSession implements Session {
     const apps = readLaunchPoints(await this.session.request(uris.launchPoints, {}, signal));
     for (const { platformId, name } of apps) this.#titles.set(platformId, name);
     return apps;
+  }
+
+  /** The list of inputs, whose words are remembered for the state. */
+  async inputs(signal: AbortSignal): Promise<readonly WebosInput[]> {
+    this.state.inputs = readInputs(await this.session.request(uris.inputs, {}, signal));
+    return this.state.inputs;
   }
 
   /** Fails with `device_unreachable` when the set is gone though its socket is open still (2.2). */
@@ -123,6 +146,7 @@ export function sessionWith(
   emit: Emit<WebosMemory>,
 ): ReconnectingSession<RegisteredSession> {
   const prompts = new Prompts(target, emit);
+  const titles = new Map<string, string>();
   const reconnecting: ReconnectingSession<RegisteredSession> = new ReconnectingSession<RegisteredSession>({
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
@@ -142,6 +166,14 @@ export function sessionWith(
         throw error;
       }
       let registered: RegisteredSession | undefined;
+      /** An app that is shown, and whose name no list has said yet, is told again with it. */
+      const nameApp = async () => {
+        const id = registered?.state.app ?? null;
+        if (!registered || id === null || titles.has(id)) return;
+        await registered.learnTitle(id);
+        if (titles.has(id) && registered.alive && registered.state.app === id)
+          emit({ type: "state", patch: { app: appOf(id, registered.title(id)) } });
+      };
       session.onEnd(({ again, why }) => {
         platformHost.debug(
           `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,
@@ -156,8 +188,11 @@ export function sessionWith(
       const state = await WebosState.follow(
         session,
         {
-          changed: (patch) => emit({ type: "state", patch }),
-          title: (id) => registered?.title(id) ?? null,
+          changed(patch) {
+            emit({ type: "state", patch });
+            void nameApp();
+          },
+          title: (id) => titles.get(id) ?? null,
           leaves() {
             // The first answers come with the session; what comes later was said by itself.
             if (!registered) return;
@@ -169,12 +204,22 @@ export function sessionWith(
         signal,
       );
       const pointer = new Pointer(session, target, platformHost);
-      registered = new RegisteredSession(session, state, pointer, () => target.facts.macs.length > 0);
+      registered = new RegisteredSession(session, state, pointer, {
+        titles,
+        canWake: () => target.facts.macs.length > 0,
+      });
       const made = registered;
       stillThere();
-      await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
-      emit({ type: "facts", ...(await toldWhenIn(session, hello, target, signal)) });
+      const told = toldWhenIn(session, hello, target, signal).then(({ inputs, ...learned }) => {
+        if (!session.alive) return;
+        state.inputs = inputs ?? [];
+        emit({ type: "facts", ...learned });
+      });
+      const focus = session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
+      // A set that is slow to say one of these, or never does, can be driven all the same.
+      await Promise.race([Promise.all([told, focus]), sleep(session.graceMs, signal)]);
       stillThere();
+      void nameApp();
       return registered;
     },
   });

@@ -14,7 +14,6 @@ import {
   type Payload,
   readChannel,
   readChannels,
-  readInputList,
   readVolume,
   scaleOf,
   uris,
@@ -66,8 +65,7 @@ export function controlsOf(
     media: { play: (item, signal) => command(signal, (registered) => play(registered, target, item, signal)) },
     inputs: {
       async list(signal) {
-        const registered = await read(signal);
-        const inputs = readInputList(await registered.session.request(uris.inputs, {}, signal));
+        const inputs = await (await read(signal)).inputs(signal);
         return inputs.map(({ word, name }) => ({ id: word, name }));
       },
       select: (id, signal) => command(signal, (registered) => selectInput(registered, id, signal)),
@@ -164,8 +162,7 @@ function lackOf(error: unknown): SetFailure {
 }
 
 async function selectInput(registered: RegisteredSession, id: string, signal: AbortSignal): Promise<void> {
-  const inputs = readInputList(await registered.session.request(uris.inputs, {}, signal));
-  const input = inputs.find(({ word }) => word === id);
+  const input = (await registered.inputs(signal)).find(({ word }) => word === id);
   if (!input) throw new ZapdError("invalid_payload", `has no input ${JSON.stringify(id)} any more`);
   await registered.request(uris.switchInput, { inputId: input.id }, signal);
 }

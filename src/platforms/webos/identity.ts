@@ -5,7 +5,7 @@ import { child, childText, readXml } from "../../transport/xml.ts";
 import type { Facts, Lead, PlatformHost, Sighting } from "../platform.ts";
 import { endpointsOf, type Hello, openFirst, standIn } from "./endpoints.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
-import { readInputs, readMacs, uris } from "./protocol.ts";
+import { readInputs, readMacs, uris, type WebosInput } from "./protocol.ts";
 import type { Endpoint, WebosSession } from "./session.ts";
 
 export async function identifyWebos(
@@ -48,21 +48,22 @@ async function certificateAt(
   return entered && entered.hello.uuid === uuid ? entered.session.fingerprint : null;
 }
 
-/** What a set says once it lets us in: newer firmware tells its hardware addresses to those it knows alone. */
+/** What a set says once it lets us in: newer firmware tells its hardware addresses to those it knows alone. `inputs` is `null` where it does not answer to that. */
 export async function toldWhenIn(
   session: WebosSession,
   hello: Hello,
   target: WebosTarget,
   signal: AbortSignal,
-): Promise<{ readonly facts: Facts; readonly memory: WebosMemory }> {
+): Promise<{ readonly facts: Facts; readonly memory: WebosMemory; readonly inputs: readonly WebosInput[] | null }> {
   const [macs, inputs, model] = await Promise.all([
     session.request(uris.network, {}, signal).then(readMacs, () => []),
-    session.request(uris.inputs, {}, signal).then(readInputs, () => []),
+    session.request(uris.inputs, {}, signal).then(readInputs, () => null),
     // Older firmware tells it to those it knows.
     target.facts.model ?? modelOf(session, signal),
   ]);
   const facts: Facts = { ...factsOf(hello, { model, name: null, macs }), access: "full" };
-  return { facts, memory: { endpoint: endpointOf(session), inputs, prompted: 0 } };
+  const ids = inputs?.map(({ id }) => id).filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
+  return { facts, memory: { endpoint: endpointOf(session), ...(ids && { inputs: ids }), prompted: 0 }, inputs };
 }
 
 function factsOf({ software }: Hello, told: Pick<Facts, "model" | "name" | "macs">): Facts {

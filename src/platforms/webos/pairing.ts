@@ -1,6 +1,7 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
 import { type DeviceError, failedBy, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
 import type { KeptSecret, Paired, Pairing, PlatformHost } from "../platform.ts";
 import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
@@ -47,7 +48,8 @@ export async function admit(
     prompted ??= setTimeout(() => session.destroy(), letsInWithin);
   };
   try {
-    const given = await session.register(registration(key), hangUpSoon, signal);
+    const within = deadline(session.timeoutMs, signal);
+    const given = await session.register(registration(key), hangUpSoon, within);
     if (given !== null && given !== key) await secret.keep({ ...kept, key: given });
   } catch (error) {
     if (isRefusal(error)) {

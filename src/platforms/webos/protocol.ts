@@ -12,7 +12,6 @@ export const uris = {
   systemInfo: "ssap://system/getSystemInfo",
   power: "ssap://com.webos.service.tvpower/power/getPowerState",
   volume: "ssap://audio/getVolume",
-  status: "ssap://audio/getStatus",
   app: "ssap://com.webos.applicationManager/getForegroundAppInfo",
   media: "ssap://com.webos.media/getForegroundAppInfo",
   keyboard: "ssap://com.webos.service.ime/registerRemoteKeyboard",
@@ -84,17 +83,15 @@ export function registration(key: string | null): Payload {
   return { forcePairing: false, pairingType: "PROMPT", ...(key !== null && { "client-key": key }), manifest };
 }
 
+/** The words for a set that is not on; every other is one for a set that is (2.4). */
 const powerStates: ReadonlyMap<string, Power> = new Map([
-  ["Active", "on"],
-  ["Screen Off", "on"],
-  ["Screen Saver", "on"],
   ["Active Standby", "standby"],
   ["Suspend", "off"],
   ["Power Off", "off"],
 ]);
 
 interface PowerSaid {
-  /** `null` for a state that is not known. */
+  /** `null` where it does not say. */
   readonly power: Power | null;
   readonly screensaver: boolean;
   readonly screen: boolean;
@@ -107,7 +104,8 @@ export function readPower(payload: Payload): PowerSaid {
   const state = text(payload["state"]) ?? "";
   // It says so for a second, and is silent from then on (2.5).
   const leaving = /^(Prepare|Request) (Power Off|Suspend|Active Standby)/.test(text(payload["processing"]) ?? "");
-  const power = powerStates.get(state) ?? null;
+  // Some firmware has the service, and says "Unknown" (aiowebostv, `is_on`).
+  const power = state === "" || state === "Unknown" ? null : (powerStates.get(state) ?? "on");
   return {
     power: leaving && power === "on" ? "off" : power,
     screensaver: state === "Screen Saver",
@@ -214,29 +212,26 @@ export function readMacs(payload: Payload): string[] {
   return [...new Set(macs)];
 }
 
-/** `getExternalInputList`: the ids of the inputs (`HDMI_1`). */
-export function readInputs(payload: Payload): string[] {
-  const ids = listOf(payload, "devices", 32).map(({ id }) => text(id));
-  return ids.filter((id) => id !== null && /^[A-Za-z0-9_-]{1,32}$/.test(id)) as string[];
-}
-
 /** An input: by the set's own id (`HDMI_1`), by the word that the state has for it, and as its owner called it. */
 export interface WebosInput {
   readonly id: string;
+  /** The app that is shown while it is. */
+  readonly appId: string;
   readonly word: string;
   readonly name: string;
 }
 
-/** `getExternalInputList` in full. Of two of one word the second goes by its own id. */
-export function readInputList(payload: Payload): WebosInput[] {
+/** `getExternalInputList`. Of two of one word the second goes by its own id. */
+export function readInputs(payload: Payload): WebosInput[] {
   const words = new Set<string>();
   return listOf(payload, "devices", 32).flatMap((device) => {
     const id = text(device["id"]);
     if (id === null) return [];
-    const known = inputOf(text(device["appId"]) ?? "");
+    const appId = text(device["appId"]) ?? "";
+    const known = inputOf(appId);
     const word = known === null || words.has(known) ? id : known;
     words.add(word);
-    return [{ id, word, name: text(device["label"]) ?? id }];
+    return [{ id, appId, word, name: text(device["label"]) ?? id }];
   });
 }
 

@@ -15,6 +15,9 @@ import type { Payload } from "./protocol.ts";
 /** Channel lists are huge (2.2). */
 const maxBytes = 8 * 1024 * 1024;
 
+/** Subscriptions, and questions of which others have been answered, are waited for this long at most. */
+const longestGrace = 1_000;
+
 /** Where a set is reached, and how. */
 export interface Endpoint extends Address {
   readonly tls: boolean;
@@ -26,6 +29,7 @@ const registerId = "register_0";
 
 export class WebosSession extends WebSocketRpc<Payload> {
   readonly endpoint: Endpoint;
+  /** Told of what comes under an id, in the order in which it comes. */
   readonly #subscribers = new Map<unknown, (payload: Payload) => void>();
   #last = 0;
   #spokeAt = performance.now();
@@ -40,6 +44,11 @@ export class WebosSession extends WebSocketRpc<Payload> {
   /** Milliseconds since the set last said something. That its socket answers pings does not mean that it does. */
   get quiet(): number {
     return performance.now() - this.#spokeAt;
+  }
+
+  /** Milliseconds that who asks for more than it needs waits for that. */
+  get graceMs(): number {
+    return Math.min(longestGrace, this.timeoutMs / 4);
   }
 
   /** `hello`: the set says who it is (2.3, step 1). */
@@ -61,6 +70,17 @@ export class WebosSession extends WebSocketRpc<Payload> {
   /** One request. Fails with a `SetFailure` when the set answers with one, or with `device_timeout`. */
   request(uri: string, payload: Payload = {}, signal: AbortSignal = never): Promise<Payload> {
     return this.#askInTime(`request_${++this.#last}`, "request", uri, payload, signal);
+  }
+
+  /** One question, whose answer is told before anything that comes behind it, such as a push. */
+  async read(uri: string, told: (payload: Payload) => void, signal: AbortSignal): Promise<void> {
+    const id = `request_${++this.#last}`;
+    this.#subscribers.set(id, told);
+    try {
+      await this.#askInTime(id, "request", uri, {}, signal);
+    } finally {
+      this.#subscribers.delete(id);
+    }
   }
 
   /** Subscribes; the first answer comes back, and every one is told. */

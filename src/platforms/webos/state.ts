@@ -7,7 +7,17 @@ import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power, StatePart } from "../platform.ts";
 import { hungUp, SetFailure } from "./failures.ts";
-import { appOf, inputOf, type Payload, readApp, readMedia, readPower, readVolume, uris } from "./protocol.ts";
+import {
+  appOf,
+  inputOf,
+  type Payload,
+  readApp,
+  readMedia,
+  readPower,
+  readVolume,
+  uris,
+  type WebosInput,
+} from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
 const topics = ["power", "volume", "app", "media"] as const;
@@ -30,8 +40,6 @@ export function topicsOf(parts: readonly StatePart[]): readonly Topic[] {
 const fresh = { pushed: 5_000, asked: 100 } as const;
 /** A second word on a topic this long after the first is a push; before, it may belong to the first answer. */
 const pushesAfter = 100;
-/** Subscriptions, and questions of which others have been answered, are waited for this long at most. */
-const longestGrace = 1_000;
 /** Who lets that many questions pass while it answers others does not tell. */
 const missesAtMost = 2;
 /** While something is waited for: how often what was pushed is looked at, and how often the set is asked. */
@@ -59,6 +67,8 @@ export class WebosState {
   readonly #said = new Map<Topic, Said>();
   readonly #pushed = new Set<Topic>();
   readonly #misses = new Map<Topic, number>();
+  /** Its inputs, once it has listed them: an app that stands for one is told by its word. */
+  inputs: readonly WebosInput[] = [];
   #commandAt = Number.NEGATIVE_INFINITY;
 
   private constructor(session: WebosSession, listener: StateListener) {
@@ -78,7 +88,7 @@ export class WebosState {
         state.#take(topic, payload);
       };
       // What fails here is asked for when it is wanted.
-      await session.subscribe(uris[topic], told, deadline(state.#grace, signal)).catch(() => {});
+      await session.subscribe(uris[topic], told, deadline(session.graceMs, signal)).catch(() => {});
       signal.throwIfAborted();
     };
     await Promise.all(topics.map(follow));
@@ -108,7 +118,7 @@ export class WebosState {
   /** Asks about one topic. Whether the set answered, and be it that it does not tell. */
   async ask(topic: Topic, signal: AbortSignal): Promise<boolean> {
     try {
-      this.#take(topic, await this.#session.request(uris[topic], {}, signal));
+      await this.#session.read(uris[topic], (payload) => this.#take(topic, payload), signal);
       return true;
     } catch (error) {
       if (!(error instanceof SetFailure)) return false;
@@ -157,7 +167,8 @@ export class WebosState {
 
   get power(): Power {
     const payload = this.#payload("power");
-    if (payload) return readPower(payload).power ?? "unknown";
+    const said = payload && readPower(payload).power;
+    if (said) return said;
     // webOS 2 does not say; the app in front is empty when it is off (2.4).
     const app = this.#payload("app");
     return app === null ? "unknown" : app["appId"] === "" ? "standby" : "on";
@@ -207,7 +218,7 @@ export class WebosState {
       screensaver: said && readPower(said).screensaver,
       playback: this.playback,
       volume: volume && readVolume(volume),
-      input: app === null ? null : inputOf(app),
+      input: app === null ? null : (this.inputs.find(({ appId }) => appId === app)?.word ?? inputOf(app)),
     };
   }
 
@@ -223,7 +234,7 @@ export class WebosState {
       if (!(await this.ask(topic, within))) return void silent.push(topic);
       this.#misses.delete(topic);
       if (answers++ > 0) return;
-      void sleep(this.#grace, within).then(
+      void sleep(session.graceMs, within).then(
         () => enough.abort(others),
         () => {},
       );
@@ -255,10 +266,6 @@ export class WebosState {
 
   #payload(topic: Topic): Payload | null {
     return this.#said.get(topic)?.payload ?? null;
-  }
-
-  get #grace(): number {
-    return Math.min(longestGrace, this.#session.timeoutMs / 4);
   }
 
   #tell(topic: Topic, payload: Payload): void {

@@ -40,7 +40,7 @@ export class Channel {
     const { traits, tokens, received } = this.#model;
     const token = this.#asked.query.get("token");
     keep(received.tokens, token);
-    if (traits.socketWakes && this.#model.power === "standby") this.#model.togglePower();
+    if (traits.socketWakes) setTimeout(() => this.#wake(), traits.socketWakesMs);
     if (traits.silent) return;
     if (traits.saysMoreFirst) {
       this.#say({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
@@ -52,6 +52,10 @@ export class Channel {
     if (isKnown && this.#model.asks === "first") this.#let(null);
     else if (token !== null && !isKnown) this.#refuse();
     else if (this.#model.power === "on") this.#ask();
+  }
+
+  #wake(): void {
+    if (this.#model.power === "standby") this.#model.togglePower();
   }
 
   /** Too many: hung up on by a code that no close may have (3.4). */

@@ -97,6 +97,8 @@ export interface Traits {
   refusesKeys: boolean;
   /** Opening the channel turns it on. */
   socketWakes: boolean;
+  /** From then until it says that it is on. */
+  socketWakesMs: number;
   /** Connections of the channel at a time; with one more all are closed with 1005. */
   connections: number;
   /** Takes no key sooner than this after the last. */
@@ -124,6 +126,7 @@ export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Trai
     newTokens: false,
     refusesKeys: false,
     socketWakes: false,
+    socketWakesMs: 0,
     connections: 3,
     keyMs: 120,
     silent: false,

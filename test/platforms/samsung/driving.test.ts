@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Key } from "../../../src/platforms/platform.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
+import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
@@ -431,6 +432,13 @@ describe("power", () => {
     expect([one.set.state.power, taken(one.set)]).toEqual(["on", ["KEY_HOME"]]);
   });
 
+  test("a set that its socket wakes may take a moment to say so: it is given that, and no key", async () => {
+    const one = await line({ traits: { socketWakes: true, socketWakesMs: 700 } });
+    await one.set.powerOff();
+    await turnOn(one.connection, one.target, never);
+    expect([one.set.state.power, taken(one.set)]).toEqual(["on", []]);
+  });
+
   test("one that stays in standby with its socket open is turned on by its key, once", async () => {
     const one = await line();
     await one.set.powerOff();
@@ -489,5 +497,24 @@ describe("volume", () => {
     expect(volumeOf(one).set).toBeUndefined();
     await volumeOf(one).step?.(-1, never);
     expect(taken(one.set)).toEqual(["KEY_VOLDOWN"]);
+  });
+
+  test("of one whose renderer opens later than its control port is known once that is open", async () => {
+    const rendererPort = await freePort();
+    const one = await line({ rendererPort: null });
+    Object.assign(one.target.ports, { renderer: rendererPort });
+    one.renew();
+    expect([(await state(one)).volume, volumeOf(one).mute]).toEqual([null, undefined]);
+    const renderer = await startSamsung({ name: "Renderer", rendererPort });
+    cleanups.push(() => renderer.stop());
+    expect((await state(one)).volume).toEqual({ level: renderer.state.volume, muted: false });
+    expect(describeOf(one).has.has("mute")).toBe(true);
+    await volumeOf(one).mute?.(true, never);
+    expect(renderer.state.muted).toBe(true);
+    // It starts anew: what it has shown it has still.
+    await renderer.stop();
+    expect((await state(one)).volume).toBeNull();
+    expect(describeOf(one).has.has("mute")).toBe(true);
+    expect((await failure(volumeOf(one).set?.(5, never) ?? Promise.resolve())).code).toBe("device_error");
   });
 });

@@ -120,6 +120,18 @@ describe("inputs and channels", () => {
     expect((await failure(inputs.select("hdmi4", never))).code).toBe("invalid_payload");
   });
 
+  test("of two of one kind each is shown by its own word, and so is one of no kind that is known", async () => {
+    const input = (id: string, app: string) => ({ id, label: id, appId: `com.webos.app.${app}`, connected: true });
+    const av = input("AV_1", "externalinput.av1");
+    const one = await line({ inputs: [av, input("COMP_1", "externalinput.component"), input("DP_1", "dp1")] });
+    const { inputs } = parts(one);
+    expect((await inputs.list(never)).map(({ id }) => id)).toEqual(["av", "COMP_1", "DP_1"]);
+    for (const word of ["COMP_1", "av", "DP_1"]) {
+      await inputs.select(word, never);
+      expect((await state(one)).input).toBe(word);
+    }
+  });
+
   test("channels are those of live TV, waited for while it starts, and seen to be shown", async () => {
     const one = await line({ tuner: true, channelMs: 600 });
     const { channels } = parts(one);

@@ -39,6 +39,30 @@ export function pressedOn({ received }: WebosSimulator): string[] {
   return [...received.buttons, ...requests];
 }
 
+/**
+ * A set with the plain port alone that has these answers, by the last word of what is asked (`register` and `hello` too), and
+ * says nothing where that is `null`.
+ */
+export function wordedLine(answers: Readonly<Record<string, object | null>>, timeout?: number) {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request, upgrading) => (upgrading.upgrade(request) ? undefined : new Response()),
+    websocket: {
+      message(socket, said) {
+        const { id, type, uri = type } = JSON.parse(String(said));
+        const payload = answers[uri.split("/").at(-1)];
+        const kind = type === "hello" ? "hello" : type === "register" ? "registered" : "response";
+        if (payload !== null)
+          socket.send(JSON.stringify({ id, type: kind, payload: { returnValue: true, ...payload } }));
+      },
+    },
+  });
+  const lead = { host: "127.0.0.1", port: server.port ?? 0 };
+  const ports = { plain: lead.port };
+  return lineTo(webos, { stop: () => server.stop(true) }, { lead, ports, given: { key }, ...(timeout && { timeout }) });
+}
+
 export type Line = LineTo<WebosSimulator, WebosMemory, WebosSecret>;
 
 export async function line(

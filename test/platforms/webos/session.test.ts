@@ -1,13 +1,16 @@
 /** Endpoints, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
+import type { Power } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
+import { WebosSession } from "../../../src/platforms/webos/session.ts";
+import { WebosState } from "../../../src/platforms/webos/state.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
-import { key, line, startWebos } from "./harness.ts";
+import { key, line, startWebos, wordedLine } from "./harness.ts";
 
 tidy();
 
@@ -30,6 +33,19 @@ describe("endpoints", () => {
     expect((await state(one)).power).toBe("on");
     await one.pair();
     expect(one.told.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
+  });
+
+  test("a set that keeps to itself what is not needed is entered soon", async () => {
+    const one = await wordedLine({ getExternalInputList: null, registerRemoteKeyboard: null, getinfo: null });
+    const begun = performance.now();
+    expect((await state(one)).power).toBe("on");
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
+  test("a set that takes the key and says nothing is given up at the deadline", async () => {
+    const one = await wordedLine({ register: null }, 300);
+    const { code, message } = await failure(state(one));
+    expect([code, message]).toEqual(["device_timeout", "did not answer within 0.3 s"]);
   });
 
   test("when the one that worked is closed, the other is tried", async () => {
@@ -180,5 +196,51 @@ describe("state", () => {
     expect((await state(one)).volume?.muted).toBe(true);
     await press(one, "mute");
     expect((await state(one)).volume?.muted).toBe(false);
+  });
+
+  test.each([
+    ["Always Ready", "netflix", "on"],
+    ["Unknown", "netflix", "on"],
+    ["Unknown", "", "standby"],
+    ["Suspend", "netflix", "off"],
+  ])("a power that is %j, with the app %j in front, is %s", async (said, appId, power) => {
+    const one = await wordedLine({ getPowerState: { state: said }, getForegroundAppInfo: { appId } });
+    expect((await state(one)).power).toBe(power as Power);
+  });
+
+  test("the name of an app that comes to the front is told, though nobody asks", async () => {
+    const one = await line();
+    await state(one);
+    one.set.open("com.webos.app.browser");
+    await until("it is told", () => one.told.states.some(({ app }) => app?.name === "Web Browser"));
+  });
+
+  test("a push that comes with an answer, behind it, is the later word", async () => {
+    let subscription: unknown;
+    const set = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+      websocket: {
+        message(socket, said) {
+          const { id, type, uri } = JSON.parse(String(said));
+          const say = (to: unknown, payload: object) =>
+            socket.send(JSON.stringify({ type: "response", id: to, payload: { returnValue: true, ...payload } }));
+          if (!uri.endsWith("getVolume")) return void say(id, {});
+          if (type === "subscribe") subscription = id;
+          socket.cork(() => {
+            say(id, { volume: 10 });
+            if (type === "request") say(subscription, { volume: 7 });
+          });
+        },
+      },
+    });
+    cleanups.push(() => set.stop(true));
+    const endpoint = { host: "127.0.0.1", port: set.port ?? 0, tls: false };
+    const session = await new WebosSession(endpoint, platformHostOf()).open(never);
+    cleanups.push(() => session.destroy());
+    const pushed = await WebosState.follow(session, { changed() {}, leaves() {}, title: () => null }, never);
+    await pushed.ask("volume", never);
+    expect(pushed.volumeSaid).toMatchObject({ volume: 7 });
   });
 });
