@@ -14,6 +14,7 @@ import { PushedState } from "./pushed.ts";
 import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
 import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
+import { hasTuner } from "./tuner.ts";
 
 /** A Kodi without push is not asked for it with every call. */
 const pushAgainAfter = 60_000;
@@ -119,12 +120,15 @@ export class KodiDevice {
     return asJson(await this.#call("read", method, params, signal));
   }
 
-  /** The players that are active; after a stop one still answers zeros, so this is asked first (7.2). */
-  async players(signal: AbortSignal): Promise<number[]> {
+  /**
+   * The players that are active; after a stop one still answers zeros, so this is asked first (7.2). One that shows pictures
+   * has no position to tell, and is among `all` alone.
+   */
+  async players(signal: AbortSignal, all = false): Promise<number[]> {
     const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
     const players = Array.isArray(result) ? result.filter(isJson) : [];
     return players.flatMap(({ playerid, type }) =>
-      typeof playerid === "number" && type !== "picture" ? [playerid] : [],
+      typeof playerid === "number" && (all || type !== "picture") ? [playerid] : [],
     );
   }
 
@@ -439,8 +443,7 @@ export class KodiDevice {
     const { signal } = this.#closed;
     // Behind what somebody waits for.
     await sleep(macEvery, signal);
-    const { available } = await this.read("PVR.GetProperties", { properties: ["available"] }, signal);
-    this.learn({ tuner: available === true });
+    this.learn({ tuner: await hasTuner(this, signal) });
     if (this.#http) this.learn({ screenshots: await hasScreenshots(this, signal) });
   }
 
