@@ -304,7 +304,7 @@ export const codes = {
     ...refused,
     when: "The device refused the developer password",
     message: "Workbench refused the developer password",
-    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
+    hint: "Give the one that was chosen on the set, for this set alone: zapd install PACKAGE --password - -d Workbench; or for all that have none of their own: zapd config set dev.vendor_password -",
   },
   dev_update_required: {
     ...failed,
