@@ -369,12 +369,15 @@ export class KodiDevice {
     if (ports["websocket"] !== undefined) return;
     const web = await webPortOf(ask);
     if (web === port) return;
-    if (web !== undefined) throw neighbour();
-    if (this.#socket !== null) return;
-    const isUsual = (service: MdnsService) => service.port === usualSocket;
-    const service = await this.#platformHost.announced(socketType, host, isUsual, signal);
+    const isOff = web === null;
+    // One whose web server is off may be it: its announcement tells, where it has ever announced itself.
+    if (web !== undefined && !(isOff && isUuid(identity))) throw neighbour();
+    if (!isOff && this.#socket !== null) return;
+    const here = this.#socket ?? usualSocket;
+    const isHere = (service: MdnsService) => service.port === here;
+    const service = await this.#platformHost.announced(socketType, host, isHere, signal);
     const uuid = service && uuidOf(service.txt);
-    if (uuid && uuid !== identity && isUuid(identity)) throw neighbour();
+    if (isOff ? uuid !== identity : uuid && uuid !== identity && isUuid(identity)) throw neighbour();
   }
 
   /**
