@@ -23,6 +23,8 @@ const contents = ["video", "audio", "image", "executable"] as const;
 const seenWithin = 6_000;
 const goneWithin = 5_000;
 const homeWithin = 1_500;
+/** From one window to another. */
+const windowWithin = 1_500;
 const homeRounds = 3;
 
 export async function listApps(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp[]> {
@@ -104,15 +106,19 @@ async function openFavourite(device: KodiDevice, title: string, signal: AbortSig
   if (found["type"] !== "window")
     throw new ZapdError("device_refused", "has a favourite of that name that no remote can open");
   const parameters = text(found["windowparameter"]);
+  const before = await windowOf(device, signal);
   await device.command(
     "GUI.ActivateWindow",
     { window: found["window"], ...(parameters && { parameters: [parameters] }) },
     signal,
   );
   const addon = addonOf(parameters);
-  const isShown = async () =>
-    addon === null ? (await windowOf(device, signal)).id !== homeWindow : (await folderOf(device, signal)) === addon;
-  return until(isShown, { timeoutMs: seenWithin, signal });
+  if (addon !== null)
+    return until(async () => (await folderOf(device, signal)) === addon, { timeoutMs: seenWithin, signal });
+  const isOther = async () => (await windowOf(device, signal)).id !== before.id;
+  if (before.id === homeWindow) return until(isOther, { timeoutMs: seenWithin, signal });
+  // The window that is in front may be the one that was asked for: that cannot be seen.
+  return (await until(isOther, { timeoutMs: windowWithin, signal })) || null;
 }
 
 /** An unknown channel without a tuner kills Kodi 20.1: the channels are read first. */

@@ -68,6 +68,22 @@ test("a channel is confirmed once it plays, not while the one before does", asyn
   expect(await connection.apps?.launch?.("channel:11", {}, never)).toBe(false);
 }, 15_000);
 
+test("a favourite window is confirmed when it comes to the front, not by another that was there before", async () => {
+  let front = 10_025;
+  let opens = 10_025;
+  const { connection } = await connect({
+    "GUI.GetProperties": () => ({ currentwindow: { id: front, label: "" } }),
+    "Favourites.GetFavourites": () => ({ favourites: [{ title: "Settings", type: "window", window: "settings" }] }),
+    "GUI.ActivateWindow": () => {
+      front = opens;
+      return "OK";
+    },
+  });
+  expect(await connection.apps?.launch?.("favourite:Settings", {}, never)).toBeNull();
+  opens = 10_004;
+  expect(await connection.apps?.launch?.("favourite:Settings", {}, never)).toBe(true);
+});
+
 test("channels that it does not tell in time are not none", async () => {
   const silent = tunerShowing(12, { "PVR.GetChannels": () => "hang" });
   const { connection } = await connect(silent, 300);
