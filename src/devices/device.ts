@@ -302,7 +302,7 @@ export class Device {
   /** As the API shows it. */
   describe(): View {
     const { record, reaches } = this;
-    const records = reaches.map((reach) => reach.record);
+    const records = reaches.map((reach) => reach.known);
     const contacts = reaches.map((reach) => reach.contact);
     const { name, platform, host, port, ports } = record;
     const { labels } = this;

@@ -133,6 +133,7 @@ const answeredBy: ReadonlySet<string> = new Set([
 interface Known {
   readonly of: Entry;
   readonly learned: Learned | undefined;
+  readonly entry: Entry;
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
@@ -184,6 +185,11 @@ export class Reach {
   /** What the registry holds of it; of a device that was removed, what it held. */
   get record(): Entry {
     return this.#record;
+  }
+
+  /** The same with what it has told since; its name is the registry's to give. */
+  get known(): Entry {
+    return this.#now.entry;
   }
 
   /** Whether the registry still holds it. */
@@ -318,6 +324,7 @@ export class Reach {
     this.#known = {
       of: record,
       learned: this.#learned,
+      entry,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
       description,

@@ -197,8 +197,11 @@ export class Trust {
     const asked = await Promise.all(
       others.map(async (at) => ({ at, sighting: await this.#identityAt(before, at, timeoutMs) })),
     );
+    // One that was asked at a port beside its control port is where that is.
     const answers = asked.flatMap(({ at, sighting: told }) =>
-      told && !this.strangerTo(before, { ...finding, sighting: told, address: at }) ? [{ at, sighting: told }] : [],
+      told && !this.strangerTo(before, { ...finding, sighting: told, address: at })
+        ? [{ at: { host: at.host, port: told.port ?? at.port }, sighting: told }]
+        : [],
     );
     const atHome = answers.find(({ at }) => isSameAddress(at, here));
     // One device, by another of its own ports.

@@ -28,9 +28,13 @@ export interface FormFields {
 function readFields(texts: ReadonlyMap<string, string>): FormFields {
   const [params, password] = [texts.get("params"), texts.get("password")];
   const read = params === undefined ? undefined : DeepLinkParams.safeParse(readJson(params)).data;
-  if (params !== undefined && read === undefined) throw badForm("its field params is no JSON object of texts");
+  if (params !== undefined && read === undefined)
+    throw badForm("its field params is no JSON object of texts", `-F 'params={"contentId":"42"}'`);
   if (password !== undefined && !/^[^\p{Cc}\p{Cs}]{1,256}$/u.test(password))
-    throw badForm("its field password is empty, longer than 256 characters, or holds control characters");
+    throw badForm(
+      "its field password is empty, longer than 256 characters, or holds control characters",
+      "-F password=WORD",
+    );
   return { params: read, password };
 }
 
@@ -164,8 +168,12 @@ async function save(stream: Readable, path: string, signal: AbortSignal): Promis
   }
 }
 
-function badForm(reason: string): ZapdError {
+/** `before` is a text that is to stand before the file, as curl is given it. */
+function badForm(reason: string, before?: string): ZapdError {
+  const file = `-F ${field}=@my-app.zip`;
   return new ZapdError("invalid_payload", `The form cannot be read: ${reason}`, {
-    hint: `Send one file field called ${field}, such as: curl -F ${field}=@my-app.zip`,
+    hint: before
+      ? `Send it before the file, such as: curl ${before} ${file}`
+      : `Send one file field called ${field}, such as: curl ${file}`,
   });
 }

@@ -52,7 +52,7 @@ export class KodiSimulator extends SimulatedSet {
   readonly #wire: Wire;
   readonly #events: UdpPort | null;
   readonly #tcp: Listener | null;
-  readonly #http: Listener;
+  readonly #http: Listener | null;
 
   constructor(options: KodiSimulatorOptions) {
     const model = new Model(options);
@@ -70,8 +70,9 @@ export class KodiSimulator extends SimulatedSet {
     if (this.#events) this.add(this.#events);
     this.#tcp = options.tcpPort === null ? null : this.listen(options.tcpPort ?? 0, this.#wire.server);
     // The web server is the last to start (players.md 7.3).
-    this.#http = this.listen(options.port ?? 0, (track) => createHttpServer(web(model), track));
-    model.ports = () => ({ web: this.port, events: this.ports.events });
+    const isWebOff = options.webServer === false;
+    this.#http = isWebOff ? null : this.listen(options.port ?? 0, (track) => createHttpServer(web(model), track));
+    model.ports = () => ({ web: isWebOff ? null : this.port, events: this.ports.events });
     const hostName = `kodi-${uuid.slice(0, 8)}`;
     if (options.mdns !== false) this.discover(createAnnouncer({ host, hostName, services: () => this.#services() }));
   }
@@ -82,15 +83,15 @@ export class KodiSimulator extends SimulatedSet {
     const service = (type: string, port: number | undefined) =>
       port === undefined ? [] : [{ name, type, port, txt: { txtvers: "1", uuid: this.uuid } }];
     return [
-      ...service("_xbmc-jsonrpc-h._tcp", this.port),
+      ...service("_xbmc-jsonrpc-h._tcp", this.#http?.port),
       ...service("_xbmc-jsonrpc._tcp", this.#tcp?.port),
       ...service("_xbmc-events._udp", this.#events?.port),
     ];
   }
 
-  /** HTTP. 0 before the first start when a free port was asked for; kept from then on. */
+  /** HTTP. 0 before the first start when a free port was asked for, and where it is off; kept from then on. */
   get port(): number {
-    return this.#http.port;
+    return this.#http?.port ?? 0;
   }
 
   get ports(): { tcp: number | null; events: number | null; wake: number } {

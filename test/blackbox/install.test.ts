@@ -109,6 +109,8 @@ test("a wrong password, an unset one, and the set's own refusals each have their
   const stranger = await start({ developer: { password: "another" } });
   const wrong = await install(daemon, stranger.id, sound("a"));
   expect(refused(wrong, "dev_auth_failed").hint ?? "").not.toBe("");
+  // One that the set was given of its own goes before the setting: it is replaced by an installation alone.
+  expect(refused(wrong, "dev_auth_failed").hint ?? "").toContain("--password -");
   expect(stranger.set.simulator.state.sideloaded).toBeNull();
 
   const { set, id } = await start();

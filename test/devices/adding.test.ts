@@ -23,10 +23,13 @@ let devices: Devices;
 let lines: string[];
 /** Who lives where: `host:port` and an identity. */
 let homes: Map<string, string>;
+/** Where one that is asked there has its control port. */
+let leads: Map<string, number>;
 
 beforeEach(async () => {
   const folder = folderOf();
   homes = new Map();
+  leads = new Map();
   lines = [];
   registry = await Registry.open({ path: join(folder, "devices.json"), damaged: () => {} });
   config = await ConfigFile.open(join(folder, "config.toml"));
@@ -35,7 +38,9 @@ beforeEach(async () => {
     identify: async ({ host, port }) => {
       const identity = homes.get(`${host}:${port}`);
       if (identity === undefined) throw new ZapdError("device_unreachable", "did not answer");
-      return sightingOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
+      const control = leads.get(`${host}:${port}`);
+      const sighting = sightingOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
+      return control === undefined ? sighting : { ...sighting, port: control };
     },
   });
   const platformHost = { ...platformHostOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
@@ -74,6 +79,13 @@ const found = (identity: string, host: string, port = 9) => {
 };
 
 describe("a device that a scan finds", () => {
+  test("has a control port now, where it had another of its ports alone: it is driven there", async () => {
+    await found("1", "192.0.2.1", 90);
+    leads.set("192.0.2.1:90", 9);
+    await found("1", "192.0.2.1");
+    expect(registry.entries).toMatchObject([{ host: "192.0.2.1", port: 9 }]);
+  });
+
   test("is taken in and told of, once", async () => {
     await found("1", "192.0.2.1");
     await found("1", "192.0.2.1");

@@ -104,6 +104,7 @@ describe("a connection", () => {
     expect(house.connected.map(({ target }) => target.host)).toEqual(["192.0.2.1", "192.0.2.8"]);
     expect(house.set.closed.length).toBe(1);
     house.connected[1]?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "limited" }) });
+    expect(house.devices.of(tv).describe().access).toBe("limited");
     await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
     await press("down");
     expect(house.connected.at(-1)?.target.facts.access).toBe("limited");

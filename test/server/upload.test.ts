@@ -96,6 +96,12 @@ test.each(Object.entries(broken))("T22 %s: invalid_payload", async (_what, { bod
   await untouched(async () => expect(refusal(await upload(body, headers))).toBe("400 invalid_payload"));
 });
 
+test.each(["params", "password"])("T22 a field %s that cannot be read is shown as it is to be sent", async (name) => {
+  const answer = await upload(form({ name, body: "\u0001" }, archive));
+  expect(refusal(answer)).toBe("400 invalid_payload");
+  expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
+});
+
 test.each([
   ["an empty archive", form({ ...archive, body: "" })],
   ["no ZIP", form({ ...archive, body: "no package" })],

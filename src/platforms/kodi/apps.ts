@@ -16,12 +16,15 @@ import {
 } from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
 import { blameDialog, dialogOpen, folderOf, readPlayer, refuseIfDialog, windowOf } from "./state.ts";
+import { readChannels, showsChannel } from "./tuner.ts";
 
 /** Most add-ons are libraries: only those that provide something are listed (7.2). */
 const contents = ["video", "audio", "image", "executable"] as const;
 const seenWithin = 6_000;
 const goneWithin = 5_000;
 const homeWithin = 1_500;
+/** From one window to another. */
+const windowWithin = 1_500;
 const homeRounds = 3;
 
 export async function listApps(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp[]> {
@@ -103,27 +106,26 @@ async function openFavourite(device: KodiDevice, title: string, signal: AbortSig
   if (found["type"] !== "window")
     throw new ZapdError("device_refused", "has a favourite of that name that no remote can open");
   const parameters = text(found["windowparameter"]);
+  const before = await windowOf(device, signal);
   await device.command(
     "GUI.ActivateWindow",
     { window: found["window"], ...(parameters && { parameters: [parameters] }) },
     signal,
   );
   const addon = addonOf(parameters);
-  const isShown = async () =>
-    addon === null ? (await windowOf(device, signal)).id !== homeWindow : (await folderOf(device, signal)) === addon;
-  return until(isShown, { timeoutMs: seenWithin, signal });
+  if (addon !== null)
+    return until(async () => (await folderOf(device, signal)) === addon, { timeoutMs: seenWithin, signal });
+  const isOther = async () => (await windowOf(device, signal)).id !== before.id;
+  if (before.id === homeWindow) return until(isOther, { timeoutMs: seenWithin, signal });
+  // The window that is in front may be the one that was asked for: that cannot be seen.
+  return (await until(isOther, { timeoutMs: windowWithin, signal })) || null;
 }
 
 /** An unknown channel without a tuner kills Kodi 20.1: the channels are read first. */
 async function openChannel(device: KodiDevice, channelid: number, signal: AbortSignal): Promise<Confirmed> {
-  const groups = await Promise.all(
-    ["alltv", "allradio"].map((channelgroupid) =>
-      device.read("PVR.GetChannels", { channelgroupid }, signal).catch((): Json => ({})),
-    ),
-  );
-  const channels = groups.flatMap((one) => listOf(one, "channels", 20_000));
+  const channels = await readChannels(device, {}, signal);
   if (!channels.some((one) => one["channelid"] === channelid)) throw notInstalled(`channel ${channelid}`);
-  return open(device, { channelid }, signal, async () => (await readPlayer(device, signal))?.live === true);
+  return open(device, { channelid }, signal, () => showsChannel(device, channelid, signal));
 }
 
 function openFile(device: KodiDevice, file: string, signal: AbortSignal): Promise<Confirmed> {
@@ -174,12 +176,11 @@ async function open(
   return false;
 }
 
-/** Stops what plays; with nothing playing, leaves the folder of an add-on. Answers with what was left. */
+/** Stops what plays, pictures too; with nothing playing, leaves the folder of an add-on. Answers with what was left. */
 export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp | null> {
   const playing = await readPlayer(device, signal);
-  if (playing) {
-    await stopPlayers(device, signal);
-    const addon = addonOf(playing.path);
+  if (await stopPlayers(device, signal)) {
+    const addon = addonOf(playing?.path ?? null);
     return addon === null ? null : device.pushed.app(addon);
   }
   const addon = await folderOf(device, signal);
@@ -188,10 +189,13 @@ export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<
   return device.pushed.app(addon);
 }
 
-export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  for (const playerid of await device.players(signal)) await device.command("Player.Stop", { playerid }, signal);
-  const isOver = async () => (await device.players(signal)).length === 0;
-  if (await until(isOver, { timeoutMs: goneWithin, signal })) return;
+/** Stops every player; whether there was one. */
+export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
+  const players = await device.players(signal, true);
+  if (players.length === 0) return false;
+  for (const playerid of players) await device.command("Player.Stop", { playerid }, signal);
+  const isOver = async () => (await device.players(signal, true)).length === 0;
+  if (await until(isOver, { timeoutMs: goneWithin, signal })) return true;
   await blameDialog(device, signal);
   throw new ZapdError("device_error", "took the command, but goes on playing");
 }

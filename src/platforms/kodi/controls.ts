@@ -1,12 +1,12 @@
 /** What a Kodi can be told beyond keys (next to players.md 7.2 and 9), each where what is asked for is. */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
-import { isJson, text } from "../../transport/json.ts";
+import { text } from "../../transport/json.ts";
 import type { Connection, PlatformChannel, PlaybackCommand } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { kodiKeys } from "./keys.ts";
 import { channelPrefix } from "./protocol.ts";
-import { readPlayer } from "./state.ts";
+import { hasTuner, readChannels, showsChannel, tunerHint } from "./tuner.ts";
 
 type Controls = Pick<Connection, "volume" | "playback" | "media" | "channels" | "notify">;
 
@@ -43,11 +43,8 @@ export function kodiControls(device: KodiDevice): Controls {
       async select(id, signal) {
         const channelid = Number(id.slice(channelPrefix.length));
         await device.command("Player.Open", { item: { channelid } }, signal);
-        const isShown = async () => {
-          const { item } = await device.read("Player.GetItem", { playerid: await playerId(device, signal) }, signal);
-          return isJson(item) && item["id"] === channelid && (await readPlayer(device, signal))?.live === true;
-        };
-        return until(() => isShown().catch(() => false), { timeoutMs: tunesWithinMs, signal });
+        const isShown = () => showsChannel(device, channelid, signal).catch(() => false);
+        return until(isShown, { timeoutMs: tunesWithinMs, signal });
       },
     },
     notify: async (message, signal) =>
@@ -76,25 +73,19 @@ async function playerId(device: KodiDevice, signal: AbortSignal): Promise<number
   });
 }
 
-/** Television, then radio. Without a tuner it fails at the question, so that is asked first (9). */
+/** Those of its tuner. Without one it fails at the question, so that is asked first (9). */
 async function channelsOf(device: KodiDevice, signal: AbortSignal): Promise<PlatformChannel[]> {
-  const { available } = await device.read("PVR.GetProperties", { properties: ["available"] }, signal);
-  if (available !== true)
-    throw new ZapdError("unsupported_operation", "has no tuner", {
-      hint: "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one",
-    });
+  if (!(await hasTuner(device, signal)))
+    throw new ZapdError("unsupported_operation", "has no tuner", { hint: tunerHint });
+  const params = { properties: ["channelnumber"], limits: { start: 0, end: mostChannels } };
   const all: PlatformChannel[] = [];
-  for (const channelgroupid of ["alltv", "allradio"]) {
-    const params = { channelgroupid, properties: ["channelnumber"], limits: { start: 0, end: mostChannels } };
-    const { channels } = await device.read("PVR.GetChannels", params, signal).catch(() => ({ channels: [] }));
-    for (const one of Array.isArray(channels) ? channels.filter(isJson) : []) {
-      const { channelid, channelnumber } = one;
-      const name = text(one["label"]);
-      if (typeof channelid !== "number" || name === null) continue;
-      const number = typeof channelnumber === "number" && channelnumber > 0 ? String(channelnumber) : null;
-      // As launched; Kodi's own number of it alone would be taken for that of another channel.
-      all.push({ id: `${channelPrefix}${channelid}`, number, name });
-    }
+  for (const one of await readChannels(device, params, signal)) {
+    const { channelid, channelnumber } = one;
+    const name = text(one["label"]);
+    if (typeof channelid !== "number" || name === null) continue;
+    const number = typeof channelnumber === "number" && channelnumber > 0 ? String(channelnumber) : null;
+    // As launched; Kodi's own number of it alone would be taken for that of another channel.
+    all.push({ id: `${channelPrefix}${channelid}`, number, name });
   }
   return all.slice(0, mostChannels);
 }

@@ -14,6 +14,7 @@ import { PushedState } from "./pushed.ts";
 import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
 import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
+import { hasTuner } from "./tuner.ts";
 
 /** A Kodi without push is not asked for it with every call. */
 const pushAgainAfter = 60_000;
@@ -119,12 +120,15 @@ export class KodiDevice {
     return asJson(await this.#call("read", method, params, signal));
   }
 
-  /** The players that are active; after a stop one still answers zeros, so this is asked first (7.2). */
-  async players(signal: AbortSignal): Promise<number[]> {
+  /**
+   * The players that are active; after a stop one still answers zeros, so this is asked first (7.2). One that shows pictures
+   * has no position to tell, and is among `all` alone.
+   */
+  async players(signal: AbortSignal, all = false): Promise<number[]> {
     const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
     const players = Array.isArray(result) ? result.filter(isJson) : [];
     return players.flatMap(({ playerid, type }) =>
-      typeof playerid === "number" && type !== "picture" ? [playerid] : [],
+      typeof playerid === "number" && (all || type !== "picture") ? [playerid] : [],
     );
   }
 
@@ -365,12 +369,15 @@ export class KodiDevice {
     if (ports["websocket"] !== undefined) return;
     const web = await webPortOf(ask);
     if (web === port) return;
-    if (web !== undefined) throw neighbour();
-    if (this.#socket !== null) return;
-    const isUsual = (service: MdnsService) => service.port === usualSocket;
-    const service = await this.#platformHost.announced(socketType, host, isUsual, signal);
+    const isOff = web === null;
+    // One whose web server is off may be it: its announcement tells, where it has ever announced itself.
+    if (web !== undefined && !(isOff && isUuid(identity))) throw neighbour();
+    if (!isOff && this.#socket !== null) return;
+    const here = this.#socket ?? usualSocket;
+    const isHere = (service: MdnsService) => service.port === here;
+    const service = await this.#platformHost.announced(socketType, host, isHere, signal);
     const uuid = service && uuidOf(service.txt);
-    if (uuid && uuid !== identity && isUuid(identity)) throw neighbour();
+    if (isOff ? uuid !== identity : uuid && uuid !== identity && isUuid(identity)) throw neighbour();
   }
 
   /**
@@ -439,8 +446,7 @@ export class KodiDevice {
     const { signal } = this.#closed;
     // Behind what somebody waits for.
     await sleep(macEvery, signal);
-    const { available } = await this.read("PVR.GetProperties", { properties: ["available"] }, signal);
-    this.learn({ tuner: available === true });
+    this.learn({ tuner: await hasTuner(this, signal) });
     if (this.#http) this.learn({ screenshots: await hasScreenshots(this, signal) });
   }
 

@@ -6,6 +6,7 @@ import type { Key } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { readPlayer } from "./state.ts";
+import { hasTuner, tunerHint } from "./tuner.ts";
 
 type Press = (device: KodiDevice, signal: AbortSignal) => Promise<unknown>;
 
@@ -61,13 +62,7 @@ const changeChannel =
   };
 
 async function refuseWithoutTuner(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  const { available } = await device
-    .read("PVR.GetProperties", { properties: ["available"] }, signal)
-    .catch((): Json => ({}));
-  if (available !== true)
-    throw new ZapdError("unsupported_key", "has no tuner", {
-      hint: "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one",
-    });
+  if (!(await hasTuner(device, signal))) throw new ZapdError("unsupported_key", "has no tuner", { hint: tunerHint });
 }
 
 const openTuner: Press = async (device, signal) => {

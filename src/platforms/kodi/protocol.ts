@@ -19,6 +19,8 @@ export interface Playing {
   readonly durationMs: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
+  /** Kodi's own number of it: of a channel that of the channel. */
+  readonly itemId: number | null;
   /** What is played; `plugin://…` names the add-on. */
   readonly path: string | null;
   /** On the monotonic clock. */
@@ -38,6 +40,7 @@ export function readPlaying(playerId: number, properties: Json, item: Json, path
     durationMs: hasEnd ? duration : null,
     live: typeof properties["live"] === "boolean" ? live : null,
     title: titleOf(item),
+    itemId: typeof item["id"] === "number" ? item["id"] : null,
     path: path ?? text(item["file"]),
     at: performance.now(),
   };
@@ -118,9 +121,10 @@ const address = new RegExp(`^(${schemes})://\\S+$`, "i");
 /** Windows that take everything that is sent until they are answered (7.3), by their ids. */
 const dialogs: ReadonlySet<number> = new Set([
   10_100, 10_103, 10_106, 10_109, 10_111, 10_126, 10_128, 10_129, 10_130, 10_131, 10_132, 10_134, 10_135, 10_138,
-  10_140, 10_146, 10_147, 10_150, 12_000, 12_001, 12_002, 12_003,
+  10_140, 10_146, 10_147, 10_150, 10_156, 12_000, 12_001, 12_002, 12_003,
 ]);
-const keyboards: ReadonlySet<number> = new Set([10_103, 10_109]);
+/** The last is that of the system, on iOS and tvOS (xbmc/guilib/GUIKeyboardFactory.cpp). */
+const keyboards: ReadonlySet<number> = new Set([10_103, 10_109, 10_156]);
 export const homeWindow = 10_000;
 export const busyWindow = 10_138;
 

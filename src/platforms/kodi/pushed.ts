@@ -71,7 +71,9 @@ export class PushedState {
     this.#heardAt = performance.now();
     const player = asJson(data["player"]);
     const speed = player["speed"];
-    const { playing } = reading;
+    // Pictures are shown beside the music, and paused for themselves (CGUIWindowSlideShow::AnnouncePlayerPause).
+    const isOther = player["playerid"] !== undefined && player["playerid"] !== reading.playing?.playerId;
+    const playing = isOther ? null : reading.playing;
     switch (method) {
       case "Application.OnVolumeChanged": {
         const { volume, muted } = data;

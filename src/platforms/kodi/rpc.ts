@@ -237,7 +237,11 @@ export function resultIn(answer: unknown): unknown {
   const error = answer["error"];
   if (!isJson(error)) return answer["result"];
   const cause = { code: Number(error["code"]), message: String(error["message"]).slice(0, 200) };
-  if (cause.code === -32_601) throw new ZapdError("unsupported_operation", "has no such function", { cause });
+  if (cause.code === -32_601)
+    throw new ZapdError("unsupported_operation", "has no such function", {
+      hint: "Update Kodi there: zapd drives Kodi 19 and newer",
+      cause,
+    });
   if (cause.code === -32_602) throw new ZapdError("device_error", "did not know what was meant", { cause });
   if (cause.code === -32_100) throw new ZapdError("device_refused", "cannot do that now", { cause });
   throw new ZapdError("device_error", "answered with a failure of its own", { cause });

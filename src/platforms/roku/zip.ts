@@ -14,6 +14,8 @@ export interface ZipEntry {
   readonly offset: number;
 }
 
+const madeHint = "Give zapd the folder, and it makes the archive: zapd install ./my-app";
+
 const limits = { entries: 10_000, directory: 4 * 1024 * 1024, total: 1024 ** 3, ratio: 200, name: 1_024 } as const;
 
 /** What `withZip` gives to its caller. */
@@ -140,7 +142,8 @@ async function inflate(file: FileHandle, entry: ZipEntry, cap: number): Promise<
     return inflateRawSync(data, { maxOutputLength: cap });
   } catch (cause) {
     if (systemCode(cause) === "ERR_BUFFER_TOO_LARGE") throw tooLarge(entry, cap);
-    throw new ZapdError("invalid_archive", `The archive's "${shown(entry.name)}" cannot be unpacked`, { cause });
+    const problem = `The archive's "${shown(entry.name)}" cannot be unpacked`;
+    throw new ZapdError("invalid_archive", problem, { hint: madeHint, cause });
   }
 }
 
@@ -165,5 +168,5 @@ function shown(name: string): string {
 }
 
 function invalid(what: string): ZapdError {
-  return new ZapdError("invalid_archive", `The archive ${what}`);
+  return new ZapdError("invalid_archive", `The archive ${what}`, { hint: madeHint });
 }

@@ -52,8 +52,8 @@ export class Model {
   /** The calls that came in. */
   readonly calls: ReceivedCall[] = [];
   name: string;
-  /** The ports that it listens on, as its settings tell them; no event server is null. */
-  ports: () => { web: number; events: number | null } = () => ({ web: 0, events: null });
+  /** The ports that it listens on, as its settings tell them; null where that is off. */
+  ports: () => { web: number | null; events: number | null } = () => ({ web: 0, events: null });
   /** What its web server asks for; null asks nothing. */
   password: string | null;
   power: Power = "on";

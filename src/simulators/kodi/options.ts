@@ -91,6 +91,8 @@ export interface KodiSimulatorOptions {
   host?: string;
   /** HTTP port; 0 is a free one. */
   port?: number;
+  /** False: its owner has the web server off, and it is reached over its socket alone. Default true. */
+  webServer?: boolean;
   /** WebSocket and bare TCP; 0 is a free one. Null: other systems may not control it, and there is none. */
   tcpPort?: number | null;
   /** Asked over HTTP, and never on the other port (xbmc/xbmc#21306). Null, the default, asks nothing. */

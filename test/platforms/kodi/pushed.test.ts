@@ -71,3 +71,18 @@ test("an answer that was on its way when it said that it sleeps does not make it
   );
   await asleep;
 });
+
+test("pictures that are paused beside the music do not pause that", async () => {
+  const player = await plugIn();
+  const { connection } = await connect(player);
+  const status = async () => (await connection.state?.read(never))?.playback?.status;
+  player.play({ kind: "audio", path: "/media/song.flac" });
+  await until("it is followed", async () => (await status()) === "playing" && player.state.clients.websocket > 0);
+  player.notify("Player.OnPause", { item: { type: "picture" }, player: { playerid: 2, speed: 0 } });
+  player.notify("Application.OnVolumeChanged", { volume: 77, muted: false });
+  await until("both have come", async () => {
+    const state = await connection.state?.read(never);
+    expect(state?.playback?.status).toBe("playing");
+    return player.calls.filter(({ method }) => method === "Player.GetProperties").length > 1;
+  });
+});

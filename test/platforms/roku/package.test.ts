@@ -43,6 +43,12 @@ describe("a package", () => {
     expect(await failure(read({}))).toMatchObject({ code: "invalid_archive" });
   });
 
+  test("that is no sound ZIP is refused with a way to make one", async () => {
+    const hint = expect.stringMatching(/zapd install .\/my-app$/);
+    const cut = folder.put(zipSync({ manifest: strToU8("title=x") }).subarray(0, -9));
+    expect(await failure(readPackage({ path: cut, bytes: 1 }))).toMatchObject({ code: "invalid_archive", hint });
+  });
+
   test("with a manifest over 64 KiB is refused", async () => {
     const noise = Array.from({ length: 9_000 }, (_, at) => `k${at}=${Math.imul(at, 2_654_435_761) >>> 0}`).join("\n");
     expect(await failure(read({ manifest: noise }))).toMatchObject({ code: "invalid_archive" });

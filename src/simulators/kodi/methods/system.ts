@@ -196,8 +196,9 @@ function settingsOf({ name, ports, identity, password, screenshots }: Model): Re
   const { web, events } = ports();
   return {
     "services.devicename": name,
-    "services.webserver": true,
-    "services.webserverport": web,
+    "services.webserver": web !== null,
+    // The port stays set while it is off.
+    "services.webserverport": web ?? 8080,
     "services.webserverauthentication": password !== null,
     "services.webserverusername": identity.user,
     "services.esenabled": events !== null,

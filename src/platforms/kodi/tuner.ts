@@ -1,0 +1,39 @@
+/** The tuner of a Kodi, which a PVR client gives it, and its channels (players.md 7.2, 9). */
+import { type Json, listOf } from "../../transport/json.ts";
+import type { KodiDevice } from "./device.ts";
+import { codeOf } from "./rpc.ts";
+import { readPlayer } from "./state.ts";
+
+export const tunerHint = "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one";
+const mostChannels = 20_000;
+
+/** Kodi answers so to what wants a tuner where none has started (xbmc/interfaces/json-rpc/PVROperations.cpp). */
+async function unlessNone(asked: Promise<Json>): Promise<Json> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (codeOf(error) !== -32_100) throw error;
+    return {};
+  }
+}
+
+export async function hasTuner(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
+  const said = await unlessNone(device.read("PVR.GetProperties", { properties: ["available"] }, signal));
+  return said["available"] === true;
+}
+
+/** Television, then radio; without a tuner none. */
+export async function readChannels(device: KodiDevice, params: Json, signal: AbortSignal): Promise<Json[]> {
+  const groups = await Promise.all(
+    ["alltv", "allradio"].map((channelgroupid) =>
+      unlessNone(device.read("PVR.GetChannels", { channelgroupid, ...params }, signal)),
+    ),
+  );
+  return groups.flatMap((one) => listOf(one, "channels", mostChannels));
+}
+
+/** Whether a channel is what plays: the one before may still do so. */
+export async function showsChannel(device: KodiDevice, channelid: number, signal: AbortSignal): Promise<boolean> {
+  const playing = await readPlayer(device, signal);
+  return playing?.live === true && playing.itemId === channelid;
+}

@@ -1,0 +1,120 @@
+/** What is made of answers that the simulated Kodi does not give: of other versions, of other systems, of several players. */
+import { afterEach, expect, test } from "bun:test";
+import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { failureOf } from "../../support/failure.ts";
+import { until } from "../../support/http-device.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { type Said, startAnswering } from "./harness.ts";
+
+const never = new AbortController().signal;
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function connect(answers: Readonly<Record<string, Said>>, timeout = 5_000) {
+  const player = await startAnswering(answers);
+  cleanups.push(() => player.stop());
+  const platformHost = platformHostOf({ timeout });
+  const sighting = await kodi.identify(player.address, platformHost, never);
+  const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, player.address);
+  const connection = kodi.connect(target, platformHost, told.emit);
+  cleanups.push(() => connection.close());
+  return { player, connection, target };
+}
+
+/** A tuner with two channels, of which it shows one. */
+function tunerShowing(shown: number, answers: Readonly<Record<string, Said>> = {}): Readonly<Record<string, Said>> {
+  const channels = [11, 12].map((channelid) => ({
+    channelid,
+    channelnumber: channelid,
+    label: `Channel ${channelid}`,
+  }));
+  return {
+    "PVR.GetProperties": () => ({ available: true }),
+    "PVR.GetChannels": ({ channelgroupid }) => ({ channels: channelgroupid === "alltv" ? channels : [] }),
+    "Player.GetActivePlayers": () => [{ playerid: 1, type: "video" }],
+    "Player.GetProperties": () => ({ speed: 1, live: true }),
+    "Player.GetItem": () => ({ item: { id: shown, type: "channel", label: `Channel ${shown}` } }),
+    "Player.Open": () => "OK",
+    ...answers,
+  };
+}
+
+test("what is stopped is every player, one that shows pictures too", async () => {
+  let players = [
+    { playerid: 0, type: "audio" },
+    { playerid: 2, type: "picture" },
+  ];
+  const { connection } = await connect({
+    "Player.GetActivePlayers": () => players,
+    "Player.GetProperties": () => ({ speed: 1 }),
+    "Player.Stop": ({ playerid }) => {
+      players = players.filter((one) => one.playerid !== playerid);
+      return "OK";
+    },
+  });
+  expect(await connection.apps?.stop?.(never)).toBeNull();
+  expect(players).toEqual([]);
+  players = [{ playerid: 2, type: "picture" }];
+  await connection.keys?.press("stop", never);
+  expect(players).toEqual([]);
+});
+
+test("a channel is confirmed once it plays, not while the one before does", async () => {
+  const { connection } = await connect(tunerShowing(12));
+  expect(await connection.apps?.launch?.("channel:12", {}, never)).toBe(true);
+  expect(await connection.apps?.launch?.("channel:11", {}, never)).toBe(false);
+}, 15_000);
+
+test("a favourite window is confirmed when it comes to the front, not by another that was there before", async () => {
+  let front = 10_025;
+  let opens = 10_025;
+  const { connection } = await connect({
+    "GUI.GetProperties": () => ({ currentwindow: { id: front, label: "" } }),
+    "Favourites.GetFavourites": () => ({ favourites: [{ title: "Settings", type: "window", window: "settings" }] }),
+    "GUI.ActivateWindow": () => {
+      front = opens;
+      return "OK";
+    },
+  });
+  expect(await connection.apps?.launch?.("favourite:Settings", {}, never)).toBeNull();
+  opens = 10_004;
+  expect(await connection.apps?.launch?.("favourite:Settings", {}, never)).toBe(true);
+});
+
+test("channels that it does not tell in time are not none", async () => {
+  const silent = tunerShowing(12, { "PVR.GetChannels": () => "hang" });
+  const { connection } = await connect(silent, 300);
+  expect(await failureOf(Promise.resolve(connection.channels?.list(never)))).toMatch(/^device_timeout/);
+  expect(await failureOf(Promise.resolve(connection.apps?.launch?.("channel:11", {}, never)))).toMatch(
+    /^device_timeout/,
+  );
+});
+
+test("one whose tuner has not started cannot say so, and its folder for pictures of the screen is known all the same", async () => {
+  const { connection, target } = await connect({
+    "PVR.GetProperties": () => ({ code: -32_100 }),
+    "Settings.GetSettingValue": () => ({ value: "/shots/" }),
+    "Files.GetDirectory": () => ({ files: [] }),
+  });
+  expect(await failureOf(Promise.resolve(connection.channels?.list(never)))).toBe(
+    "unsupported_operation: has no tuner",
+  );
+  await until("it is told", () => target.memory.screenshots === true);
+});
+
+test("the keyboard of the system takes text as Kodi's own does", async () => {
+  const { connection, player } = await connect({
+    "GUI.GetProperties": () => ({ currentwindow: { id: 10_156, label: "" } }),
+  });
+  await connection.text?.type("Dune", never);
+  expect(player.asked).toContain("Input.SendText");
+});
+
+test("a function that an older one lacks is named as such, with what helps", async () => {
+  const { connection } = await connect({});
+  const failure = await Promise.resolve(connection.notify?.("Dinner", never)).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "unsupported_operation", hint: expect.stringContaining("Kodi 19") });
+});

@@ -1,0 +1,38 @@
+/** A Kodi that is known by its web server, and has that off now: its socket is all that it has. */
+import { expect, test } from "bun:test";
+import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { failureOf } from "../../support/failure.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { doneTo, startKodi } from "./harness.ts";
+
+const never = new AbortController().signal;
+
+test.each([
+  ["it is driven over that, where it announces it", true],
+  ["that of another on its machine is left alone", false],
+])("%s", async (_what, isOwn) => {
+  const before = await startKodi({ mac: "02:00:5e:00:53:31" });
+  const { uuid, host } = before;
+  const lead = { host, port: before.port };
+  const said = { type: "_xbmc-jsonrpc-h._tcp", uuid };
+  const sighting = await kodi.identify({ ...lead, said }, platformHostOf(), never);
+  await before.stop();
+  const now = await startKodi({ mac: "02:00:5e:00:53:31", webServer: false });
+  const { tcp: port } = now.ports;
+  if (port === null) throw new Error("it has no socket");
+  const txt = { uuid: isOwn ? uuid : "0a1b2c3d-0000-4000-8000-00000000b172" };
+  const service = { type: "_xbmc-jsonrpc._tcp", name: "One", port, source: host, addresses: [host], txt };
+  const platformHost = platformHostOf({ announced: (type) => (type === service.type ? service : null) });
+  const known = { ...sighting, memory: { ...sighting.memory, socket: port } };
+  const { target, told } = targetOf<KodiMemory, KodiSecret>(known, lead);
+  const connection = kodi.connect(target, platformHost, told.emit);
+  try {
+    const outcome = await failureOf(Promise.resolve(connection.keys?.press("left", never)));
+    expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: does not run/);
+    expect(doneTo(now)).toEqual(isOwn ? ["Input.Left"] : []);
+  } finally {
+    connection.close();
+    await now.stop();
+  }
+});
