@@ -185,4 +185,37 @@ describePage("the house", (visitAt) => {
     expect(await axeEverywhere()).toEqual([]);
     await api("DELETE", "/devices/Bedroom/lease?force=true");
   }, 60_000);
+
+  test("a name without a gap breaks, and nothing sticks out of what asks about it, in a window with a scroll bar, too", async () => {
+    const name = "W".repeat(128);
+    await api("PATCH", "/devices/Kitchen", { name, labels: ["w".repeat(32)] });
+    const { page } = await visit({ width: 305 });
+    const sticksOut = () =>
+      page.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll("dialog, .toast p")]
+          .filter((one) => one.scrollWidth > one.clientWidth)
+          .map((one) => one.outerHTML.slice(0, 80)),
+      );
+    await shows(page, name);
+    expect(await sticksOut()).toEqual([]);
+    await pick(page, name, "Forget");
+    await shows(page, `Forget ${name}?`);
+    expect(await sticksOut()).toEqual([]);
+    await pressNamed(page, "Cancel");
+    await page.click(`a.set-name[href*="${demo.idOf("Kitchen")}"]`);
+    await shows(page, `${name} wants to be asked first`);
+    expect(await sticksOut()).toEqual([]);
+    await api("PATCH", `/devices/${demo.idOf("Kitchen")}`, { name: "Kitchen", labels: [] });
+  }, 60_000);
+
+  test("where the person chose the colours, the entry of a menu that has the focus is seen", async () => {
+    const { page } = await visit();
+    const session = await page.createCDPSession();
+    await session.send("Emulation.setEmulatedMedia", { features: [{ name: "forced-colors", value: "active" }] });
+    await pressNamed(page, "More for Cinema");
+    await until(page, "it is seen", () => {
+      const { activeElement: own } = document;
+      return own?.role === "menuitem" && getComputedStyle(own).outlineStyle === "solid";
+    });
+  }, 60_000);
 });
