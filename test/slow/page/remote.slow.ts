@@ -162,6 +162,28 @@ describePage("the remote", (visit) => {
     await page.keyboard.press("ArrowLeft");
   }, 60_000);
 
+  test("ten keys move what plays by ten seconds, and the page shows where it is then", async () => {
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    await api("POST", "/devices/Cinema/playback", { do: "pause" });
+    await api("POST", "/devices/Cinema/playback", { do: "seek", position_ms: 20_000 });
+    const { page } = await visit(demo.port(), { at: at("Cinema") });
+    await shows(page, "0:20");
+    await page.focus('.slider[aria-label="Position"]');
+    for (let presses = 0; presses < 10; presses++) {
+      await page.keyboard.press("ArrowRight");
+      await Bun.sleep(60);
+    }
+    const position = async () => (await api("GET", "/devices/Cinema/state")).state.playback.position_ms;
+    for (const end = Date.now() + 10_000; (await position()) !== 30_000 && Date.now() < end; ) await Bun.sleep(50);
+    expect(await position()).toBe(30_000);
+    // One of so little is told by no event.
+    await page.keyboard.press("ArrowRight");
+    for (const end = Date.now() + 10_000; (await position()) !== 31_000 && Date.now() < end; ) await Bun.sleep(50);
+    await Bun.sleep(500);
+    await shows(page, "0:31");
+    await api("POST", "/devices/Cinema/playback", { do: "stop" });
+  }, 60_000);
+
   test.each([1280, 320])(
     "keys stay under the finger when something plays and when the set refuses, at %d px",
     async (width) => {
