@@ -217,7 +217,6 @@ function Volume({
           label={isMuted ? "Sound again" : "Mute"}
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
-          pressed={isMuted}
           onPress={() => setMuted(entry, !isMuted)}
         />
       ) : (
