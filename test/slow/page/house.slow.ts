@@ -94,6 +94,10 @@ describePage("the house", (visitAt) => {
     await until(page, "it says why not", () => document.querySelector("dialog .refusal") !== null);
     await page.keyboard.press("Escape");
     await until(page, "the dialog is gone", () => document.querySelector("dialog") === null);
+    // What a label is made of is said where it is typed.
+    await pick(page, "Bench", "Labels");
+    await shows(page, "Words of a to z, 0 to 9 and . _ = -");
+    await page.keyboard.press("Escape");
     await pick(page, "Bench", "Rename");
     await write(page, "Name", "Workbench");
     await page.keyboard.press("Enter");

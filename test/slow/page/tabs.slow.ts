@@ -104,10 +104,14 @@ describeBrowser("many tabs", (browser) => {
     await shows(settings.page, "From the next start of zapd on: daemon.http_host");
     await daemon.stop();
     await allShow("zapd does not answer; trying again");
-    await remote.page.evaluate((shown) => {
-      location.hash = `#/remote/${shown}`;
-    }, id);
+    const go = (view: string) =>
+      remote.page.evaluate((hash) => {
+        location.hash = hash;
+      }, `#/${view}/${id}`);
     await remote.page.bringToFront();
+    await go("dev");
+    await shows(remote.page, "goes on once zapd is back");
+    await go("remote");
     await shows(remote.page, "Start it with: zapd serve");
     daemon = await startTestDaemon({ folder: daemon.folder, speed: 1 });
     await shows(remote.page, "Netflix");
