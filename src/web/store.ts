@@ -113,6 +113,13 @@ export function put(device: Device): void {
   else setEntries([...entries.peek(), entryFrom(device, null)]);
 }
 
+/** Takes what plays as an answer of the API has it: no event tells of a position that has moved by little. */
+export function takePlayback({ state }: Entry, playback: NonNullable<State["playback"]>): void {
+  const { value: now } = state;
+  if (!now?.playback || Date.parse(playback.position_at ?? "") < Date.parse(now.playback.position_at ?? "")) return;
+  state.value = { ...now, playback };
+}
+
 function replaceDevices(given: Picture["devices"]): void {
   const now = given.map(({ device, state }) => {
     const known = byId.get(device.id);

@@ -1,4 +1,5 @@
 /** What the page says of a device, in words: what is not known is said, not shown as a dash. */
+import type { Result } from "../api/client.ts";
 import type { Device, State } from "../api/client-types.ts";
 
 /** How a device is, in one word or two. */
@@ -78,6 +79,19 @@ export function withheldOf(device: Device): { readonly what: string; readonly hi
 export function withheldHint(device: Device, capability: Capability): string | undefined {
   const found = device.withheld.find((one) => one.capability === capability);
   return found && (found.hint ?? "Its settings keep this back");
+}
+
+type Looking = Pick<Result<"readConfig">["discovery"], "on_start" | "interfaces">;
+
+/** Where devices were looked for, and what came of it. `found`: how many answered the last time; `undefined` before that. */
+export function askedWords({ on_start, interfaces }: Looking, found: number | undefined): string {
+  const where =
+    interfaces.length === 0 ? "every interface of this machine" : `${interfaces.join(", ")} (discovery.interfaces)`;
+  if (found === 0) return `zapd asked on ${where}, and nobody answered.`;
+  if (found !== undefined) return `zapd asked on ${where}. Who answered was forgotten since; Look again asks anew.`;
+  return on_start
+    ? `zapd asks on ${where} …`
+    : `zapd was told not to look when it starts (discovery.on_start). Look again asks on ${where}.`;
 }
 
 /** What a device is, beside its name: maker and model as it says them. */

@@ -1,7 +1,7 @@
 /** What the page says of a device in words. */
 import { expect, test } from "bun:test";
 import type { Device, State } from "../../src/api/client-types.ts";
-import { standingOf } from "../../src/web/words.ts";
+import { askedWords, standingOf } from "../../src/web/words.ts";
 
 const device = (parts: Partial<Device>) =>
   ({ access: "full", capabilities: ["state"], status: "online", power: "unknown", ...parts }) as Device;
@@ -22,4 +22,12 @@ test("what plays is on, and what says nothing is said to say nothing", () => {
   expect(standingOf(device({}), state({}))).toBe("silent");
   expect(standingOf(device({ status: "unknown" }), null)).toBe("unknown");
   expect(standingOf(device({ access: "unpaired", capabilities: ["pair"] }), null)).toBe("unpaired");
+});
+
+test("of an empty house it is said that nobody answered only where nobody did", () => {
+  const looking = { on_start: true, interfaces: [] };
+  expect(askedWords(looking, 0)).toEndWith("and nobody answered.");
+  expect(askedWords(looking, undefined)).toStartWith("zapd asks on every interface of this machine");
+  expect(askedWords({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith("zapd was told not to look");
+  expect(askedWords(looking, 3)).not.toContain("nobody");
 });

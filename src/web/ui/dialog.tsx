@@ -29,8 +29,10 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         event.preventDefault();
         onClose();
       }}
-      onPointerDown={(event) => {
-        if (event.target === dialog.current) onClose();
+      onPointerDown={({ target, currentTarget, clientX: x, clientY: y }) => {
+        // Its own scroll bar is no place beside it.
+        const { left, right, top, bottom } = currentTarget.getBoundingClientRect();
+        if (target === currentTarget && (x < left || x > right || y < top || y > bottom)) onClose();
       }}
     >
       <div class="dialog-card">

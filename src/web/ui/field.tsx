@@ -56,6 +56,8 @@ export function Field({
         aria-describedby={note && `${id}-note`}
         onInput={(event) => {
           text.value = clean(event.currentTarget.value);
+          // Where what is kept is as before nothing is drawn, and what was typed would stay.
+          if (event.currentTarget.value !== text.value) event.currentTarget.value = text.value;
         }}
         {...more}
       />

@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Device } from "../../api/client-types.ts";
-import type { Entry } from "../store.ts";
+import { connection, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Refusal } from "../ui/refusal.tsx";
@@ -75,6 +75,7 @@ export function Console({ entry }: { readonly entry: Entry }) {
 
 function standing({ isLive, failure }: Log, status: Device["status"]): string {
   if (isLive.value) return "live";
+  if (connection.value === "lost") return "goes on once zapd is back";
   if (status === "offline") return "goes on once the set is back";
   return failure.value ? "not to be read now" : "being opened …";
 }

@@ -147,7 +147,7 @@ export function Labels({ entry, close }: About) {
         <Field
           label="Labels"
           placeholder="downstairs, lab"
-          note="Words between commas. A label means all devices that have it, as in: zapd off -d label:lab"
+          note="Words of a to z, 0 to 9 and . _ = - between commas. A label means all devices that have it, as in: zapd off -d label:lab"
           text={text}
           focused
         />

@@ -164,7 +164,6 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
           kind="quiet"
-          pressed={isMuted}
           onPress={() => setMuted(entry, !isMuted)}
         />
       )}

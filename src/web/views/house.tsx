@@ -1,14 +1,15 @@
 /** The house: every device with what it does, and the little that one does most. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { Result } from "../../api/client.ts";
 import { call, failureOf } from "../calls.ts";
-import { connection, type Entry, entries } from "../store.ts";
+import { connection, type Entry, entries, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { say } from "../ui/status.tsx";
 import { Windowed } from "../ui/windowed.tsx";
-import { hasWords, modelOf } from "../words.ts";
+import { askedWords, hasWords, modelOf } from "../words.ts";
 import { Add, AddForm, type Asked, Forget, Labels, Rename } from "./house-dialogs.tsx";
 import { Row } from "./house-row.tsx";
 import "./house.css";
@@ -117,24 +118,19 @@ function Question({ asked, close }: { readonly asked: Asked | null; readonly clo
 
 /** No device is known: what was asked, what is usually in the way, and what always works. */
 function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly lookAgain: () => void }) {
-  const asked = useSignal("");
+  const config = useSignal<Result<"readConfig">["discovery"] | null>(null);
   useEffect(() => {
     call("readConfig").then(
-      ({ discovery: { on_start, interfaces } }) => {
-        const where =
-          interfaces.length === 0
-            ? "every interface of this machine"
-            : `${interfaces.join(", ")} (discovery.interfaces)`;
-        asked.value = on_start
-          ? `zapd asked on ${where}, and nobody answered.`
-          : `zapd was told not to look when it starts (discovery.on_start). Look again asks on ${where}.`;
+      ({ discovery }) => {
+        config.value = discovery;
       },
       () => {},
     );
   }, []);
+  const asked = events.value.find((event) => event.type === "discovery.finished");
   return (
     <Notice icon="tv" title="No televisions yet">
-      <p>{asked.value}</p>
+      <p>{config.value && askedWords(config.value, asked?.found)}</p>
       <p>
         Usually in the way: a set that is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900),
         another VLAN. What always works is the set's address, as its network settings show it.

@@ -215,10 +215,15 @@ function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
         label={`The code that ${name} shows`}
         note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, on its screen now`}
         text={code}
-        clean={(typed) => typed.replaceAll(/\s/g, "").toUpperCase()}
+        // Cut here and not by the field, which would count the spaces of what is pasted.
+        clean={(typed) =>
+          typed
+            .replaceAll(/\s/g, "")
+            .toUpperCase()
+            .slice(0, length ?? undefined)
+        }
         inputMode={form === "digits" ? "numeric" : "text"}
         autocomplete="one-time-code"
-        {...(length !== null && { maxLength: length })}
         focused
       />
     </PairForm>

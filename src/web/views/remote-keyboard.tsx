@@ -5,7 +5,7 @@ import { holdKey } from "../holding.ts";
 import type { Entry } from "../store.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { onLeaving } from "../ui/leaving.ts";
-import type { Key } from "../words.ts";
+import { type Key, powerKey } from "../words.ts";
 import { searchClass } from "./remote-lists.tsx";
 
 /** Whether the keyboard drives the device; it is remembered while the page is open. */
@@ -73,16 +73,23 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
         lightUp(key, false);
       });
     };
+    // What was pressed by the mouse gives the focus back: Enter and the space bar would press it once more.
+    const click = ({ pointerType, target }: PointerEvent) => {
+      if (!isKeyboardOn.value || pointerType !== "mouse" || !(target instanceof Element)) return;
+      if (!target.closest("dialog")) target.closest<HTMLElement>("button, summary")?.blur();
+    };
     const up = (event: KeyboardEvent) => {
       held.get(event.code)?.();
       held.delete(event.code);
     };
     addEventListener("keydown", down);
     addEventListener("keyup", up);
+    addEventListener("click", click);
     const stay = onLeaving(letGo);
     return () => {
       removeEventListener("keydown", down);
       removeEventListener("keyup", up);
+      removeEventListener("click", click);
       stay();
       letGo();
     };
@@ -107,7 +114,12 @@ function isTaken({ key, target }: KeyboardEvent): boolean {
 
 export function Shortcuts({ entry, close }: { readonly entry: Entry; close(): void }) {
   const has = entry.device.value.keys;
-  const shown = shortcuts.filter(({ keys }) => keys === undefined || keys.some((key) => has.includes(key)));
+  const hasSearch = document.querySelector(`.${searchClass}`) !== null;
+  const shown = shortcuts.filter(({ on, keys }) => {
+    if (on.includes("p")) return [true, false].some((isOn) => powerKey(entry.device.peek(), isOn) !== undefined);
+    if (on.includes("/")) return hasSearch;
+    return keys === undefined || keys.some((key) => has.includes(key));
+  });
   return (
     <Dialog title="The keyboard as a remote" onClose={close}>
       <dl class="shortcuts">

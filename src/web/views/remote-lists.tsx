@@ -4,7 +4,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import type { App, Device } from "../../api/client-types.ts";
 import { addressOf, call, type Failure, failureOf } from "../calls.ts";
-import { attempt, type Entry, events } from "../store.ts";
+import { attempt, connection, type Entry, events } from "../store.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { hasWords, withheldHint } from "../words.ts";
@@ -17,6 +17,9 @@ interface ListProps {
   readonly device: Device;
 }
 
+/** Whether zapd and the device answer, as far as is known: what could not be listed is asked for again once they do. */
+const isThere = ({ device }: Entry) => connection.value === "live" && device.value.status !== "offline";
+
 /** From so many on, there is a field to search them. */
 const many = 8;
 
@@ -27,8 +30,10 @@ export function Apps({ entry, device }: ListProps) {
   const why = withheldHint(device, "launch") ?? withheldHint(device, "apps");
   const can = device.capabilities.includes("apps");
   const changed = events.value.find((event) => event.type === "apps.changed" && event.device_id === id)?.id;
+  const there = isThere(entry);
   useEffect(() => {
-    if (!can) return;
+    // Those that are listed already stay, whoever goes.
+    if (!can || (!there && apps.peek() !== null)) return;
     call("listApps", { id }).then(
       (listed) => {
         failure.value = null;
@@ -38,7 +43,7 @@ export function Apps({ entry, device }: ListProps) {
         failure.value = failureOf(error);
       },
     );
-  }, [id, can, changed]);
+  }, [id, can, changed, there]);
   if (!can && why === undefined) return null;
   const shown = entry.state.value?.app?.id;
   return (
@@ -108,7 +113,7 @@ export function Inputs({ entry, device }: ListProps) {
   if (!device.capabilities.includes("inputs")) return null;
   const shown = entry.state.value?.input;
   return (
-    <Opened title="Inputs" load={async () => (await call("listInputs", { id })).inputs}>
+    <Opened entry={entry} title="Inputs" load={async () => (await call("listInputs", { id })).inputs}>
       {(inputs: readonly Input[]) => (
         <div class="remote-choices">
           {inputs.map((input) => (
@@ -136,7 +141,7 @@ export function Channels({ entry, device }: ListProps) {
   const { id } = entry;
   if (!device.capabilities.includes("channels")) return null;
   return (
-    <Opened title="Channels" load={async () => (await call("listChannels", { id })).channels}>
+    <Opened entry={entry} title="Channels" load={async () => (await call("listChannels", { id })).channels}>
       {(channels: readonly Channel[]) => (
         <Searched
           title="Channels"
@@ -166,10 +171,12 @@ export function Channels({ entry, device }: ListProps) {
 
 /** A list that is asked for when it is opened. */
 function Opened<Item>({
+  entry,
   title,
   load,
   children,
 }: {
+  readonly entry: Entry;
   readonly title: string;
   load(): Promise<readonly Item[]>;
   children(items: readonly Item[]): preact.ComponentChildren;
@@ -187,6 +194,10 @@ function Opened<Item>({
       },
     );
   };
+  const there = isThere(entry);
+  useEffect(() => {
+    if (there && failure.peek()) read();
+  }, [there]);
   return (
     <details
       class="remote-list"
@@ -249,9 +260,12 @@ function Searched<Item>({
                 wanted.value = event.currentTarget.value;
               }}
               onKeyDown={(event) => {
+                // What is still being composed takes them itself.
+                if (event.isComposing) return;
                 // The first that is found is the one that was meant.
-                if (event.key === "Enter") list.current?.querySelector("button")?.click();
-                else if (event.key === "Escape") event.currentTarget.blur();
+                if (event.key === "Enter") {
+                  if (wanted.value.trim() !== "") list.current?.querySelector("button")?.click();
+                } else if (event.key === "Escape") event.currentTarget.blur();
                 else return;
                 event.preventDefault();
                 wanted.value = "";

@@ -1,8 +1,9 @@
 /** What plays: its picture, its title, where it is, and what can be done with it. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { addressOf, call } from "../calls.ts";
-import { attempt, type Entry } from "../store.ts";
+import { attempt, type Entry, takePlayback } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { clockOf, playingOf, positionOf } from "../words.ts";
@@ -87,15 +88,23 @@ function Position({
 }) {
   const now = useNow(500, playback.status === "playing");
   const wanted = useSignal<number | null>(null);
+  const isSeeking = useRef(false);
   const position = wanted.value ?? positionOf(playback, now);
   const { duration_ms: duration } = playback;
   if (position === null) return playback.live === true ? <p class="muted">live</p> : null;
   if (duration === null || duration <= 0) return <p class="playing-times muted">{clockOf(position)}</p>;
-  const seek = async (to: number) => {
-    await attempt(entry, "seeking", () =>
-      call("controlPlayback", { id: entry.id, body: { do: "seek", position_ms: Math.round(to) } }),
-    );
+  const seek = async () => {
+    if (isSeeking.current) return;
+    isSeeking.current = true;
+    // While one is on its way only the last of those that are wanted meanwhile goes after it: keys come fast.
+    for (let to: number | null = null; wanted.value !== null && wanted.value !== to; ) {
+      to = wanted.value;
+      const body = { do: "seek", position_ms: Math.round(to) } as const;
+      const done = await attempt(entry, "seeking", () => call("controlPlayback", { id: entry.id, body }));
+      if (done?.playback) takePlayback(entry, done.playback);
+    }
     wanted.value = null;
+    isSeeking.current = false;
   };
   const part = { "--part": `${Math.min(100, (position / duration) * 100)}%` };
   return (
@@ -115,7 +124,7 @@ function Position({
           onInput={(event) => {
             wanted.value = event.currentTarget.valueAsNumber;
           }}
-          onChange={(event) => void seek(event.currentTarget.valueAsNumber)}
+          onChange={() => void seek()}
         />
       ) : (
         <span class="playing-bar" aria-hidden="true" style={part} />

@@ -4,7 +4,7 @@ import { useId, useRef } from "preact/hooks";
 import { Typing, typeText } from "../holding.ts";
 import { type Entry, press } from "../store.ts";
 import { Button } from "../ui/button.tsx";
-import { withheldHint } from "../words.ts";
+import { counted, withheldHint } from "../words.ts";
 
 /** As long as the API takes it. */
 const longest = 500;
@@ -18,6 +18,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
   const isBusy = useSignal(false);
   const typing = useRef<Typing | null>(null);
   typing.current ??= new Typing(entry);
+  const isNameless = useRef(false);
   const id = useId();
   if (why === undefined && !device.capabilities.includes("text")) return null;
   const send = async () => {
@@ -28,11 +29,18 @@ export function Text({ entry }: { readonly entry: Entry }) {
     isBusy.value = false;
   };
   const direct = (event: KeyboardEvent) => {
+    // A phone's keyboard names no keys, and composes all that is typed: what came of them goes at once.
+    isNameless.current = event.key === "Unidentified";
+    if (event.isComposing) return;
     if (event.key === "Enter") void press(entry, "select", "pressing select");
     else if ([...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey)
       typing.current?.type(event.key);
     else return;
     event.preventDefault();
+  };
+  const goAtOnce = (field: HTMLInputElement) => {
+    typing.current?.type(field.value);
+    field.value = "";
   };
   return (
     <form
@@ -59,12 +67,11 @@ export function Text({ entry }: { readonly entry: Entry }) {
           onKeyDown={(event) => isDirect.value && direct(event)}
           onInput={(event) => {
             const { value } = event.currentTarget;
-            // On a phone's keyboard there are no keys, only what came of them.
-            if (isDirect.value) {
-              typing.current?.type(value);
-              event.currentTarget.value = "";
-            } else text.value = value;
+            if (!isDirect.value) text.value = value;
+            // What is still being composed, as where a letter takes several keys, becomes another text yet.
+            else if (!event.isComposing || isNameless.current) goAtOnce(event.currentTarget);
           }}
+          onCompositionEnd={(event) => isDirect.value && goAtOnce(event.currentTarget)}
         />
         {!isDirect.value && <Button label="Send" icon="send" submits busy={isBusy.value} withheld={why} />}
       </div>
@@ -75,6 +82,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
             checked={isDirect.value}
             onChange={(event) => {
               isDirect.value = event.currentTarget.checked;
+              text.value = "";
             }}
           />
           each keystroke at once
@@ -90,7 +98,12 @@ export function Text({ entry }: { readonly entry: Entry }) {
           />
           a password
         </label>
-        {text.value !== "" && <span class="muted">{[...text.value].length} characters</span>}
+        {text.value !== "" && (
+          <span class="muted">
+            {counted([...text.value].length, "character")}
+            {text.value.length >= longest && ", as many as go at once"}
+          </span>
+        )}
       </div>
     </form>
   );

@@ -26,7 +26,7 @@ export function Remote({ id }: { readonly id: string | null }) {
   if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
   return (
     <Notice icon="tv" title="There is no such device" isPage>
-      <p>It was forgotten, or the address of this page is wrong.</p>
+      <p>It was forgotten, is a part of another one by now, or the address of this page is wrong.</p>
       <p>
         <a href={linkTo("")}>To the house</a>
       </p>
@@ -47,7 +47,12 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const ask = (what: Asking) => {
     asking.value = what;
   };
-  useKeyboard({ entry, askPower: () => ask("power"), showList: () => ask("shortcuts") });
+  const askPower = () => {
+    const now = entry.device.peek();
+    const isOn = standingOf(now, entry.state.peek()) === "on";
+    if (powerKey(now, isOn) !== undefined) ask("power");
+  };
+  useKeyboard({ entry, askPower, showList: () => ask("shortcuts") });
   return (
     <div class={`remote is-${standing}`}>
       <header class="remote-head">
@@ -212,7 +217,6 @@ function Volume({
           label={isMuted ? "Sound again" : "Mute"}
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
-          pressed={isMuted}
           onPress={() => setMuted(entry, !isMuted)}
         />
       ) : (

@@ -25,14 +25,20 @@ export function Settings() {
   const described = useSignal<readonly Described[]>([]);
   const config = useSignal<Config | null>(null);
   const failure = useSignal<Failure | null>(null);
-  /** Settings that hold from the next start on. */
-  const waiting = useSignal<readonly string[]>([]);
+  /** Settings that hold from the next start on, and when that was said. */
+  const waiting = useSignal<{ readonly keys: readonly string[]; readonly at: number }>({ keys: [], at: 0 });
+  const wait = (keys: readonly string[]) => {
+    waiting.value = { keys, at: Date.now() };
+  };
   const read = async () => {
     try {
       if (described.value.length === 0)
         described.value = describedIn((await (await send("openapi.json")).json()) as Document);
       config.value = await call("readConfig");
       failure.value = null;
+      const { uptime_s } = await call("health");
+      // It has been started since.
+      if (Date.now() - uptime_s * 1_000 > waiting.value.at + 1_000) wait([]);
     } catch (error) {
       failure.value = failureOf(error);
     }
@@ -46,7 +52,7 @@ export function Settings() {
   const change = async ({ key }: Described, value: Value | null) => {
     const changed = await call("patchConfig", { body: { [key]: value } });
     config.value = changed.config;
-    waiting.value = changed.restart_required;
+    wait(changed.restart_required);
     say(value === null ? `${key} has its default again` : `${key} is changed`);
   };
   const { value: now } = config;
@@ -55,11 +61,11 @@ export function Settings() {
     <div class="settings">
       <h1>Settings</h1>
       {failure.value && <Refusal failure={failure.value} />}
-      {waiting.value.length > 0 && (
+      {waiting.value.keys.length > 0 && (
         <p class="settings-restart" role="status">
           <Icon name="rotate-cw" size={18} />
           <span>
-            From the next start of zapd on: <code>{waiting.value.join(", ")}</code>
+            From the next start of zapd on: <code>{waiting.value.keys.join(", ")}</code>
           </span>
         </p>
       )}
@@ -86,17 +92,18 @@ export function Settings() {
         ))}
       {/* Below the settings, and not before them: it would slide away under the finger. */}
       {(now !== null || failure.value !== null) && <Doctor />}
-      {now !== null && <Reload read={read} />}
+      {now !== null && <Reload read={read} wait={wait} />}
     </div>
   );
 }
 
 /** Takes up what was written into the file by hand. */
-function Reload({ read }: { read(): Promise<void> }) {
+function Reload({ read, wait }: { read(): Promise<void>; wait(keys: readonly string[]): void }) {
   const failure = useSignal<Failure | null>(null);
   const reload = async () => {
     try {
       const { restart_required } = await call("reloadConfig");
+      wait(restart_required);
       failure.value = null;
       await read();
       say(

@@ -148,6 +148,18 @@ describePage("the developer view", (visitAt) => {
       await shows(page, "zip what is in that folder, not the folder itself");
     }, 60_000);
 
+    test("a long name of a package, of its file or of a parameter sticks out of nothing", async () => {
+      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      await page.setViewport({ width: 305, height: 800 });
+      const title = "W".repeat(80);
+      await drop(page, [zipFile(`${title}.zip`, filesOf(7, { manifest: manifest(7).replace("Hello", title) }))]);
+      await shows(page, `${title} 1.0.7 runs on Workbench`);
+      await page.click(".dev-params summary");
+      await page.type(".dev-params textarea", title);
+      await shows(page, "is no name=value");
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(305);
+    }, 60_000);
+
     test("it is started anew with a deep link, and removed once that is confirmed", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await drop(page, [zipFile("hello.zip", filesOf(7))]);

@@ -46,7 +46,9 @@ describePage("the house", (visitAt) => {
       () => document.querySelector<HTMLInputElement>('[aria-label="Volume of Cinema"]')?.value === "30",
     );
     await pressNamed(page, "Mute Cinema");
+    // Its name says what it does now; pressed besides, it would say the contrary.
     await until(page, "it is mute", () => document.querySelector('[aria-label="Have Cinema sound again"]') !== null);
+    expect(await page.$('[aria-label="Have Cinema sound again"][aria-pressed]')).toBeNull();
     await pressNamed(page, "Have Cinema sound again");
     await until(page, "it sounds", () => document.querySelector('[aria-label="Mute Cinema"]') !== null);
   }, 60_000);
@@ -92,6 +94,10 @@ describePage("the house", (visitAt) => {
     await until(page, "it says why not", () => document.querySelector("dialog .refusal") !== null);
     await page.keyboard.press("Escape");
     await until(page, "the dialog is gone", () => document.querySelector("dialog") === null);
+    // What a label is made of is said where it is typed.
+    await pick(page, "Bench", "Labels");
+    await shows(page, "Words of a to z, 0 to 9 and . _ = -");
+    await page.keyboard.press("Escape");
     await pick(page, "Bench", "Rename");
     await write(page, "Name", "Workbench");
     await page.keyboard.press("Enter");
@@ -184,5 +190,38 @@ describePage("the house", (visitAt) => {
     await until(page, "the dialog is there", () => document.querySelector("dialog[open]") !== null);
     expect(await axeEverywhere()).toEqual([]);
     await api("DELETE", "/devices/Bedroom/lease?force=true");
+  }, 60_000);
+
+  test("a name without a gap breaks, and nothing sticks out of what asks about it, in a window with a scroll bar, too", async () => {
+    const name = "W".repeat(128);
+    await api("PATCH", "/devices/Kitchen", { name, labels: ["w".repeat(32)] });
+    const { page } = await visit({ width: 305 });
+    const sticksOut = () =>
+      page.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll("dialog, .toast p")]
+          .filter((one) => one.scrollWidth > one.clientWidth)
+          .map((one) => one.outerHTML.slice(0, 80)),
+      );
+    await shows(page, name);
+    expect(await sticksOut()).toEqual([]);
+    await pick(page, name, "Forget");
+    await shows(page, `Forget ${name}?`);
+    expect(await sticksOut()).toEqual([]);
+    await pressNamed(page, "Cancel");
+    await page.click(`a.set-name[href*="${demo.idOf("Kitchen")}"]`);
+    await shows(page, `${name} wants to be asked first`);
+    expect(await sticksOut()).toEqual([]);
+    await api("PATCH", `/devices/${demo.idOf("Kitchen")}`, { name: "Kitchen", labels: [] });
+  }, 60_000);
+
+  test("where the person chose the colours, the entry of a menu that has the focus is seen", async () => {
+    const { page } = await visit();
+    const session = await page.createCDPSession();
+    await session.send("Emulation.setEmulatedMedia", { features: [{ name: "forced-colors", value: "active" }] });
+    await pressNamed(page, "More for Cinema");
+    await until(page, "it is seen", () => {
+      const { activeElement: own } = document;
+      return own?.role === "menuitem" && getComputedStyle(own).outlineStyle === "solid";
+    });
   }, 60_000);
 });

@@ -68,6 +68,68 @@ describePage("the remote", (visit) => {
     expect(count("Cinema key home")).toBe(homes);
   }, 60_000);
 
+  test("what the mouse has pressed leaves Enter to the set; an empty search opens nothing", async () => {
+    const { page } = await visit(demo.port(), { at: at("Living Room") });
+    const [downs, selects] = [count("Living Room key down"), count("Living Room key select")];
+    await pressNamed(page, "Down");
+    await page.keyboard.press("Enter");
+    await until(page, "the search is there", () => document.querySelector(".remote-search") !== null);
+    const before = demo.said().length;
+    await page.keyboard.press("/");
+    await page.keyboard.press("Enter");
+    expect(await quiet("Living Room key select")).toBe(selects + 1);
+    expect(count("Living Room key down")).toBe(downs + 1);
+    expect(demo.said().slice(before)).not.toContain("launched");
+  }, 60_000);
+
+  test("of a letter that takes several keys only what comes of it is typed, and Enter that ends it presses nothing", async () => {
+    const { page } = await visit(demo.port(), { at: at("Living Room") });
+    const sent: string[] = [];
+    page.on("request", (request) => {
+      if (request.method() === "POST") sent.push(JSON.parse(request.postData() ?? "{}").key);
+    });
+    await pressNamed(page, "each keystroke at once");
+    await page.focus('.remote-text input:not([type="checkbox"])');
+    const session = await page.createCDPSession();
+    for (const text of ["n", "に", "日"])
+      await session.send("Input.imeSetComposition", { text, selectionStart: 1, selectionEnd: 1 });
+    await page.evaluate(() =>
+      document.activeElement?.dispatchEvent(
+        new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true }),
+      ),
+    );
+    await session.send("Input.insertText", { text: "日" });
+    for (const end = Date.now() + 10_000; sent.length === 0 && Date.now() < end; ) await Bun.sleep(25);
+    await page.keyboard.press("x");
+    for (const end = Date.now() + 10_000; sent.length === 1 && Date.now() < end; ) await Bun.sleep(25);
+    expect(sent).toEqual(["literal:日", "literal:x"]);
+  }, 60_000);
+
+  test("what a set cannot do is not asked, and is not in the list of shortcuts", async () => {
+    const { page } = await visit(demo.port(), { at: at("Terrace") });
+    await page.keyboard.press("p");
+    await page.keyboard.press("?");
+    await shows(page, "The keyboard as a remote");
+    const words = await page.evaluate(() =>
+      [...document.querySelectorAll(".shortcuts dd")].map((one) => one.innerHTML),
+    );
+    expect(words).toContain("louder");
+    expect(words.filter((one) => /turn|apps/.test(one))).toEqual([]);
+    // Its own scroll bar is no place beside it.
+    const pressAt = (x: number) =>
+      page.evaluate((clientX) => {
+        const own = document.querySelector("dialog");
+        const clientY = (own?.getBoundingClientRect().top ?? 0) + 20;
+        own?.dispatchEvent(new PointerEvent("pointerdown", { clientX, clientY }));
+      }, x);
+    const right = await page.evaluate(() => document.querySelector("dialog")?.getBoundingClientRect().right ?? 0);
+    await pressAt(right - 8);
+    await Bun.sleep(100);
+    await shows(page, "The keyboard as a remote");
+    await pressAt(right + 8);
+    await until(page, "it is closed", () => document.querySelector("dialog") === null);
+  }, 60_000);
+
   test("the volume follows the set, and the set the slider; what plays runs on, and is moved", async () => {
     const { page } = await visit(demo.port(), { at: at("Cinema") });
     await api("POST", "/devices/Cinema/volume", { level: 37 });
@@ -98,6 +160,28 @@ describePage("the remote", (visit) => {
     await page.focus('.slider[aria-label="Position"]');
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
+  }, 60_000);
+
+  test("ten keys move what plays by ten seconds, and the page shows where it is then", async () => {
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    await api("POST", "/devices/Cinema/playback", { do: "pause" });
+    await api("POST", "/devices/Cinema/playback", { do: "seek", position_ms: 20_000 });
+    const { page } = await visit(demo.port(), { at: at("Cinema") });
+    await shows(page, "0:20");
+    await page.focus('.slider[aria-label="Position"]');
+    for (let presses = 0; presses < 10; presses++) {
+      await page.keyboard.press("ArrowRight");
+      await Bun.sleep(60);
+    }
+    const position = async () => (await api("GET", "/devices/Cinema/state")).state.playback.position_ms;
+    for (const end = Date.now() + 10_000; (await position()) !== 30_000 && Date.now() < end; ) await Bun.sleep(50);
+    expect(await position()).toBe(30_000);
+    // One of so little is told by no event.
+    await page.keyboard.press("ArrowRight");
+    for (const end = Date.now() + 10_000; (await position()) !== 31_000 && Date.now() < end; ) await Bun.sleep(50);
+    await Bun.sleep(500);
+    await shows(page, "0:31");
+    await api("POST", "/devices/Cinema/playback", { do: "stop" });
   }, 60_000);
 
   test.each([1280, 320])(
@@ -183,6 +267,18 @@ describePage("the remote", (visit) => {
     await until(page, "the other one", () => document.title.startsWith("Workbench"));
     await page.keyboard.press("h");
     await demo.says(/^Workbench +key home$/m);
+    // Chosen by the keyboard, it is chosen on by the next key, which is not for the set.
+    const sent: string[] = [];
+    page.on("request", (request) => void (request.method() === "POST" && sent.push(request.url())));
+    const titles: string[] = [];
+    await page.focus('select[aria-label="Device"]');
+    for (const way of ["ArrowUp", "ArrowUp", "ArrowDown"] as const) {
+      await page.keyboard.press(way);
+      await until(page, "another one", (last) => document.title !== last, titles.at(-1) ?? "Workbench · Remote · zapd");
+      titles.push(await page.title());
+    }
+    expect(new Set(titles).size).toBe(2);
+    expect(sent).toEqual([]);
   }, 60_000);
 
   test.each(["Living Room", "Cinema", "Bedroom"])(

@@ -1,7 +1,7 @@
 /** Ten tabs of one page: one stream, all of them live, whoever goes; and the daemon stopped and started under them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "puppeteer-core";
-import { type Looked, look, pressNamed, shows } from "../../support/browser.ts";
+import { type Looked, look, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { furnish, type Room } from "../../support/room.ts";
 import { describeBrowser } from "./stage.ts";
@@ -87,5 +87,36 @@ describeBrowser("many tabs", (browser) => {
     );
     await rename("Cellar");
     await allShow("Cellar");
+  }, 60_000);
+
+  test("the daemon is back: what could not be listed is there, and what waited for its start is said no longer", async () => {
+    for (const one of open.splice(0)) await one.close();
+    // How long a daemon runs is real time.
+    await daemon.stop();
+    daemon = await startTestDaemon({ folder: daemon.folder, config: {}, speed: 1 });
+    const remote = await look(browser(), daemon.port);
+    const settings = await look(browser(), daemon.port, { at: "/settings", beside: remote.page });
+    open.push(remote, settings);
+    await settings.page.bringToFront();
+    await shows(settings.page, "daemon.log_level");
+    await write(settings.page, "daemon.http_host", "localhost");
+    await settings.page.keyboard.press("Enter");
+    await shows(settings.page, "From the next start of zapd on: daemon.http_host");
+    await daemon.stop();
+    await allShow("zapd does not answer; trying again");
+    const go = (view: string) =>
+      remote.page.evaluate((hash) => {
+        location.hash = hash;
+      }, `#/${view}/${id}`);
+    await remote.page.bringToFront();
+    await go("dev");
+    await shows(remote.page, "goes on once zapd is back");
+    await go("remote");
+    await shows(remote.page, "Start it with: zapd serve");
+    daemon = await startTestDaemon({ folder: daemon.folder, speed: 1 });
+    await shows(remote.page, "Netflix");
+    expect(await remote.page.evaluate(() => document.body.innerText)).not.toContain("Start it with");
+    await settings.page.bringToFront();
+    await until(settings.page, "no start is needed", () => !document.body.innerText.includes("From the next start"));
   }, 60_000);
 });
