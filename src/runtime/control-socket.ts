@@ -70,11 +70,12 @@ export function isUnwritable(error: unknown): boolean {
   return code === "EROFS" || code === "ENOSPC" || code === "EDQUOT";
 }
 
-/** Binds the port with `listen`, or fails saying who has it. Never takes another port instead. */
+/** Binds the port with `listen`, or fails saying who has it, and `mend`: how another is chosen. Never takes another port instead. */
 export async function claimPort<T>(
   place: { hostname: string; port: number },
   socket: string,
   listen: () => Promise<T>,
+  mend = "Set daemon.http_port in the config to a free port",
 ): Promise<T> {
   try {
     return await listen();
@@ -83,7 +84,7 @@ export async function claimPort<T>(
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
-      hint: "Set daemon.http_port in the config to a free port, or end the program that has this one",
+      hint: `${mend}, or end the program that has this one`,
       cause,
     });
   }
