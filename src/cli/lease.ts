@@ -163,9 +163,11 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
   if (members.length === 0) {
     const label = JSON.stringify(group.slice(labelWord.length));
     const message = group === everyWord ? "No device is known yet" : `No device has the label ${label}`;
-    throw new CommandError(message, exits.notFound, "Give a device one: zapd label NAME add LABEL", {
-      code: "group_not_found",
-    });
+    const hint =
+      data.length === 0
+        ? "Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40"
+        : "Give a device one: zapd label NAME add LABEL";
+    throw new CommandError(message, exits.notFound, hint, { code: "group_not_found" });
   }
   const rank = ({ lease, status }: Device) => (lease ? 3 : ["online", "unknown", "offline"].indexOf(status));
   return members.toSorted((one, other) => rank(one) - rank(other));
