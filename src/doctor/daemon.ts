@@ -51,7 +51,14 @@ async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Pr
   const stale = as === "stale" ? `; a stale socket is left at ${path}, which the next start takes over` : "";
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
-  if (holder.zapd) return fail(text, `That one has another socket than ${path}: say which with --socket or --config`);
+  if (holder.zapd) {
+    const status = await readApi(http_host, http_port, endpoints.status.path);
+    const hint =
+      status?.["socket"] === ""
+        ? "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place"
+        : `That one has another socket than ${path}: say which with --socket or --config`;
+    return fail(text, hint);
+  }
   return fail(text, "Set daemon.http_port in the config to a free port, or end that program");
 }
 

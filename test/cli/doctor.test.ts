@@ -16,6 +16,7 @@ import {
   withoutSets,
 } from "../../src/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createZapd } from "../../src/zapd.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { device, examined } from "./examined.ts";
 import { runZapd } from "./program.ts";
@@ -210,6 +211,20 @@ describe("as a program", () => {
     expect(exit).toBe(problems > 0 ? 1 : 0);
     return { exit, by: (id) => checks.filter((one) => one.id?.startsWith(id) === true) };
   }
+
+  test("a zapd inside another server has no socket to be named", async () => {
+    const [config, state] = [join(folder, "embedded.toml"), join(folder, "embedded")];
+    const port = await freePort();
+    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n`, { mode: 0o600 });
+    const zapd = await createZapd({ config, state });
+    const server = Bun.serve({ hostname: "127.0.0.1", port, fetch: (request) => zapd.fetch(request) });
+    const { by } = await doctor(config, state);
+    await Promise.all([server.stop(true), zapd.stop()]);
+    expect(by("daemon")[0]).toMatchObject({
+      text: `the daemon is not running; its port ${port} is held by another zapd (0.1.0)`,
+      hint: "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place",
+    });
+  });
 
   test("a daemon that runs: its doors, and each device with the set's own word for the setting", async () => {
     const { exit, by } = await doctor(daemon.configFile, daemon.stateFolder);
