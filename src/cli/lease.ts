@@ -89,14 +89,14 @@ export interface WantedLease {
 /** Reads the options; fails with UsageError. */
 export function wantedIn(context: Context, usualMs: number, usualOwner = ownerHere()): WantedLease {
   const [ttl, wait] = [context.option("ttl"), context.option("wait")];
-  const ttl_s = Math.ceil((ttl === undefined ? usualMs : milliseconds("ttl", ttl)) / 1_000);
+  const ttl_s = Math.ceil((ttl === undefined ? usualMs : milliseconds("--ttl", ttl)) / 1_000);
   if (ttl_s > leaseLimits.ttlS)
     throw new UsageError("--ttl is an hour at most: a lease that is still needed is renewed");
   return {
     owner: context.option("owner") ?? usualOwner,
     note: context.option("note"),
     ttl_s,
-    waitMs: wait === undefined ? 0 : milliseconds("wait", wait),
+    waitMs: wait === undefined ? 0 : milliseconds("--wait", wait),
   };
 }
 

@@ -1,6 +1,16 @@
 /** A clone, Node, and nothing else: `npm start`, `npx zapd`, and the daemon that a command finds. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { programWords } from "../support/daemon.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
@@ -100,6 +110,20 @@ describe("zapd in the clone", () => {
     expect(await daemon.ended).toBe("SIGKILL");
   });
 });
+
+test.skipIf(!existsSync("/dev/full"))(
+  "what cannot be written for want of room is a failure, told in words",
+  async () => {
+    for (const words of ["help", "version", "completion bash"])
+      expect([words, await home.run("sh", ["-c", `"$@" >/dev/full`, "sh", "node", bin, ...words.split(" ")])]).toEqual([
+        words,
+        { status: 1, stdout: "", stderr: "zapd: what it says could not be written (ENOSPC).\n" },
+      ]);
+    expect(await home.run("sh", ["-c", `"$@" 2>/dev/full`, "sh", "node", bin, "devices"])).toMatchObject({
+      stdout: "",
+    });
+  },
+);
 
 test.skipIf(inOwnNetwork === null)("a demo whose port is taken says how it gets another", async () => {
   const taken = `Bun.listen({ hostname: "127.0.0.1", port: 7272, socket: { data() {} } });
