@@ -68,7 +68,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   let unwritable: string | undefined;
   try {
-    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler)));
+    const by = configured === "" ? undefined : "daemon.socket";
+    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler), by));
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven without a memory, and without the command line.

@@ -165,7 +165,8 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
 const mebibyte = 1024 * 1024;
 /** Below this the catalog of a house of sets may not fit. */
 const littleSpace = 50 * mebibyte;
-const anotherFolder = "Give it back to yourself with chown, or name another with $ZAPD_STATE_DIR";
+const orAnother = "or name another with $ZAPD_STATE_DIR";
+const anotherFolder = `Give it back to yourself with chown, ${orAnother}`;
 const full = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
 
 export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
@@ -176,10 +177,24 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
     return [fail(`${path} is no folder`, "Move it away, or name another with $ZAPD_STATE_DIR")];
   if (machine.uid !== null && folder.uid !== machine.uid)
     return [foreign(path, folder.uid, machine.uid, anotherFolder)];
+  const mode = octal(folder.mode);
+  if (machine.uid !== null && (folder.mode & 0o002) !== 0)
+    return [
+      fail(
+        `${path} can be written by everyone (${mode}): no daemon starts on it`,
+        `chmod o-w ${shellWord(stateFolder)}`,
+      ),
+    ];
   const trouble = await tryToWrite(stateFolder);
   if (trouble === "ENOSPC") return [full(path)];
-  if (trouble === "EROFS") return [fail(`${path} is on a disk that is read-only`, anotherFolder)];
-  if (trouble !== null) return [fail(`${path} cannot be written to (${trouble})`, anotherFolder)];
+  if (trouble === "EROFS") return [fail(`${path} is on a disk that is read-only`, `Let it be written, ${orAnother}`)];
+  if (trouble !== null)
+    return [
+      fail(
+        `${path} cannot be written to (${trouble}, mode ${mode})`,
+        `chmod 700 ${shellWord(stateFolder)}, ${orAnother}`,
+      ),
+    ];
   const findings = [...(await space(stateFolder, path)), ...(await setAside(stateFolder))];
   return findings.length > 0 ? findings : [ok(`state folder writable, ${path}`)];
 }
