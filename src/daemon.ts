@@ -23,6 +23,8 @@ export interface DaemonOptions {
   readonly log: Log;
   /** `false`: the page for people is not served, whatever the config says. */
   readonly page?: boolean;
+  /** How another port is chosen, where the config is not its user's. */
+  readonly otherPort?: string;
 }
 
 /** A daemon that runs. */
@@ -43,7 +45,8 @@ export interface Daemon {
 const graceMs = 3_500;
 
 /** Starts zapd behind its two listeners, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
-export async function startDaemon({ config: file, state, log, page = true }: DaemonOptions): Promise<Daemon> {
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { config: file, state, log, page = true, otherPort } = options;
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
   const wanted = socketPath(state, configured);
@@ -61,11 +64,12 @@ export async function startDaemon({ config: file, state, log, page = true }: Dae
   // The port first: it is what two daemons of one config would fight over. No state is touched before both listeners are ours.
   if (http_enabled) {
     const place = { hostname: http_host, port: http_port };
-    listening.push(await claimPort(place, wanted, () => runtime.listen(place, serving.handler)));
+    listening.push(await claimPort(place, wanted, () => runtime.listen(place, serving.handler), otherPort));
   }
   let unwritable: string | undefined;
   try {
-    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler)));
+    const by = configured === "" ? undefined : "daemon.socket";
+    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler), by));
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven without a memory, and without the command line.

@@ -215,6 +215,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     hosts,
     prefix,
     listeners: () => listeners,
+    embedded: options.listeners === undefined,
     page: () => options.page !== false && running.daemon.page,
     async examine() {
       const { examineFrom } = await import("./doctor/doctor.ts");

@@ -1,5 +1,6 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
+import { exits, systemCode } from "../api/errors.ts";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { printable, unseen } from "../system/printable.ts";
 import { UsageError } from "./failure.ts";
@@ -48,7 +49,7 @@ export async function createContext(
   const { milliseconds, parseWords } = await import("./words.ts");
   const parsed = parseWords(given, { ...own, ...common });
   const { timeout } = parsed.values;
-  const context = new Context(parsed, typeof timeout === "string" ? milliseconds("timeout", timeout) : undefined);
+  const context = new Context(parsed, typeof timeout === "string" ? milliseconds("--timeout", timeout) : undefined);
   if (context.device.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return context;
 }
@@ -207,7 +208,12 @@ export function logStream(): NodeJS.WriteStream {
 
 function endWhereNobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit();
-  throw error;
+  try {
+    writeSync(2, `zapd: what it says could not be written (${systemCode(error)}).\n`);
+  } catch {
+    // On the same disk: the exit status says it.
+  }
+  process.exit(exits.failed);
 }
 
 function heed(stream: NodeJS.WriteStream, failed: (error: NodeJS.ErrnoException) => void): NodeJS.WriteStream {

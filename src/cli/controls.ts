@@ -136,7 +136,7 @@ const usualHoldMs = 1_000;
 export async function hold(context: Context): Promise<void> {
   const [key, time] = context.words;
   if (key === undefined) throw new UsageError("which key?");
-  const hold_ms = time === undefined ? usualHoldMs : milliseconds("time", time);
+  const hold_ms = time === undefined ? usualHoldMs : milliseconds("TIME", time);
   if (hold_ms > pressLimits.holdMs) throw new UsageError("a key is held for 10s at most");
   await pressKey(context, key, { hold_ms });
 }

@@ -45,7 +45,9 @@ export async function demo(context: Context): Promise<number> {
     for (const [at, set] of sets.entries()) running.push(await startSet(set, `127.0.0.${at + 2}`));
     const config = join(folder, "config.toml");
     writeFileSync(config, configOf(port), { mode: 0o600 });
-    const daemon = await start(config, join(folder, "state"), log, !context.flag("no-page"));
+    const otherPort = `Choose a free one, such as zapd demo --port ${port < 65_535 ? port + 1 : port - 1}`;
+    const state = join(folder, "state");
+    const daemon = await start({ config, state, log, page: !context.flag("no-page"), otherPort });
     if (typeof daemon === "number") return daemon;
     await Promise.race([introduce(daemon, running), stopped]);
     const unnote = daemon.socket === null ? () => {} : note(daemon.socket, "demo");

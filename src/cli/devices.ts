@@ -169,12 +169,27 @@ function withheldRows({ withheld }: Device): (readonly [name: string, value: str
  * the way, what always works.
  */
 export function nothingFound(wanted: readonly string[]): string[] {
-  const asked = wanted.length > 0 ? wanted : interfaces();
+  const asked = wanted.length > 0 ? wanted.filter(isHere) : interfaces();
+  if (wanted.length > 0 && asked.length === 0)
+    return [
+      `nothing was found: discovery.interfaces names ${listed(wanted)}, and this machine has none such now.`,
+      "To ask on all that it has: zapd config unset discovery.interfaces",
+    ];
   return [
     `nothing was found; asked on ${asked.join(", ") || "no interface, as this machine is on no network"}.`,
     "Usually in the way: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
     "What always works is the address of the set, as its network settings show it: zapd add 192.168.1.40",
   ];
+}
+
+/** Whether an interface of this name or address is there; all of 127.0.0.0/8 is loopback. */
+function isHere(wanted: string): boolean {
+  return (
+    wanted.startsWith("127.") ||
+    Object.entries(networkInterfaces()).some(
+      ([name, addresses]) => name === wanted || addresses?.some(({ address }) => address === wanted),
+    )
+  );
 }
 
 function interfaces(): string[] {

@@ -11,7 +11,7 @@ import { CommandError } from "./failure.ts";
 export async function editFile(path: string): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
-    makeFolder(dirname(path));
+    makeFolder(dirname(path), "$ZAPD_CONFIG");
     writeFileSync(path, defaultText(), { mode: 0o600, flag: "wx" });
   }
   const status = await run(editor, path);

@@ -89,14 +89,14 @@ export interface WantedLease {
 /** Reads the options; fails with UsageError. */
 export function wantedIn(context: Context, usualMs: number, usualOwner = ownerHere()): WantedLease {
   const [ttl, wait] = [context.option("ttl"), context.option("wait")];
-  const ttl_s = Math.ceil((ttl === undefined ? usualMs : milliseconds("ttl", ttl)) / 1_000);
+  const ttl_s = Math.ceil((ttl === undefined ? usualMs : milliseconds("--ttl", ttl)) / 1_000);
   if (ttl_s > leaseLimits.ttlS)
     throw new UsageError("--ttl is an hour at most: a lease that is still needed is renewed");
   return {
     owner: context.option("owner") ?? usualOwner,
     note: context.option("note"),
     ttl_s,
-    waitMs: wait === undefined ? 0 : milliseconds("wait", wait),
+    waitMs: wait === undefined ? 0 : milliseconds("--wait", wait),
   };
 }
 
@@ -163,9 +163,11 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
   if (members.length === 0) {
     const label = JSON.stringify(group.slice(labelWord.length));
     const message = group === everyWord ? "No device is known yet" : `No device has the label ${label}`;
-    throw new CommandError(message, exits.notFound, "Give a device one: zapd label NAME add LABEL", {
-      code: "group_not_found",
-    });
+    const hint =
+      data.length === 0
+        ? "Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40"
+        : "Give a device one: zapd label NAME add LABEL";
+    throw new CommandError(message, exits.notFound, hint, { code: "group_not_found" });
   }
   const rank = ({ lease, status }: Device) => (lease ? 3 : ["online", "unknown", "offline"].indexOf(status));
   return members.toSorted((one, other) => rank(one) - rank(other));

@@ -2,7 +2,7 @@
 
 import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
-import { type Daemon, startDaemon } from "../daemon.ts";
+import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { counted, homely, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
@@ -18,7 +18,12 @@ export async function serve(context: Context): Promise<number> {
   process.umask(0o077);
   const log = terminalLog();
   catchStrays(log);
-  const started = await start(configPath(process.env, given), stateFolder(process.env), log, !context.flag("no-page"));
+  const started = await start({
+    config: configPath(process.env, given),
+    state: stateFolder(process.env),
+    log,
+    page: !context.flag("no-page"),
+  });
   if (typeof started === "number") {
     endSoon();
     return started;
@@ -43,9 +48,10 @@ export async function serve(context: Context): Promise<number> {
 }
 
 /** Starts, or says what is in the way and gives the exit status. */
-export async function start(config: string, state: string, log: Log, page: boolean): Promise<Daemon | number> {
+export async function start(options: DaemonOptions): Promise<Daemon | number> {
+  const { log } = options;
   try {
-    return await startDaemon({ config, state, log, page });
+    return await startDaemon(options);
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
     log.error(withHint(error.message, error.hint));

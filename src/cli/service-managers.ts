@@ -140,7 +140,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
       return { installed: status === 0, enabled: status === 0, running: /^\s*pid = \d+/m.test(out) };
     },
     async start(changed) {
-      makeFolder(logs);
+      makeFolder(logs, null);
       if (changed) await unload();
       if (await loaded()) return launchctl("kickstart", service);
       await launchctl("enable", service);

@@ -80,7 +80,7 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
       "End that one (Ctrl-C), then install the service again: it starts one of its own",
     );
   if (before !== text) {
-    makeFolder(dirname(file));
+    makeFolder(dirname(file), null);
     await writeWhole(file, text);
   }
   await manager.start(before !== text && before !== null);

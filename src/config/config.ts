@@ -165,7 +165,7 @@ export class ConfigFile {
       // Also when nothing differs, where it names the secret: a write that is spared would tell that a guess was right.
       if (last.text !== text || made.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
         this.#wroteAt = performance.now();
-        makeFolder(dirname(path));
+        makeFolder(dirname(path), "$ZAPD_CONFIG");
         await writeWhole(path, last.text);
       }
       // What is written anew is its owner's alone.

@@ -48,7 +48,8 @@ export function sourceAt(given: string): Source {
   } catch (cause) {
     if (cause instanceof ZapdError) throw cause;
     const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-    throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { cause });
+    const hint = "Mend the file, or name another with --config or $ZAPD_CONFIG";
+    throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { hint, cause });
   }
 }
 

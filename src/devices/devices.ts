@@ -202,7 +202,9 @@ export class Devices {
     const labels = [...new Set(all.flatMap((device) => device.labels))].toSorted();
     const known =
       labels.length === 0 ? "Give a device one: zapd label NAME add LABEL" : `The labels are: ${labels.join(", ")}`;
-    throw new ZapdError("group_not_found", `No device has the label ${JSON.stringify(label.slice(0, 64))}`, {
+    const none =
+      word === everyWord ? "There is no device" : `No device has the label ${JSON.stringify(label.slice(0, 64))}`;
+    throw new ZapdError("group_not_found", none, {
       hint: all.length === 0 ? noneKnown : known,
     });
   }

@@ -51,7 +51,14 @@ async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Pr
   const stale = as === "stale" ? `; a stale socket is left at ${path}, which the next start takes over` : "";
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
-  if (holder.zapd) return fail(text, `That one has another socket than ${path}: say which with --socket or --config`);
+  if (holder.zapd) {
+    const status = await readApi(http_host, http_port, endpoints.status.path);
+    const hint =
+      status?.["socket"] === ""
+        ? "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place"
+        : `That one has another socket than ${path}: say which with --socket or --config`;
+    return fail(text, hint);
+  }
   return fail(text, "Set daemon.http_port in the config to a free port, or end that program");
 }
 
@@ -158,7 +165,8 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
 const mebibyte = 1024 * 1024;
 /** Below this the catalog of a house of sets may not fit. */
 const littleSpace = 50 * mebibyte;
-const anotherFolder = "Give it back to yourself with chown, or name another with $ZAPD_STATE_DIR";
+const orAnother = "or name another with $ZAPD_STATE_DIR";
+const anotherFolder = `Give it back to yourself with chown, ${orAnother}`;
 const full = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
 
 export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
@@ -169,10 +177,24 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
     return [fail(`${path} is no folder`, "Move it away, or name another with $ZAPD_STATE_DIR")];
   if (machine.uid !== null && folder.uid !== machine.uid)
     return [foreign(path, folder.uid, machine.uid, anotherFolder)];
+  const mode = octal(folder.mode);
+  if (machine.uid !== null && (folder.mode & 0o002) !== 0)
+    return [
+      fail(
+        `${path} can be written by everyone (${mode}): no daemon starts on it`,
+        `chmod o-w ${shellWord(stateFolder)}`,
+      ),
+    ];
   const trouble = await tryToWrite(stateFolder);
   if (trouble === "ENOSPC") return [full(path)];
-  if (trouble === "EROFS") return [fail(`${path} is on a disk that is read-only`, anotherFolder)];
-  if (trouble !== null) return [fail(`${path} cannot be written to (${trouble})`, anotherFolder)];
+  if (trouble === "EROFS") return [fail(`${path} is on a disk that is read-only`, `Let it be written, ${orAnother}`)];
+  if (trouble !== null)
+    return [
+      fail(
+        `${path} cannot be written to (${trouble}, mode ${mode})`,
+        `chmod 700 ${shellWord(stateFolder)}, ${orAnother}`,
+      ),
+    ];
   const findings = [...(await space(stateFolder, path)), ...(await setAside(stateFolder))];
   return findings.length > 0 ? findings : [ok(`state folder writable, ${path}`)];
 }

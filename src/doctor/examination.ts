@@ -2,6 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import net from "node:net";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
@@ -138,6 +139,8 @@ async function meet(exam: Examination): Promise<Met> {
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
+  // Bun says ECONNREFUSED where the folder is no folder, too.
+  if (code !== "" && !existsSync(exam.socket)) return { as: "absent" };
   return code === "" ? asked(exam) : { as: "stale" };
 }
 

@@ -97,7 +97,7 @@ async function add(
   const after = changed(file, before ?? "", section, entry);
   if (after === before) return { title, file, wasThere: true };
   const mode = before === null ? null : (await stat(file)).mode & 0o777;
-  makeFolder(dirname(file));
+  makeFolder(dirname(file), null);
   await writeWhole(file, after);
   if (mode !== null && mode !== 0o600) await chmod(file, mode);
   return { title, file, wasThere: false };

@@ -21,8 +21,15 @@ const takeoverMs = 5_000;
 /** A starter that was killed while it took over leaves its mark: it counts no more after this. */
 const markStaleMs = 3_000;
 
-/** Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. */
-export async function claimSocket<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
+/**
+ * Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. `by`
+ * is the setting that names it, where it is not in the state folder.
+ */
+export async function claimSocket<T>(
+  path: string,
+  listen: (path: string) => Promise<T>,
+  by?: "daemon.socket" | undefined,
+): Promise<T> {
   // Not a Buffer: making the first one takes longer than binding the socket.
   const bytes = new TextEncoder().encode(path).length;
   if (bytes > maxPath) {
@@ -34,8 +41,8 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
   }
   const mark = `${path}.starting`;
   try {
-    makeFolder(dirname(path));
-    await takeMark(mark);
+    makeFolder(dirname(path), by);
+    await takeMark(mark, by);
   } catch (error) {
     // Who runs on a disk that was writable when it started says so itself.
     if (await answers(path)) throw await running(path);
@@ -70,11 +77,12 @@ export function isUnwritable(error: unknown): boolean {
   return code === "EROFS" || code === "ENOSPC" || code === "EDQUOT";
 }
 
-/** Binds the port with `listen`, or fails saying who has it. Never takes another port instead. */
+/** Binds the port with `listen`, or fails saying who has it, and `mend`: how another is chosen. Never takes another port instead. */
 export async function claimPort<T>(
   place: { hostname: string; port: number },
   socket: string,
   listen: () => Promise<T>,
+  mend = "Set daemon.http_port in the config to a free port",
 ): Promise<T> {
   try {
     return await listen();
@@ -83,7 +91,7 @@ export async function claimPort<T>(
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
-      hint: "Set daemon.http_port in the config to a free port, or end the program that has this one",
+      hint: `${mend}, or end the program that has this one`,
       cause,
     });
   }
@@ -102,23 +110,26 @@ export async function answers(path: string): Promise<boolean> {
   return currentRuntime().answers(path);
 }
 
-async function takeMark(mark: string): Promise<void> {
-  if (await until(() => tryMark(mark), { timeoutMs: takeoverMs, everyMs: 25 })) return;
+async function takeMark(mark: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
+  if (await until(() => tryMark(mark, by), { timeoutMs: takeoverMs, everyMs: 25 })) return;
   throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverMs / 1000} s`, {
     hint: `If none is, remove ${mark}`,
   });
 }
 
 /** Whether the mark is ours now; one that is stale is removed. */
-function tryMark(mark: string): boolean {
+function tryMark(mark: string, by: string): boolean {
   try {
     closeSync(openSync(mark, "wx", 0o600));
     return true;
   } catch (error) {
-    if (systemCode(error) !== "EEXIST")
+    if (systemCode(error) !== "EEXIST") {
+      const mend = isUnwritable(error) ? "Its disk is full or read-only: mend that" : "Check its mode and who owns it";
       throw new ZapdError("storage_error", `${dirname(mark)} could not be written to (${systemCode(error)})`, {
+        hint: `${mend}, or choose another with ${by}`,
         cause: error,
       });
+    }
   }
   const found = exists(mark);
   // Marks are empty files of our own. What else has that name is the user's.

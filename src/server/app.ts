@@ -45,6 +45,8 @@ export interface AppDependencies {
   readonly prefix: string;
   /** The control socket's path, and where the daemon listens now. */
   listeners(): { socket: string; http_host: string; http_port: number };
+  /** Whether it is served by a program of somebody else, at a port that is not known here. */
+  readonly embedded?: boolean;
   /** Whether the page for people is served. */
   page(): boolean;
   /** Looks for what is in the way. */
@@ -70,7 +72,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
       () => daemon,
       deps.hosts,
       deps.sleep,
-      () => addressOf(deps),
+      () => (deps.embedded ? null : addressOf(deps)),
       (ended) => tellAction(deps.devices, ended),
       (id, lease) => deps.devices.known(id)?.admit(lease),
     ),

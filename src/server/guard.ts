@@ -31,14 +31,14 @@ const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
  * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `sleep`
- * tells the routes what was sent before this machine woke, `address` is where zapd listens, `finished` is told of every
- * command that has ended, and `admit` judges who may change a device that is leased.
+ * tells the routes what was sent before this machine woke, `address` is where zapd listens (`null`: in a server of somebody
+ * else), `finished` is told of every command that has ended, and `admit` judges who may change a device that is leased.
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
   hosts: readonly string[] = [],
   sleep?: SleepWatch,
-  address: () => string = () => "http://127.0.0.1:7272",
+  address: () => string | null = () => "http://127.0.0.1:7272",
   finished?: (ended: Ended) => void,
   admit?: (id: string, lease: string | undefined) => void,
 ): MiddlewareHandler<Env> {
@@ -82,15 +82,19 @@ function checkHost(
   host: string | undefined,
   hosts: readonly string[],
   ownProgram: boolean,
-  address: () => string,
+  address: () => string | null,
 ): void {
   // Made by the program itself, a request has none; one that came from elsewhere has the name that it was sent to.
   if (host === undefined && ownProgram) return;
   const match = loopbackHost.exec(host ?? "");
   const port = Number(match?.[1] ?? 80);
   if ((match && port > 0 && port <= 65_535) || (host !== undefined && hosts.includes(host))) return;
+  const at = address();
   throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
-    hint: `Call zapd at ${address()}/v1, by the address and not by a name that leads to it`,
+    hint:
+      at === null
+        ? "Call it by a loopback address, such as 127.0.0.1; the program that serves it lists other names in its option `hosts`"
+        : `Call zapd at ${at}/v1, by the address and not by a name that leads to it`,
   });
 }
 

@@ -22,13 +22,19 @@ import { Readable } from "node:stream";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isStrange } from "./owners.ts";
 
-/** Makes a folder, 0700, with those above it. Fails with `storage_error`. */
-export function makeFolder(path: string): void {
+/**
+ * Makes a folder, 0700, with those above it. Fails with `storage_error`, which says what names it: `by`; `null` where nothing
+ * that its user can set does.
+ */
+export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    const message = `The folder ${path} could not be made (${systemCode(cause) || textOf(cause)})`;
-    const hint = "Check who owns the folder above it, or choose another with $ZAPD_STATE_DIR";
+    const code = systemCode(cause);
+    const message = `The folder ${path} could not be made (${code || textOf(cause)})`;
+    const mend =
+      code === "EEXIST" || code === "ENOTDIR" ? "Move away what is in its place" : "Check who owns the folder above it";
+    const hint = by === null ? mend : `${mend}, or choose another with ${by}`;
     throw new ZapdError("storage_error", message, { hint, cause });
   }
 }

@@ -48,15 +48,36 @@ function readTable(): string {
   return readFileSync("/proc/net/arp", "utf8");
 }
 
-/** proc(5): IP address, HW type, Flags, HW address, Mask, Device; flag 0x2 is an entry that is complete. */
-export function readNeighbours(text: string): ReadonlyMap<string, string> {
-  const rows = text
+/**
+ * Whether the system has asked for the hardware at an address of this network, and none has said that it is there. `false`
+ * where the table cannot be read, or says nothing of the address: it may be in another network.
+ */
+export function isUnclaimed(host: string, read: () => string = readTable): boolean {
+  try {
+    const flags = rowsOf(read()).flatMap((row) => (row[0] === host ? [Number(row[2])] : []));
+    return flags.length > 0 && flags.every((flag) => (flag & complete) === 0);
+  } catch {
+    return false;
+  }
+}
+
+/** A flag of an entry that is complete. */
+const complete = 2;
+
+/** proc(5): IP address, HW type, Flags, HW address, Mask, Device. */
+function rowsOf(text: string): readonly (readonly string[])[] {
+  return text
     .split("\n")
     .slice(1)
     .map((line) => line.trim().split(/\s+/));
-  const complete = rows.flatMap(([host = "", , flags = "", mac = ""]): [string, string][] => {
-    const isKnown = (Number(flags) & 2) !== 0 && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(mac) && !/^[0:]+$/.test(mac);
+}
+
+/** The hardware's address behind each address whose entry is complete. */
+export function readNeighbours(text: string): ReadonlyMap<string, string> {
+  const known = rowsOf(text).flatMap(([host = "", , flags = "", mac = ""]): [string, string][] => {
+    const isKnown =
+      (Number(flags) & complete) !== 0 && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(mac) && !/^[0:]+$/.test(mac);
     return isKnown ? [[host, mac.toLowerCase()]] : [];
   });
-  return new Map(complete);
+  return new Map(known);
 }

@@ -4,6 +4,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
+import { isUnclaimed } from "../system/neighbours.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
 export const marker = "zapd-call";
@@ -38,7 +39,7 @@ export async function connectSocket(address: Address, secure: Secure, signal: Ab
     const timer = setTimeout(() => done(unreachable(address, "nothing answers there", "timeout")), connectTimeout);
     socket.once("error", (error) => {
       const code = systemCode(error);
-      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, ...(reasons[code] ?? unknownReason), error));
+      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, ...toldBy(code, address.host), error));
     });
     socket.once("close", () => done(unreachable(address, "it hung up", "closed")));
     socket.once(secure ? "secureConnect" : "connect", () => done());
@@ -106,6 +107,11 @@ const reasons: Readonly<Record<string, Told>> = {
   EHOSTDOWN: noRoute,
   ECONNRESET: ["it hung up", "closed"],
 };
+
+/** Bun 1.4.5 says ECONNREFUSED of every connection that cannot be made: who really refused has said where it is. */
+function toldBy(code: string, host: string): Told {
+  return code === "ECONNREFUSED" && isUnclaimed(host) ? noRoute : (reasons[code] ?? unknownReason);
+}
 
 /** Someone is there, and shares no version, cipher or kind of certificate with the runtime. */
 const tlsTrouble = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;

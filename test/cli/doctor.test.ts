@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import {
   withoutSets,
 } from "../../src/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createZapd } from "../../src/zapd.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { device, examined } from "./examined.ts";
 import { runZapd } from "./program.ts";
@@ -210,6 +211,42 @@ describe("as a program", () => {
     expect(exit).toBe(problems > 0 ? 1 : 0);
     return { exit, by: (id) => checks.filter((one) => one.id?.startsWith(id) === true) };
   }
+
+  test("a state folder on which no daemon starts says what opens it", async () => {
+    const [config, open, file] = ["state.toml", "open", "file"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(config, `[daemon]\nhttp_port = ${await freePort()}\n`, { mode: 0o600 });
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    writeFileSync(file, "");
+    const [everyone, none] = [await doctor(config, open), await doctor(config, file)];
+    expect(everyone.by("state")).toMatchObject([
+      { text: `${open} can be written by everyone (0777): no daemon starts on it`, hint: `chmod o-w ${open}` },
+    ]);
+    expect(none.by("state")).toMatchObject([{ text: `${file} is no folder` }]);
+    // No socket can be left where there is no folder.
+    expect(none.by("daemon")[0]?.text).not.toContain("stale");
+    if (process.getuid?.() === 0) return;
+    chmodSync(open, 0o500);
+    expect((await doctor(config, open)).by("state")[0]?.hint).toStartWith(`chmod 700 ${open}, or`);
+  });
+
+  test("a zapd inside another server has no socket to be named", async () => {
+    const [config, state] = [join(folder, "embedded.toml"), join(folder, "embedded")];
+    const port = await freePort();
+    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n`, { mode: 0o600 });
+    const zapd = await createZapd({ config, state });
+    const server = Bun.serve({ hostname: "127.0.0.1", port, fetch: (request) => zapd.fetch(request) });
+    const { by } = await doctor(config, state);
+    await Promise.all([server.stop(true), zapd.stop()]);
+    expect(by("daemon")[0]).toMatchObject({
+      text: `the daemon is not running; its port ${port} is held by another zapd (0.1.0)`,
+      hint: "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place",
+    });
+  });
 
   test("a daemon that runs: its doors, and each device with the set's own word for the setting", async () => {
     const { exit, by } = await doctor(daemon.configFile, daemon.stateFolder);

@@ -1,8 +1,19 @@
 /** A clone, Node, and nothing else: `npm start`, `npx zapd`, and the daemon that a command finds. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { programWords } from "../support/daemon.ts";
+import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
 import { isWhole, slowTest } from "../support/whole.ts";
 import { type Home, makeHome, type Running } from "./program.ts";
@@ -98,6 +109,33 @@ describe("zapd in the clone", () => {
     process.kill(JSON.parse((await zapd("status", "--json")).stdout).data.pid, "SIGKILL");
     expect(await daemon.ended).toBe("SIGKILL");
   });
+});
+
+test.skipIf(!existsSync("/dev/full"))(
+  "what cannot be written for want of room is a failure, told in words",
+  async () => {
+    for (const words of ["help", "version", "completion bash"])
+      expect([words, await home.run("sh", ["-c", `"$@" >/dev/full`, "sh", "node", bin, ...words.split(" ")])]).toEqual([
+        words,
+        { status: 1, stdout: "", stderr: "zapd: what it says could not be written (ENOSPC).\n" },
+      ]);
+    expect(await home.run("sh", ["-c", `"$@" 2>/dev/full`, "sh", "node", bin, "devices"])).toMatchObject({
+      stdout: "",
+    });
+  },
+);
+
+test.skipIf(inOwnNetwork === null)("a demo whose port is taken says how it gets another", async () => {
+  const taken = `Bun.listen({ hostname: "127.0.0.1", port: 7272, socket: { data() {} } });
+const { exitCode, stderr } = Bun.spawnSync([...process.argv.slice(1), "demo"]);
+process.stderr.write(stderr);
+process.exit(exitCode);`;
+  const [unshare = "", ...words] = inOwnNetwork ?? [];
+  const demo = await home.run(unshare, [...words, process.execPath, "-e", taken, ...programWords()]);
+  expect([demo.status, demo.stderr]).toEqual([
+    1,
+    "error: Port 7272 on 127.0.0.1 cannot be used: it is taken by another program. Choose a free one, such as zapd demo --port 7273, or end the program that has this one\n",
+  ]);
 });
 
 describe("a command finds the daemon that runs", () => {

@@ -13,6 +13,7 @@ import {
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { answers, claimPort, claimSocket, releaseSocket } from "../../src/runtime/control-socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
@@ -120,6 +121,14 @@ describe("the control socket", () => {
   test("in a place that cannot be written fails with that", async () => {
     writeFileSync(join(folder, "state"), "a file where the folder should be");
     expect(await failureOf(claim())).not.toBe("none");
+  });
+
+  test("in a folder that cannot be made says by what another is chosen", async () => {
+    writeFileSync(join(folder, "state"), "a file where the folder should be");
+    const hint = (by?: "daemon.socket") =>
+      claimSocket(path, (at) => listen({ path: at }), by).then(String, (error: ZapdError) => error.hint);
+    const move = "Move away what is in its place, or choose another with";
+    expect([await hint("daemon.socket"), await hint()]).toEqual([`${move} daemon.socket`, `${move} $ZAPD_STATE_DIR`]);
   });
 
   test("is gone when it is released, and releasing it again is fine", async () => {

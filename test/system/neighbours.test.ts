@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { neighboursOf, readNeighbours } from "../../src/system/neighbours.ts";
+import { isUnclaimed, neighboursOf, readNeighbours } from "../../src/system/neighbours.ts";
 
 const table = `IP address       HW type     Flags       HW address            Mask     Device
 192.168.1.20     0x1         0x2         3C:59:1E:00:00:0a     *        eth0
@@ -15,6 +15,19 @@ test("the table of neighbours tells whose hardware is complete in it", () => {
   ]);
   expect([...readNeighbours("")]).toEqual([]);
   expect([...readNeighbours("nothing\n\n of the kind")]).toEqual([]);
+});
+
+test("an address that has been asked for and that nobody has claimed is told from one that is known, or in no table", () => {
+  const unclaimed = (host: string, text = table) => isUnclaimed(host, () => text);
+  expect(["192.168.1.20", "192.168.1.21", "192.168.1.22", "10.0.0.1"].filter((host) => unclaimed(host))).toEqual([
+    "192.168.1.21",
+  ]);
+  // Known on one interface, it is there, whatever another has found.
+  expect(unclaimed("192.168.1.20", table.replaceAll(".21 ", ".20 "))).toBe(false);
+  const unreadable = () => {
+    throw new Error("EACCES");
+  };
+  expect(isUnclaimed("192.168.1.21", unreadable)).toBe(false);
 });
 
 test("the table is read anew after a second, and never again where it cannot be read", () => {

@@ -9,6 +9,8 @@ import { marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
+import { inOwnNetwork } from "../support/own-network.ts";
+import { root } from "../support/sources.ts";
 import { runs, within } from "../support/whole.ts";
 
 const devices: HttpDevice[] = [];
@@ -261,3 +263,21 @@ describe("a connection", () => {
 async function* repeat(chunk: Uint8Array, times: number): AsyncGenerator<Uint8Array> {
   for (let count = 0; count < times; count++) yield chunk;
 }
+
+// Two ends of a cable, and at an address of its network nobody: the system gives up its search for the hardware soon.
+const nobodyThere = `ip link add here type veth peer name there
+ip addr add 192.0.2.1/24 dev here && ip link set here up && ip link set there up
+echo 1 >/proc/sys/net/ipv4/neigh/here/mcast_solicit && echo 100 >/proc/sys/net/ipv4/neigh/here/retrans_time_ms
+exec "$@"`;
+const connecting = `import { connectSocket } from "./src/transport/socket.ts";
+const at = (host) => connectSocket({ host, port: 9 }, false, new AbortController().signal).catch(({ reason }) => reason);
+console.log(await at("192.0.2.9"), await at("192.0.2.1"));`;
+const laid = inOwnNetwork && [...inOwnNetwork, "sh", "-ec", nobodyThere, "sh"];
+const noCable =
+  laid && Bun.spawnSync([...laid, "true"]).success ? null : "no cable can be laid in a network of its own";
+if (noCable !== null) process.stderr.write(`skipped: an address where nobody is: ${noCable}\n`);
+
+test.skipIf(noCable !== null)("a machine that is off refuses nothing: there is no route to it", () => {
+  const { stdout } = Bun.spawnSync([...(laid ?? []), process.execPath, "-e", connecting], { cwd: root });
+  expect(stdout.toString()).toBe("no_route refused\n");
+});
