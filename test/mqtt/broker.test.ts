@@ -56,8 +56,15 @@ describe("files of the settings", () => {
       hint: `Close it: chmod 600 ${path}`,
     });
     chmodSync(path, 0o600);
-    expect(why({ password_file: path })).toMatchObject({ password: "open sesame", port: 8883, secure: true });
-    expect(brokerOf(settings({ password_file: path }), { ZAPD_MQTT_PASSWORD: "other" }).password).toBe("other");
+    const username = "lab";
+    expect(why({ username, password_file: path })).toMatchObject({ password: "open sesame", port: 8883, secure: true });
+    expect(brokerOf(settings({ username, password_file: path }), { ZAPD_MQTT_PASSWORD: "other" }).password).toBe(
+      "other",
+    );
+    expect(why({ password_file: path })).toMatchObject({
+      reason: "settings",
+      hint: expect.stringContaining("zapd config set mqtt.username NAME"),
+    });
     expect(brokerOf(settings({ url: "mqtt://[::1]" }), {})).toMatchObject({ host: "::1", port: 1883, secure: false });
   });
 
