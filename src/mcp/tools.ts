@@ -403,7 +403,8 @@ const setVolume = tool({
   title: "Set the volume",
   description:
     "Sets the volume to a level, by a step, muted or not, and reads back what the device shows. Give level or step, not both. A device that only takes steps refuses a level, and says so.",
-  marks: "I",
+  // A step taken twice is two steps.
+  marks: "",
   takes: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
   answers: { ...operations.setVolume.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
@@ -431,7 +432,8 @@ const controlPlayback = tool({
   name: "control_playback",
   title: "Play, pause, stop, seek",
   description: "Tells the player of a device what to do, and reads back whether it does. seek needs position_ms.",
-  marks: "I",
+  // `next` twice is the one after the next.
+  marks: "",
   takes: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
   answers: { ...operations.controlPlayback.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
