@@ -408,13 +408,14 @@ const setVolume = tool({
   takes: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
   answers: { ...operations.setVolume.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    const { level, muted } = body;
+    const { level, step, muted } = body;
     return command(
       calling,
       { device, wait_ms },
       {
         act: (api, at) => api.setVolume({ ...at, body }),
-        shows: () => (state) => showsVolume(state, level, muted),
+        // Where a step was to lead to is known to the API alone.
+        ...(step === undefined && { shows: () => (state: State) => showsVolume(state, level, muted) }),
         said: ({ device }) => `${device.name} took the volume`,
       },
     );

@@ -147,6 +147,24 @@ test("nobody is asked by what only reads, for what is accepted at the set, twice
   expect(confirm.calls).toEqual(["volume", "begin", "cancel"]);
 });
 
+test("a step that the device did not do is not taken for seen, because it tells some volume", async () => {
+  const device = { name: "Den" };
+  const api = {
+    getState: async () => ({ device, state: { power: "on", app: null, volume: { level: 18, muted: false } } }),
+    setVolume: async () => ({ device, confirmed: false }),
+  } as unknown as Client;
+  const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
+  for (const [change, confirmed] of [
+    [{ step: 5 }, false],
+    [{ step: 5, muted: false }, false],
+    [{ level: 23 }, false],
+    [{ level: 18 }, true],
+  ] as const)
+    expect(await runPaired(named("set_volume"), { ...change, wait_ms: 1 }, calling)).toMatchObject({
+      data: { confirmed },
+    });
+});
+
 test("what is no choice is refused with the choices", async () => {
   const calling = { answerTo: () => undefined } as Partial<Calling> as Calling;
   const refusalOf = (name: string, args: object) => runPaired(named(name), args, calling).catch(String);
