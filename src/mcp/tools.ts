@@ -282,9 +282,12 @@ const typeText = tool({
   },
   run({ device, text, submit, wait_ms }, calling) {
     const type = async (api: Client, at: At) => {
-      const typed = await api.pressKey({ ...at, body: { key: `literal:${text}` } });
-      if (submit) await api.pressKey({ ...at, body: { key: "select" } });
-      return { ...typed, characters: [...text].length };
+      const typed: KeyOrText = `literal:${text}`;
+      // In one call: nobody's key comes between, a device without select is typed nothing, and a failure says what was sent.
+      const { device, action } = submit
+        ? await api.pressKeys({ ...at, body: { keys: [typed, "select"] } })
+        : await api.pressKey({ ...at, body: { key: typed } });
+      return { device, action, characters: [...text].length };
     };
     return command(
       calling,

@@ -165,6 +165,21 @@ test("a step that the device did not do is not taken for seen, because it tells 
     });
 });
 
+test("text and what sends it off are one call: neither of it is sent alone", async () => {
+  const sent: unknown[] = [];
+  const device = { name: "Den" };
+  const api = {
+    pressKey: async ({ body }: { body: object }) => (sent.push(body), { device, action: "key" }),
+    pressKeys: async ({ body }: { body: object }) => (sent.push(body), { device, action: "sequence" }),
+    getState: async () => ({ device, state: { power: "on", app: null } }),
+  } as unknown as Client;
+  const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
+  const type = (args: object) => runPaired(named("type_text"), { text: "ab", wait_ms: 1, ...args }, calling);
+  expect(await type({})).toMatchObject({ data: { action: "key", characters: 2, confirmed: null } });
+  expect(await type({ submit: true })).toMatchObject({ data: { action: "sequence", characters: 2, confirmed: null } });
+  expect(sent).toEqual([{ key: "literal:ab" }, { keys: ["literal:ab", "select"] }]);
+});
+
 test("what is no choice is refused with the choices", async () => {
   const calling = { answerTo: () => undefined } as Partial<Calling> as Calling;
   const refusalOf = (name: string, args: object) => runPaired(named(name), args, calling).catch(String);
