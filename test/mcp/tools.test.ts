@@ -169,8 +169,14 @@ test("text and what sends it off are one call: neither of it is sent alone", asy
   const sent: unknown[] = [];
   const device = { name: "Den" };
   const api = {
-    pressKey: async ({ body }: { body: object }) => (sent.push(body), { device, action: "key" }),
-    pressKeys: async ({ body }: { body: object }) => (sent.push(body), { device, action: "sequence" }),
+    async pressKey({ body }: { body: object }) {
+      sent.push(body);
+      return { device, action: "key" };
+    },
+    async pressKeys({ body }: { body: object }) {
+      sent.push(body);
+      return { device, action: "sequence" };
+    },
     getState: async () => ({ device, state: { power: "on", app: null } }),
   } as unknown as Client;
   const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
