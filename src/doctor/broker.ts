@@ -17,6 +17,7 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
       const hint = "Its ACL is to let zapd read and write below its site: src/mqtt/README.md has one to copy";
       return [warn(`the broker at ${url} lets us in, and does not hand on what we send below our site`, hint)];
     }
+    if (own?.state === "connected" && own.problem !== null) return [warn(own.problem, own.hint ?? undefined)];
     const took = `${roundTripMs < 10 ? roundTripMs.toFixed(1) : Math.round(roundTripMs)} ms`;
     if (roundTripMs < heldBackMs || roundTripMs < 2 * wayMs + heldBackMs / 2)
       return [ok(`the broker at ${url} answers in ${took}`)];

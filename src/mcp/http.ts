@@ -14,7 +14,7 @@ import { createClient, createStream } from "../api/client.ts";
 import { clientHeader, leaseHeader } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import { explainInside } from "./failure.ts";
-import { ResourceChanges } from "./resources.ts";
+import { ResourceChanges, SessionChanges } from "./resources.ts";
 import { createServer } from "./server.ts";
 import { isBearer, mcpToken } from "./token.ts";
 
@@ -35,13 +35,16 @@ export interface Mcp {
 }
 
 const mostSessions = 32;
-/** A session that has not been used for this long is closed when another begins. */
+/** A session that has not been used for this long, and has no stream, is closed when another begins. */
 const idleMs = 60 * 60_000;
 /** Streams are counted by who serves them. */
 const mostListeners = 64;
 
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly changes: SessionChanges;
+  /** Requests that came in a list, and share its stream with the others. */
+  readonly listed: Set<string | number>;
   usedAt: number;
 }
 
@@ -73,10 +76,12 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
 
   async function begin(request: Request, body: unknown): Promise<Response> {
     makeRoom(sessions);
-    const server = createServer({ ...options, changes });
+    const own = new SessionChanges(changes);
+    const server = createServer({ ...options, changes: own });
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
-      onsessioninitialized: (id) => void sessions.set(id, { transport, usedAt: performance.now() }),
+      onsessioninitialized: (id) =>
+        void sessions.set(id, { transport, changes: own, listed: new Set(), usedAt: performance.now() }),
       onsessionclosed: (id) => void sessions.delete(id),
     });
     await server.connect(transport);
@@ -96,13 +101,15 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       }
       const id = request.headers.get("mcp-session-id");
       const session = id === null ? undefined : sessions.get(id);
+      const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       if (session) {
         session.usedAt = performance.now();
+        if (Array.isArray(body)) for (const { id } of messages.filter(isRequest)) session.listed.add(id);
         const response = await session.transport.handleRequest(request, { parsedBody: body });
-        return request.method === "GET" ? begun(response) : response;
+        for (const message of messages) endCancelled(session, message);
+        return request.method === "GET" ? begun(response, session.changes) : response;
       }
       if (id !== null) return noSession();
-      const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       return messages.some(isInitializeRequest) ? begin(request, body) : single(request, { parsedBody: body });
     },
     async close() {
@@ -119,30 +126,48 @@ function isListening(message: unknown): boolean {
   return isObject(message) && message["method"] === "subscriptions/listen";
 }
 
+function isRequest(message: unknown): message is { readonly id: string | number } {
+  return isObject(message) && (typeof message["id"] === "string" || typeof message["id"] === "number");
+}
+
+/** A request that is cancelled is not answered: its stream would stay open for as long as its session. */
+function endCancelled({ transport, listed }: Session, message: unknown): void {
+  if (!isObject(message) || message["method"] !== "notifications/cancelled" || !isObject(message["params"])) return;
+  const { requestId } = message["params"];
+  if (typeof requestId !== "string" && typeof requestId !== "number") return;
+  if (!listed.delete(requestId)) transport.closeSSEStream(requestId);
+}
+
 /** Closes idle sessions, and where there are too many, the least recently used one. */
 function makeRoom(sessions: Map<string, Session>): void {
   const now = performance.now();
   const oldest = [...sessions].sort(([, one], [, other]) => one.usedAt - other.usedAt);
-  for (const [at, [id, { transport, usedAt }]] of oldest.entries()) {
-    if (now - usedAt < idleMs && oldest.length - at < mostSessions) return;
+  for (const [id, { transport, changes, usedAt }] of oldest) {
+    const isIdle = !changes.isOpen && now - usedAt >= idleMs;
+    if (!isIdle && sessions.size < mostSessions) continue;
     sessions.delete(id);
     void transport.close();
   }
 }
 
 /** The stream with a comment before it: the head of a response is sent with its first byte, and the client waits for it. */
-function begun(response: Response): Response {
+async function begun(response: Response, changes: SessionChanges): Promise<Response> {
   const { body, status, headers } = response;
   if (!response.ok || !body) return response;
+  await changes.open();
   const reader = body.getReader();
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode(": listening\n\n")),
     async pull(controller) {
       const { done, value } = await reader.read();
-      if (done) controller.close();
-      else controller.enqueue(value);
+      if (!done) return controller.enqueue(value);
+      changes.close();
+      controller.close();
     },
-    cancel: (reason) => reader.cancel(reason),
+    cancel(reason) {
+      changes.close();
+      return reader.cancel(reason);
+    },
   });
   return new Response(stream, { status, headers });
 }

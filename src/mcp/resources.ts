@@ -160,6 +160,55 @@ export class ResourceChanges {
   }
 }
 
+/** The changes for one session: followed only while a stream of it is open, since otherwise nobody hears of them. */
+export class SessionChanges {
+  readonly #changes: ResourceChanges;
+  #listener: ((uri: string) => void) | undefined;
+  #following: Promise<() => void> | undefined;
+  #isOpen = false;
+
+  constructor(changes: ResourceChanges) {
+    this.#changes = changes;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** As of `ResourceChanges`, for one listener at a time. */
+  async subscribed(listener: (uri: string) => void): Promise<() => void> {
+    this.#listener = listener;
+    await this.#follow();
+    return () => {
+      this.#listener = undefined;
+      this.#leave();
+    };
+  }
+
+  /** Its stream has been opened; resolves once no change is missed any more. */
+  async open(): Promise<void> {
+    this.#isOpen = true;
+    await this.#follow();
+  }
+
+  /** Its stream has ended. */
+  close(): void {
+    this.#isOpen = false;
+    this.#leave();
+  }
+
+  async #follow(): Promise<void> {
+    if (!this.#isOpen || !this.#listener) return;
+    this.#following ??= this.#changes.subscribed(this.#listener);
+    await this.#following;
+  }
+
+  #leave(): void {
+    void this.#following?.then((end) => end());
+    this.#following = undefined;
+  }
+}
+
 /** The resources that an event changes, by each of their addresses. */
 function changedBy(event: Followed, known: Map<string, Device>): string[] {
   if (event.type === "snapshot") {

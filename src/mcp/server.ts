@@ -33,8 +33,10 @@ export interface ServerOptions {
   readonly explain: Explain;
   readonly openPackage?: Calling["openPackage"];
   /** Tells of changed resources; without it they cannot be subscribed to. */
-  readonly changes?: ResourceChanges | undefined;
+  readonly changes?: Changes | undefined;
 }
+
+type Changes = Pick<ResourceChanges, "subscribed">;
 
 /** What a client of the second edition says of itself with each request. */
 interface Declaring {
@@ -115,7 +117,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
 }
 
 /** Clients of the first edition subscribe to one resource at a time, for as long as they are connected. */
-function subscriptions(server: Server, changes: ResourceChanges): void {
+function subscriptions(server: Server, changes: Changes): void {
   const wanted = new Set<string>();
   let following: Promise<() => void> | undefined;
   const tell = (uri: string) => {

@@ -282,9 +282,12 @@ const typeText = tool({
   },
   run({ device, text, submit, wait_ms }, calling) {
     const type = async (api: Client, at: At) => {
-      const typed = await api.pressKey({ ...at, body: { key: `literal:${text}` } });
-      if (submit) await api.pressKey({ ...at, body: { key: "select" } });
-      return { ...typed, characters: [...text].length };
+      const typed: KeyOrText = `literal:${text}`;
+      // In one call: nobody's key comes between, a device without select is typed nothing, and a failure says what was sent.
+      const { device, action } = submit
+        ? await api.pressKeys({ ...at, body: { keys: [typed, "select"] } })
+        : await api.pressKey({ ...at, body: { key: typed } });
+      return { device, action, characters: [...text].length };
     };
     return command(
       calling,
@@ -403,17 +406,19 @@ const setVolume = tool({
   title: "Set the volume",
   description:
     "Sets the volume to a level, by a step, muted or not, and reads back what the device shows. Give level or step, not both. A device that only takes steps refuses a level, and says so.",
-  marks: "I",
+  // A step taken twice is two steps.
+  marks: "",
   takes: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
   answers: { ...operations.setVolume.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    const { level, muted } = body;
+    const { level, step, muted } = body;
     return command(
       calling,
       { device, wait_ms },
       {
         act: (api, at) => api.setVolume({ ...at, body }),
-        shows: () => (state) => showsVolume(state, level, muted),
+        // Where a step was to lead to is known to the API alone.
+        ...(step === undefined && { shows: () => (state: State) => showsVolume(state, level, muted) }),
         said: ({ device }) => `${device.name} took the volume`,
       },
     );
@@ -431,7 +436,8 @@ const controlPlayback = tool({
   name: "control_playback",
   title: "Play, pause, stop, seek",
   description: "Tells the player of a device what to do, and reads back whether it does. seek needs position_ms.",
-  marks: "I",
+  // `next` twice is the one after the next.
+  marks: "",
   takes: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
   answers: { ...operations.controlPlayback.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {

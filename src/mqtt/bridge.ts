@@ -88,6 +88,8 @@ export class Bridge {
   #boot = "";
   /** Whether this daemon has published its status before. */
   #hasTold = false;
+  /** Boots of others that stood in our status, since a connection has last lasted. */
+  readonly #others = new Set<string>();
   #status: BridgeStatus;
   readonly #snapshot = Promise.withResolvers<void>();
   #work: Promise<unknown> = Promise.resolve();
@@ -119,7 +121,9 @@ export class Bridge {
   }
 
   get status(): BridgeStatus {
-    return this.#status;
+    const { refused } = this.#kept;
+    if (!refused || this.#status.problem !== null) return this.#status;
+    return { ...this.#status, problem: refused.message, hint: refused.hint ?? null };
   }
 
   start(): void {
@@ -179,7 +183,10 @@ export class Bridge {
       this.#kept.detach();
       if (signal.aborted) return;
       if (why.reason === "taken_over") return this.#setState("stopped", why);
-      if (performance.now() - since >= lastedMs) tries = 0;
+      if (performance.now() - since >= lastedMs) {
+        tries = 0;
+        this.#others.clear();
+      }
       this.#setState("waiting", why);
       const most = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(tries, 10));
       await sleep(Math.max(soonestMs, random() * most), signal).catch(() => {});
@@ -189,7 +196,7 @@ export class Bridge {
   /** Publishes everything over a new connection; done when all that waited has been sent. */
   async #serve(bus: Bus): Promise<void> {
     const topics = this.#topics;
-    if (this.#hasTold && (await this.#isOthers(bus))) throw takenOver(this.#options.settings.url);
+    if (this.#hasTold && (await this.#isTaken(bus))) throw takenOver(this.#options.settings.url);
     const commands = this.#commands;
     if (commands) await bus.subscribe(commands.filters, (message) => commands.take(message, bus));
     await this.#tellStatus(bus);
@@ -212,10 +219,10 @@ export class Bridge {
   }
 
   /**
-   * Whether the status of this site at the broker, which was ours, is another daemon's now: another zapd has the same site. Not
-   * every broker says so when it disconnects us.
+   * Whether another zapd has this site: not every broker says so when it disconnects us. Its status stands in place of ours, and
+   * stands there again after ours was told: once alone it may be our own of long ago, which a broker that crashed has from its disk.
    */
-  async #isOthers(bus: Bus): Promise<boolean> {
+  async #isTaken(bus: Bus): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const leave = await bus.subscribe([this.#topics.status], ({ payload }) => {
       const boot = objectIn(payload)?.["boot"];
@@ -223,7 +230,10 @@ export class Bridge {
     });
     const boot = await Promise.race([promise, sleep(statusWithinMs).then(() => this.#boot)]);
     await leave();
-    return boot !== this.#boot;
+    if (boot === this.#boot) return false;
+    const isAgain = this.#others.has(boot);
+    this.#others.add(boot);
+    return isAgain;
   }
 
   async #tellStatus(bus: Bus): Promise<void> {

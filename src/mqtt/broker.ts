@@ -49,6 +49,8 @@ const connectTimeoutMs = 10_000;
 const keepAliveS = 60;
 /** No message of ours, or for us, is larger. */
 const largestPacket = 256 * 1024;
+/** What surrounds a topic, the values of properties and a payload: at most a few bytes each. */
+const headerBytes = 32;
 /** Messages in flight that the broker has not acknowledged: some brokers take no more than twenty. */
 const mostInFlight = 16;
 /** A command that has waited this long is dropped by the broker. */
@@ -97,9 +99,18 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let why: BusError | undefined;
   const aborted = () => client.end(true);
-  client.on("connect", () => resolve());
+  // What the broker says that it takes: the library does not heed it (MQTT 5.0, 3.2.2.3.3 and 3.2.2.3.6).
+  let takes = { inFlight: mostInFlight, packet: largestPacket };
+  let isIn = false;
+  client.on("connect", ({ properties: { receiveMaximum = mostInFlight, maximumPacketSize = largestPacket } = {} }) => {
+    isIn = true;
+    takes = { inFlight: Math.min(mostInFlight, receiveMaximum), packet: Math.min(largestPacket, maximumPacketSize) };
+    resolve();
+  });
   client.on("error", (error) => {
-    why ??= refusal(error, broker);
+    why ??= isIn ? garbled(error, broker) : refusal(error, broker);
+    // The library reads nothing more after what it does not understand, and would stay connected.
+    client.end(true);
   });
   client.on("disconnect", ({ reasonCode = 0 }) => {
     why = sentAway(reasonCode, broker);
@@ -120,7 +131,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   const leave = (left: BusError) => {
     why ??= left;
   };
-  return new MqttBus({ client, broker, clientId, version, ended, leave });
+  return new MqttBus({ client, broker, clientId, version, takes, ended, leave });
 }
 
 /** A connection that the broker has let in. */
@@ -129,6 +140,8 @@ interface Connection {
   readonly broker: Broker;
   readonly clientId: string;
   readonly version: Version;
+  /** Messages that may be in flight at a time, and bytes of a packet. */
+  readonly takes: { readonly inFlight: number; readonly packet: number };
   /** Resolves when the connection ends, with the reason. */
   readonly ended: Promise<BusError>;
   /** To be called before we end it, with the reason. */
@@ -153,12 +166,13 @@ class MqttBus implements Bus {
   /** Topics for answers that are subscribed to already. */
   readonly #replies = new Map<string, Promise<unknown>>();
   /** Messages that the broker has to acknowledge. */
-  readonly #turns = new Turns(mostInFlight);
+  readonly #turns: Turns;
   #over: BusError | undefined;
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    const { client, ended } = connection;
+    const { client, ended, takes } = connection;
+    this.#turns = new Turns(takes.inFlight);
     client.on("message", (topic, payload, packet) => {
       const { properties } = packet;
       const message: Message = {
@@ -198,14 +212,12 @@ class MqttBus implements Bus {
     topic: string,
     payload: string | Uint8Array,
     options: { readonly qos: 0 | 1; readonly retain: boolean },
-    properties: object,
+    properties: Readonly<Record<string, string | number | Buffer>>,
   ): Promise<void> {
+    const { client, version, broker, takes } = this.#connection;
     const bytes = Buffer.from(payload as Uint8Array);
-    if (bytes.length > largestPacket - 1024) {
-      const what = `A message of ${bytes.length} bytes to ${topic} is larger than ${largestPacket - 1024}`;
-      throw new BusError("too_large", what);
-    }
-    const { client, version, broker } = this.#connection;
+    const around = [topic, ...Object.values(properties)].reduce<number>((sum, one) => sum + lengthOf(one), headerBytes);
+    if (bytes.length + around > takes.packet) throw tooLarge(bytes.length, topic, takes.packet);
     const publish = async () => {
       if (this.#over) throw this.#over;
       await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
@@ -215,6 +227,7 @@ class MqttBus implements Bus {
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, broker);
+      if (typeof code === "number") throw notTaken(topic, code, broker);
       if (error instanceof BusError) throw error;
       throw (
         this.#over ?? new BusError("closed", `The message to ${topic} was not sent: ${textOf(error)}`, { cause: error })
@@ -323,6 +336,10 @@ class MqttBus implements Bus {
     over.catch(() => {});
     return Promise.race([work, over]);
   }
+}
+
+function lengthOf(value: string | number | Buffer): number {
+  return typeof value === "number" ? 4 : Buffer.byteLength(value);
 }
 
 /** MQTT may give a property more than once: the first counts. */
@@ -504,6 +521,29 @@ function sentAway(code: number, { url }: Broker): BusError {
 export function takenOver(url: string): BusError {
   return new BusError("taken_over", `Another zapd has connected to ${url} with the same site`, {
     hint: "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
+  });
+}
+
+/** Whatever it sends then, it is none of the answers that MQTT has: Mosquitto 2.0 has one for what its `message_size_limit` drops. */
+function garbled(cause: unknown, { url }: Broker): BusError {
+  return new BusError("protocol", `The broker at ${url} sent what MQTT does not know, and zapd hung up`, {
+    hint: "Mosquitto does so with a message_size_limit: raise it to 262144, or leave it out. Another broker's log says more",
+    cause,
+  });
+}
+
+function tooLarge(bytes: number, topic: string, most: number): BusError {
+  const message = `A message of ${bytes} bytes to ${topic} was not sent: a packet may have ${most} at most`;
+  if (most === largestPacket) return new BusError("too_large", message);
+  return new BusError("too_large", message, {
+    hint: `The broker says so: raise its limit to ${largestPacket} (Mosquitto: max_packet_size)`,
+  });
+}
+
+/** A message that the broker has refused for another reason than its ACL. */
+function notTaken(topic: string, code: number, { url }: Broker): BusError {
+  return new BusError("forbidden", `The broker at ${url} did not take a message to ${topic} (0x${code.toString(16)})`, {
+    hint: "Its own log says why",
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { sleep } from "../system/sleep.ts";
-import type { Bus } from "./bus.ts";
+import { type Bus, BusError } from "./bus.ts";
 import { matches } from "./topics.ts";
 
 /** A document to be retained; without a payload the topic is cleared. */
@@ -37,11 +37,19 @@ export class Kept {
   /** What the broker has: hashes by topic. */
   readonly #told = new Map<string, string>();
   readonly #sending = new Set<string>();
+  /** Topics at which the broker does not take what is wanted there, and why. */
+  readonly #refused = new Map<string, BusError>();
   #bus: Bus | undefined;
   readonly #random: () => number;
 
   constructor(random: () => number = Math.random) {
     this.#random = random;
+  }
+
+  /** Why the broker lacks a document: it has refused one, which is sent again once it changes, or over the next connection. */
+  get refused(): BusError | undefined {
+    const [first] = this.#refused.values();
+    return first;
   }
 
   /** Sets the document of a topic; `null` clears it. */
@@ -62,6 +70,7 @@ export class Kept {
     signal: AbortSignal,
   ): Promise<void> {
     const seen = await readRetained(bus, filters, signal);
+    this.#refused.clear();
     if (seen) {
       const lost = [...this.#told.keys()].some((topic) => isOneOf(topic, filters) && !seen.has(topic));
       // A broker that lost those has lost the others, too.
@@ -106,6 +115,7 @@ export class Kept {
   async #send(topic: string): Promise<void> {
     if (this.#sending.has(topic)) return;
     this.#sending.add(topic);
+    this.#refused.delete(topic);
     try {
       for (let bus = this.#bus; bus && this.#isDue(topic); bus = this.#bus) {
         const { payload, hash } = this.#wanted.get(topic) ?? gone;
@@ -114,8 +124,10 @@ export class Kept {
         else this.#told.delete(topic);
       }
       if (this.#wanted.get(topic)?.payload === null && !this.#told.has(topic)) this.#wanted.delete(topic);
-    } catch {
-      // The connection is gone: it is sent over the next one.
+    } catch (error) {
+      // Otherwise the connection is gone: it is sent over the next one.
+      if (error instanceof BusError && (error.reason === "forbidden" || error.reason === "too_large"))
+        this.#refused.set(topic, error);
     } finally {
       this.#sending.delete(topic);
     }

@@ -34,11 +34,10 @@ export class MqttLink {
     this.#options = options;
   }
 
-  /** Takes new settings. The same ones again restart a bridge that has stopped or waits: a file that they name may have been mended. */
+  /** Takes new settings. The same ones again restart a bridge with a problem: a file that they name, or the broker, may have been mended. */
   use(settings: Config["mqtt"]): void {
     const isSame = JSON.stringify(settings) === JSON.stringify(this.#settings);
-    const state = this.#bridge?.status.state;
-    if (isSame && state !== "stopped" && state !== "waiting") return;
+    if (isSame && (this.#bridge?.status.problem ?? null) === null) return;
     this.#settings = settings;
     if (this.#isStarted) this.#renew();
   }

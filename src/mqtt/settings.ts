@@ -30,6 +30,11 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
   const usual = secure ? usualPorts.secure : usualPorts.plain;
   const password =
     env[passwordVariable] || (password_file && textIn(password_file, "mqtt.password_file", true).replace(/\r?\n$/, ""));
+  // MQTT 5 allows it, 3.1.1 does not (3.1.2.9), and the library sends neither.
+  if (password && !username)
+    throw new BusError("settings", "There is a password for the broker, and no name to go with it", {
+      hint: `Say which: zapd config set mqtt.username NAME. Where the broker wants none, take mqtt.password_file and $${passwordVariable} away`,
+    });
   return {
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? usual : Number(port),

@@ -1,5 +1,7 @@
 /** A daemon and a broker, driven by Mosquitto's own programs: what is kept there, what is run from there, and what is not. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { type Ears, type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
@@ -208,5 +210,38 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
     // Whoever goes without a goodbye has its will told, which is kept.
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
+  });
+
+  test("what the broker does not take is told; what it has from its disk of a run before is no other daemon's", async () => {
+    const old = await Mosquitto.start((folder) => {
+      writeFileSync(join(folder, "acl"), "topic readwrite zapd/#\n");
+      return ["allow_anonymous true", "persistence true", `persistence_location ${folder}/`, `acl_file ${folder}/acl`];
+    });
+    const mqtt = { url: `mqtt://127.0.0.1:${old.port}`, site: "lab", home_assistant: true };
+    await old.say(`${base}/status`, '{"online":true,"boot":"before"}', "-r");
+    process.kill(old.pid, "SIGUSR1");
+    const kept = join(old.folder, "mosquitto.db");
+    for (let tries = 0; !existsSync(kept) && tries < 400; tries++) await Bun.sleep(10);
+    const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    try {
+      await next.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
+      const stands = async () => (await next.api("GET", "/daemon/status")).body.data.mqtt;
+      for (let tries = 0; (await stands())?.problem === null && tries < 400; tries++) await Bun.sleep(10);
+      expect(await stands()).toMatchObject({
+        state: "connected",
+        problem: expect.stringContaining("does not let us publish to homeassistant/device/"),
+        hint: expect.stringContaining("ACL"),
+      });
+      expect((await next.api("GET", "/health")).body.data.warnings[0]).toContain("homeassistant/device/");
+      await old.end();
+      await old.begin();
+      const later = old.hear(`${base}/status`);
+      await later.until(({ json }) => json.boot === "before");
+      await later.until(({ json }) => json.online === true && json.boot !== "before");
+      expect((await stands()).state).toBe("connected");
+    } finally {
+      await next.dispose();
+      await old.dispose();
+    }
   });
 });

@@ -44,8 +44,8 @@ test("its tools, in their order, each with true hints", () => {
     "press_keys",
     "type_text",
     "set_power I",
-    "set_volume I",
-    "control_playback I",
+    "set_volume",
+    "control_playback",
     "play_media D",
     "get_screenshot R",
     "discover R",
@@ -145,6 +145,45 @@ test("nobody is asked by what only reads, for what is accepted at the set, twice
   const confirm = setWithCode("confirm");
   await expect(confirm.ask("set_volume", { level: 5, wait_ms: 1 }, {})).rejects.toMatchObject(required);
   expect(confirm.calls).toEqual(["volume", "begin", "cancel"]);
+});
+
+test("a step that the device did not do is not taken for seen, because it tells some volume", async () => {
+  const device = { name: "Den" };
+  const api = {
+    getState: async () => ({ device, state: { power: "on", app: null, volume: { level: 18, muted: false } } }),
+    setVolume: async () => ({ device, confirmed: false }),
+  } as unknown as Client;
+  const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
+  for (const [change, confirmed] of [
+    [{ step: 5 }, false],
+    [{ step: 5, muted: false }, false],
+    [{ level: 23 }, false],
+    [{ level: 18 }, true],
+  ] as const)
+    expect(await runPaired(named("set_volume"), { ...change, wait_ms: 1 }, calling)).toMatchObject({
+      data: { confirmed },
+    });
+});
+
+test("text and what sends it off are one call: neither of it is sent alone", async () => {
+  const sent: unknown[] = [];
+  const device = { name: "Den" };
+  const api = {
+    async pressKey({ body }: { body: object }) {
+      sent.push(body);
+      return { device, action: "key" };
+    },
+    async pressKeys({ body }: { body: object }) {
+      sent.push(body);
+      return { device, action: "sequence" };
+    },
+    getState: async () => ({ device, state: { power: "on", app: null } }),
+  } as unknown as Client;
+  const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
+  const type = (args: object) => runPaired(named("type_text"), { text: "ab", wait_ms: 1, ...args }, calling);
+  expect(await type({})).toMatchObject({ data: { action: "key", characters: 2, confirmed: null } });
+  expect(await type({ submit: true })).toMatchObject({ data: { action: "sequence", characters: 2, confirmed: null } });
+  expect(sent).toEqual([{ key: "literal:ab" }, { keys: ["literal:ab", "select"] }]);
 });
 
 test("what is no choice is refused with the choices", async () => {

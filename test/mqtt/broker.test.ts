@@ -56,8 +56,15 @@ describe("files of the settings", () => {
       hint: `Close it: chmod 600 ${path}`,
     });
     chmodSync(path, 0o600);
-    expect(why({ password_file: path })).toMatchObject({ password: "open sesame", port: 8883, secure: true });
-    expect(brokerOf(settings({ password_file: path }), { ZAPD_MQTT_PASSWORD: "other" }).password).toBe("other");
+    const username = "lab";
+    expect(why({ username, password_file: path })).toMatchObject({ password: "open sesame", port: 8883, secure: true });
+    expect(brokerOf(settings({ username, password_file: path }), { ZAPD_MQTT_PASSWORD: "other" }).password).toBe(
+      "other",
+    );
+    expect(why({ password_file: path })).toMatchObject({
+      reason: "settings",
+      hint: expect.stringContaining("zapd config set mqtt.username NAME"),
+    });
     expect(brokerOf(settings({ url: "mqtt://[::1]" }), {})).toMatchObject({ host: "::1", port: 1883, secure: false });
   });
 
@@ -103,6 +110,43 @@ describe("what answers is no broker, or one that goes too far", () => {
       "taken_over",
       "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
     ]);
+  });
+
+  test("one that takes little is sent no more of it at a time", async () => {
+    let publishes = 0;
+    using small = await answering((socket) => {
+      socket.once("data", () => {
+        // Two messages in flight, packets of 200 bytes.
+        socket.write(Buffer.from([0x20, 11, 0, 0, 8, 0x21, 0, 2, 0x27, 0, 0, 0, 200]));
+        socket.on("data", (bytes) => {
+          publishes += bytes.toString("latin1").split("one of five").length - 1;
+        });
+      });
+    });
+    const bus = await connectBus(small.broker, { clientId: "a" });
+    const five = Promise.allSettled(Array.from({ length: 5 }, () => bus.publish("t", "one of five", { qos: 1 })));
+    expect(await bus.publish("t", "x".repeat(200)).catch((why: BusError) => [why.reason, why.hint])).toEqual([
+      "too_large",
+      expect.stringContaining("max_packet_size"),
+    ]);
+    for (let tries = 0; publishes < 2 && tries < 400; tries++) await Bun.sleep(5);
+    await Bun.sleep(50);
+    expect(publishes).toBe(2);
+    await bus.close();
+    await five;
+  });
+
+  test("one that sends what nobody can read is left, and not listened to for ever", async () => {
+    using odd = await answering((socket) => {
+      socket.once("data", () => {
+        socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        // An acknowledgement for a reason that it cannot have: a packet that is too large.
+        socket.once("data", (bytes: Buffer) => socket.write(Buffer.from([0x40, 3, ...bytes.subarray(5, 7), 0x95])));
+      });
+    });
+    const bus = await connectBus(odd.broker, { clientId: "a" });
+    await expect(bus.publish("t", "x", { qos: 1 })).rejects.toThrow();
+    expect(await bus.ended).toMatchObject({ reason: "protocol", hint: expect.stringContaining("message_size_limit") });
   });
 
   test("one that sends a packet without an end is hung up on before it is in memory", async () => {

@@ -1,0 +1,72 @@
+/** Sessions of the first edition over HTTP: what they hold open, and when they let go of it. */
+import { afterEach, expect, test } from "bun:test";
+import { createMcp, type Mcp } from "../../src/mcp/http.ts";
+import { testFolder } from "../support/folder.ts";
+
+const state = testFolder();
+let mcp: Mcp;
+afterEach(() => mcp.close());
+
+/** A server whose API never answers, a session of it, and how many calls of the API are under way. */
+async function session() {
+  const underWay = { events: 0, others: 0 };
+  const fetch = (request: Request) => {
+    const what = request.url.includes("/events") ? "events" : "others";
+    underWay[what]++;
+    request.signal.addEventListener("abort", () => underWay[what]--);
+    const snapshot = `${JSON.stringify({ id: "a.1", type: "snapshot", reason: "start", devices: [], part: 1, last: true })}\n`;
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode(snapshot)) });
+    return what === "events"
+      ? new Response(body, { headers: { "content-type": "application/x-ndjson" } })
+      : new Promise<Response>((_, reject) => request.signal.addEventListener("abort", () => reject(new Error("left"))));
+  };
+  mcp = createMcp({ state, fetch });
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  const post = (message: object) => {
+    const body = JSON.stringify(message);
+    return mcp.answer(new Request("http://zapd/mcp", { method: "POST", headers, body }), JSON.parse(body));
+  };
+  const say = (method: string, params: object = {}, id?: number) => post({ jsonrpc: "2.0", method, params, id });
+  const who = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a test", version: "1" } };
+  const begun = await say("initialize", who, 0);
+  headers["mcp-session-id"] = begun.headers.get("mcp-session-id") ?? "";
+  await say("notifications/initialized");
+  const listen = () => mcp.answer(new Request("http://zapd/mcp", { headers }), undefined);
+  return { underWay, post, say, listen };
+}
+
+test("changes are followed while a session has a stream to tell them in, and by nobody afterwards", async () => {
+  const { underWay, say, listen } = await session();
+  await (await say("resources/subscribe", { uri: "zapd://devices" }, 1)).text();
+  expect(underWay.events).toBe(0);
+  for (let times = 0; times < 2; times++) {
+    const stream = await listen();
+    expect([stream.status, underWay.events]).toEqual([200, 1]);
+    await stream.body?.cancel();
+    await Bun.sleep(0);
+    expect(underWay.events).toBe(0);
+  }
+});
+
+test("a request that is cancelled leaves no stream open; one that came in a list leaves the others theirs", async () => {
+  const { underWay, post, say } = await session();
+  const wait = (id: number) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: { name: "get_state", arguments: {} },
+  });
+  const alone = await post(wait(1));
+  await Bun.sleep(10);
+  expect(underWay.others).toBe(1);
+  await say("notifications/cancelled", { requestId: 1 });
+  expect(await alone.text()).toBe("");
+  expect(underWay.others).toBe(0);
+  const both = await post([wait(2), { jsonrpc: "2.0", id: 3, method: "ping" }]);
+  await say("notifications/cancelled", { requestId: 2 });
+  const read = await both.body?.getReader().read();
+  expect(new TextDecoder().decode(read?.value)).toContain('"id":3');
+});
