@@ -1,12 +1,13 @@
 /** Commands to groups, loaded for `-d all` and `-d label:bar` alone. */
 import type { Arguments } from "../api/client.ts";
+import { exits } from "../api/errors.ts";
 import type { EndpointName } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { tellFailure } from "./failure.ts";
+import { CommandError, tellFailure } from "./failure.ts";
 
-/** The same command to every device of the group of `-d`; tells of those that did not take it. */
+/** The same command to every device of the group of `-d`; fails where not all took it, and tells of those that did not. */
 export async function callGroup(
   context: Context,
   name: Extract<EndpointName, `${string}OfGroup`>,
@@ -15,13 +16,19 @@ export async function callGroup(
   // The body is judged by the daemon, as that of each device is.
   const given = { group: context.device, body } as Arguments<typeof name>;
   const called = await call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
-  if (context.json) return context.print(called.text);
+  const { results } = called.data;
+  const failed = results.filter(({ error }) => error).length;
+  if (context.json && failed === 0) return context.print(called.text);
   // A hint that many share is told once.
   const told = new Set<string>();
-  for (const { device, data, error } of called.data.results) {
+  for (const { device, data, error } of results) {
     if (error) tellFailure(context, error.message, error.hint, told);
     else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
   }
+  if (failed === 0) return;
+  throw new CommandError(`${failed} of ${results.length} did not take it`, exits.failed, undefined, {
+    response: called.text,
+  });
 }
 
 /** Whether a device shows otherwise than it was told. */
