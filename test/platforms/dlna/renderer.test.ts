@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { dlna } from "../../../src/platforms/dlna/adapter.ts";
 import { tellPlayer } from "../../../src/platforms/dlna/controls.ts";
+import { Events } from "../../../src/platforms/dlna/events.ts";
 import { stacks } from "../../../src/platforms/dlna/stacks.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
 import { SoapFault } from "../../../src/transport/soap.ts";
@@ -182,6 +183,23 @@ test("one that takes no subscription is asked, each time, and not asked again an
   set.play();
   expect((await parts()).playback?.status).toBe("playing");
   expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
+});
+
+test("one whose calls do not come in, as behind a firewall, is asked all the same", async () => {
+  const { set, target } = await plugIn();
+  const asked: string[] = [];
+  const alone = async ({ method }: { method: string }) => {
+    asked.push(method);
+    return { status: 200, headers: new Map([["sid", `uuid:${asked.length}`]]), body: new Uint8Array() };
+  };
+  const events = new Events({ http: { alone }, target, debug() {}, changed: async () => null, ended() {} });
+  expect(events.want()).toBe(false);
+  await until("it has taken both", () => asked.length === 2);
+  await Bun.sleep(50);
+  expect([events.want(), events.isHeard, asked.length]).toEqual([false, false, 2]);
+  events.close();
+  await until("both are given back", () => asked.length === 4);
+  expect(set.subscribers).toEqual([]);
 });
 
 test("one that shows that it plays, and refuses to pause, is not said to play nothing", async () => {
