@@ -18,6 +18,9 @@ export interface SoapAction {
   readonly args?: Readonly<Record<string, string | number>>;
 }
 
+/** Characters of a value: all the kinds of file that a television takes are one, and so is a document within this one. */
+const longestValue = 128 * 1024;
+
 type SoapHttp = Pick<DeviceHttp, "read" | "command">;
 
 /** Asks for values, by an action that changes nothing: tried once more where the first try failed without a word. Fails with a `SoapFault`. */
@@ -78,7 +81,7 @@ export function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   if (fault || status === 500) throw faultOf(action, status, fault);
   const response = within(body, `${action}Response`);
   if (!response) throw notUnderstood(`answered ${action} with something else`);
-  return new Map(response.children.map((value) => [localName(value), value.text]));
+  return new Map(response.children.map((value) => [localName(value), value.textUpTo(longestValue)]));
 }
 
 function faultOf(action: string, status: number, fault: Element | undefined): SoapFault {
