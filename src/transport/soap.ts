@@ -4,7 +4,7 @@
  * capped, without document types, by local names, since each stack has prefixes of its own.
  */
 import { DeviceError, type ErrorCode, notUnderstood } from "../api/errors.ts";
-import type { Answer, DeviceHttp, Sent } from "./http.ts";
+import { type Answer, type DeviceHttp, refuseRedirect, type Sent } from "./http.ts";
 import { documentText, type Element, readXml } from "./xml.ts";
 
 /** One action. */
@@ -74,6 +74,7 @@ export function soapRequest({ service, action, args = {} }: SoapAction): Require
 /** What an action answered. Fails with a `SoapFault`, or `device_error` where the answer is none. */
 export function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const { status } = answer;
+  refuseRedirect(answer);
   if (status !== 200 && status !== 500) throw new SoapFault(action, status, null, "");
   const envelope = isEmpty(answer) ? undefined : readXml(documentText(answer));
   const body = within(envelope, "Body");

@@ -10,7 +10,7 @@ import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/sim
 import { SoapFault } from "../../../src/transport/soap.ts";
 import { has } from "../../contract/bench.ts";
 import { codeOf } from "../../support/failure.ts";
-import { until } from "../../support/http-device.ts";
+import { answer, startHttpDevice, until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
 import { lineTo, never, state, tidy } from "../harness.ts";
 
@@ -122,6 +122,30 @@ test("a range of its own is 0 to 100 here, and a step never sticks", async () =>
   expect(set.state.volume).toBe(18);
   set.setVolume(30);
   expect((await state()).volume?.level).toBe(100);
+});
+
+test("a question that it refuses with a bare status leaves that part unknown, and the rest as it is", async () => {
+  const services = ["AVTransport", "RenderingControl"].map(
+    (name) =>
+      `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
+  );
+  const description = `<root><device><deviceType>urn:schemas-upnp-org:device:MediaRenderer:1</deviceType><UDN>uuid:odd</UDN><serviceList>${services.join("")}</serviceList></device></root>`;
+  const values: Readonly<Record<string, string>> = {
+    GetTransportInfo: "<CurrentTransportState>PLAYING</CurrentTransportState>",
+    GetMute: "<CurrentMute>1</CurrentMute>",
+  };
+  const set = await startHttpDevice(({ method, head }) => {
+    if (method === "GET") return answer(200, description);
+    const action = /#(\w+)"/.exec(head)?.[1] ?? "";
+    const said = values[action];
+    if (said === undefined) return answer(500);
+    return answer(200, `<Envelope><Body><${action}Response>${said}</${action}Response></Body></Envelope>`);
+  });
+  const line = await lineTo(dlna, set, { lead: { ...set.address, path: "/d.xml" } });
+  expect(await state(line)).toMatchObject({
+    playback: { status: "playing", position_ms: null },
+    volume: { level: null, muted: true },
+  });
 });
 
 test("one without a volume says so, and is silenced all the same", async () => {
