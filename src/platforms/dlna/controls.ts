@@ -80,12 +80,15 @@ export async function playMedia(renderer: Renderer, item: MediaItem, signal: Abo
     await renderer.tell("transport", "Play", signal, { Speed: "1" });
   } catch (error) {
     if (!(error instanceof SoapFault) || error.errorCode !== faults.unready) throw explained(error, item);
-    // It is still fetching it, and has refused to play: nothing is done twice.
+    // It is still fetching it, or plays it already, as one does that was playing before (AVTransport:1, 2.4.1; rygel, as run):
+    // what has refused to play has done nothing, so nothing is done twice.
+    let state: string | undefined;
     const isReady = async () => {
-      const state = (await renderer.ask("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
+      state = (await renderer.ask("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
       return state !== "TRANSITIONING";
     };
     await until(isReady, { timeoutMs: readyWithinMs, everyMs: 250, signal });
+    if (state === "PLAYING") return;
     await told("Play", { Speed: "1" });
   }
 }

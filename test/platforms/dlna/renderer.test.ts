@@ -57,6 +57,16 @@ describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer buil
     }
   });
 
+  test("plays another file in the midst of one", async () => {
+    const { set, connection, state } = await plugIn({ stack });
+    const { play } = has(connection.media);
+    await play(film, never);
+    const other = { ...film, url: "http://192.0.2.7/other.mp4" };
+    await play(other, never);
+    expect(set.state).toMatchObject({ transport: "PLAYING", uri: other.url });
+    expect((await state()).playback).toMatchObject({ status: "playing", title: "other.mp4" });
+  });
+
   test("says why it does nothing where there is nothing to do it with; what it agrees to is read, not believed", async () => {
     const { connection, state, set } = await plugIn({ stack });
     const playback = has(connection.playback);
