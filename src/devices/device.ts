@@ -571,10 +571,14 @@ export class Device {
     const reach = this.reaches.find(({ record }) => record.platform === platform);
     if (reach) return reach;
     const over = this.reaches.map(({ record }) => record.platform).join(" and ");
-    throw new ZapdError("invalid_payload", `${this.record.name} is not reached over ${JSON.stringify(platform)}`, {
-      hint: `It is reached over ${over}`,
-      named: true,
-    });
+    throw new ZapdError(
+      "invalid_payload",
+      `Nothing of ${this.record.name} is reached over ${JSON.stringify(platform)}`,
+      {
+        hint: `It is reached over ${over}`,
+        named: true,
+      },
+    );
   }
 
   /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */

@@ -45,8 +45,9 @@ function platformsIn(entries: readonly Entry[]): string {
   return entries.map((entry) => entry.platform).join(" and ");
 }
 
+/** It does not begin with a name: the command line writes what is no failure of a device in small letters. */
 function cannotJoin({ name }: Entry, why: string): ZapdError {
-  return new ZapdError("invalid_payload", `${name} ${why}`, {
+  return new ZapdError("invalid_payload", `Cannot be joined: ${name} ${why}`, {
     hint: "See what is known, and over which platforms: zapd devices",
     named: true,
   });

@@ -268,10 +268,11 @@ export class CastSimulator extends SimulatedSet {
     const answer = (said: Content) => this.#send(client, destination, source, namespace, said);
     const { requestId } = content;
     if (destination === PLATFORM) {
+      const { tellsId, setup } = this.#options;
       if (namespace === RECEIVER) this.#receiver(content, answer);
-      else if (namespace === DISCOVERY && type === "GET_DEVICE_INFO" && this.#options.tellsId !== null)
+      else if (namespace === DISCOVERY && type === "GET_DEVICE_INFO" && tellsId !== null)
         answer({ type: "DEVICE_INFO", requestId, ...this.#deviceInfo });
-      else if (namespace === SETUP && type === "eureka_info" && this.#options.tellsId !== null)
+      else if (namespace === SETUP && type === "eureka_info" && tellsId !== null && setup)
         answer(this.#eureka(content));
     } else if (destination === this.#session?.transportId && namespace === MEDIA && this.#session.app.media !== false) {
       this.#media(content, answer);

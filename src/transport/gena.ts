@@ -33,8 +33,20 @@ const shortestMs = 10_000;
 const mostBytes = 256 * 1024;
 const answerBytes = 16 * 1024;
 
+/** So many ids are remembered of calls that came before the answers that tell them. */
+const mostEarly = 16;
+
+/** The subscriptions to a device, one for each of its services. */
+export interface Subscribed extends Session {
+  /**
+   * Whether the device has called for each of them. It does so right after it took one (4.2.1), to say how everything stands:
+   * where that never comes, as behind a firewall, nothing that changes later will.
+   */
+  readonly isHeard: boolean;
+}
+
 /** Subscribes to every service, or fails and leaves nothing behind. */
-export async function subscribe(options: SubscribeOptions, signal: AbortSignal): Promise<Session> {
+export async function subscribe(options: SubscribeOptions, signal: AbortSignal): Promise<Subscribed> {
   const subscriptions = new Subscriptions(options);
   try {
     await subscriptions.open(signal);
@@ -45,11 +57,13 @@ export async function subscribe(options: SubscribeOptions, signal: AbortSignal):
   return subscriptions;
 }
 
-class Subscriptions implements Session {
+class Subscriptions implements Subscribed {
   readonly pending = 0;
   readonly #options: SubscribeOptions;
   /** By its id, where a subscription is. */
   readonly #paths = new Map<string, string>();
+  /** The ids that it has called with. */
+  readonly #heard = new Set<string>();
   readonly #over = new AbortController();
   #listener: PeerListener | undefined;
   /** Whether the device may call before it has told an id. */
@@ -61,6 +75,10 @@ class Subscriptions implements Session {
 
   get alive(): boolean {
     return !this.#over.signal.aborted;
+  }
+
+  get isHeard(): boolean {
+    return [...this.#paths.keys()].every((sid) => this.#heard.has(sid));
   }
 
   async open(signal: AbortSignal): Promise<void> {
@@ -106,11 +124,12 @@ class Subscriptions implements Session {
 
   #take({ headers }: PeerRequest): PeerAnswer {
     if (headers["nt"] !== "upnp:event" || headers["nts"] !== "upnp:propchange") return { status: 412 };
-    if (!this.#paths.has(headers["sid"] ?? "")) {
-      // The first call of a subscription may come before the answer that tells its id (players.md 8); it says nothing new.
-      return { status: this.#isOpening ? 200 : 412 };
-    }
-    this.#options.onEvent();
+    const sid = headers["sid"] ?? "";
+    const isKnown = this.#paths.has(sid);
+    // The first call of a subscription may come before the answer that tells its id (players.md 8); it says nothing new.
+    if (!isKnown && !this.#isOpening) return { status: 412 };
+    if (isKnown || this.#heard.size < mostEarly) this.#heard.add(sid);
+    if (isKnown) this.#options.onEvent();
     return { status: 200 };
   }
 

@@ -4,7 +4,7 @@
  * capped, without document types, by local names, since each stack has prefixes of its own.
  */
 import { DeviceError, type ErrorCode, notUnderstood } from "../api/errors.ts";
-import type { Answer, DeviceHttp, Sent } from "./http.ts";
+import { type Answer, type DeviceHttp, refuseRedirect, type Sent } from "./http.ts";
 import { documentText, type Element, readXml } from "./xml.ts";
 
 /** One action. */
@@ -17,6 +17,9 @@ export interface SoapAction {
   /** What it takes, in the order in which the service declares it: stacks refuse another. */
   readonly args?: Readonly<Record<string, string | number>>;
 }
+
+/** Characters of a value: all the kinds of file that a television takes are one, and so is a document within this one. */
+const longestValue = 128 * 1024;
 
 type SoapHttp = Pick<DeviceHttp, "read" | "command">;
 
@@ -71,6 +74,7 @@ export function soapRequest({ service, action, args = {} }: SoapAction): Require
 /** What an action answered. Fails with a `SoapFault`, or `device_error` where the answer is none. */
 export function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const { status } = answer;
+  refuseRedirect(answer);
   if (status !== 200 && status !== 500) throw new SoapFault(action, status, null, "");
   const envelope = isEmpty(answer) ? undefined : readXml(documentText(answer));
   const body = within(envelope, "Body");
@@ -78,7 +82,7 @@ export function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   if (fault || status === 500) throw faultOf(action, status, fault);
   const response = within(body, `${action}Response`);
   if (!response) throw notUnderstood(`answered ${action} with something else`);
-  return new Map(response.children.map((value) => [localName(value), value.text]));
+  return new Map(response.children.map((value) => [localName(value), value.textUpTo(longestValue)]));
 }
 
 function faultOf(action: string, status: number, fault: Element | undefined): SoapFault {

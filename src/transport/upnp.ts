@@ -99,7 +99,7 @@ export function readUpnpService(text: string): UpnpActions {
       const range = child(variable(name), "allowedValueRange");
       const number = (field: string, otherwise: number) => Number(childText(range, field) ?? otherwise);
       const [min, max, step] = [number("minimum", 0), number("maximum", Number.NaN), number("step", 1)];
-      return Number.isFinite(max) && max > min && step > 0 ? { min, max, step } : null;
+      return Number.isFinite(max) && max > min ? { min, max, step: step > 0 ? step : 1 } : null;
     },
     values: (name) => childrenOf(child(variable(name), "allowedValueList"), "allowedValue").map((value) => value.text),
   };

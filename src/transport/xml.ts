@@ -13,7 +13,7 @@ const maxElements = 20_000;
 const maxTags = 3 * maxElements;
 /** In one element; the most that a set writes is ten. */
 const maxAttributes = 100;
-/** Characters of one text or attribute; no device says anything as long. */
+/** Characters of one text or attribute, where nobody expects more; no name or address is as long. */
 const longestValue = 8_192;
 
 /**
@@ -149,7 +149,12 @@ export class Element {
   }
 
   get text(): string {
-    return decode(this.#inside).trim();
+    return this.textUpTo(longestValue);
+  }
+
+  /** The same, of so many characters as they are written. */
+  textUpTo(characters: number): string {
+    return decode(this.#inside, characters).trim();
   }
 
   addAttribute(name: string, value: string): void {
@@ -165,8 +170,8 @@ export class Element {
 const named: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** Decodes the five entities of XML and character references, once. Controls, which no set means, become spaces. */
-function decode(given: string): string {
-  const text = copy(given.slice(0, longestValue));
+function decode(given: string, characters = longestValue): string {
+  const text = copy(given.slice(0, characters));
   if (!/[&\p{Cc}]/u.test(text)) return text;
   const decoded = text.replace(
     /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi,

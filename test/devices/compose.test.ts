@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { failureText } from "../../src/cli/explain.ts";
 import { groupsOf } from "../../src/devices/compose.ts";
 import { type Discovered, idOf } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
@@ -328,6 +329,11 @@ describe("what the user decides", () => {
       const other = (await registry.merge(seen("alpha", "a2", { name: "Two" }))).entry;
       expect(await codeOf(registry.join(one.id, other.id))).toBe("invalid_payload");
       expect(await codeOf(registry.join(one.id, one.id))).toBe("invalid_payload");
+      // On the command line, too, names are as they are.
+      for (const second of [one, other])
+        expect(failureText(await registry.join(one.id, second.id).catch((error) => error))).toMatch(
+          /\bOne (is|and Two)/,
+        );
       expect(await codeOf(registry.split(one.id, "alpha"))).toBe("invalid_payload");
       expect(await codeOf(registry.split(one.id, "beta"))).toBe("invalid_payload");
       expect(await codeOf(registry.join(one.id, idOf("alpha", "none")))).toBe("device_not_found");

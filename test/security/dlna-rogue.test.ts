@@ -182,7 +182,7 @@ test("T34 T36 a renderer that calls back without a pause is read twice a second,
   });
   const bad = await connect("127.0.0.1", port, "/d.xml");
   await bad.readParts(["playback"], never);
-  await until("it is subscribed to", () => (bad.state.pushes?.size ?? 0) > 0);
+  await until("it is asked to call", () => callback !== "");
   const to = new URL(callback);
   const call = (from: string, path = to.pathname) =>
     new Promise<void>((resolve) => {
@@ -195,6 +195,9 @@ test("T34 T36 a renderer that calls back without a pause is read twice a second,
       socket.on("error", () => {});
       socket.on("close", () => resolve());
     });
+  // As each does that takes a subscription.
+  await call("127.0.0.1");
+  await until("it is subscribed to", () => (bad.state.pushes?.size ?? 0) > 0);
   const flood = (times: number, ...how: Parameters<typeof call>) =>
     Promise.all(
       Array.from({ length: 10 }, async () => {

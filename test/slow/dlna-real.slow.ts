@@ -7,12 +7,16 @@ import { refuse, succeed } from "../blackbox/checked.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { EventStream, type Frame } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
+import { clipFile } from "../support/real-kodi/profile.ts";
 import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
 
 const programs = ["gmediarender", "rygel"] as const;
 const absent = programs.filter((program) => Bun.which(program) === null);
 const missing = whyNoKodi() ?? (absent.length > 0 ? `${absent.join(" and ")} is not installed` : null);
 if (missing !== null) process.stderr.write(`skipped: real renderers through the daemon: ${missing}\n`);
+
+/** Long enough to be followed for a while. */
+const shortSeconds = 10;
 
 const names = { kodi: "Zapd Cinema", gmediarender: "Zapd Kitchen", rygel: "Zapd Study" } as const;
 let real: RealKodi;
@@ -31,10 +35,11 @@ beforeAll(async () => {
   files = Bun.serve({
     hostname: real.ourAddress,
     port: 0,
-    fetch: (request) =>
-      /mp4$/.test(request.url)
-        ? new Response(Bun.file(real.clips.video), { headers: { "content-type": "video/mp4" } })
-        : new Response(Bun.file(real.clips.audio), { headers: { "content-type": "audio/mp4" } }),
+    fetch: ({ url }) => {
+      const kind = /mp4$/.test(url) ? "video" : "audio";
+      const file = /short/.test(url) ? clipFile(kind, shortSeconds) : real.clips[kind];
+      return new Response(Bun.file(file), { headers: { "content-type": `${kind}/mp4` } });
+    },
   });
   server = `http://${real.ourAddress}:${files.port}`;
   daemon = await startTestDaemon({
@@ -119,11 +124,14 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
         const changes = (is: (frame: Frame) => boolean) =>
           stream.frames.filter((one) => one.type === "state.changed" && one["device_id"] === id && is(one));
         try {
+          // Played to its end, and not gone to near that: after a jump rygel's own player stands still now and then, and goes on
+          // saying that it plays (one time in forty, driven by nothing but SOAP).
+          const short = { url: `${server}${clip.replace("clip", "short")}` };
+          expect((await succeed(daemon, "playMedia", { id, body: short })).confirmed).toBe(true);
           await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
           // Whoever is looked at often is subscribed to.
           await Bun.sleep(4_000);
-          const seek = { do: "seek", position_ms: 114_000 } as const;
-          expect((await succeed(daemon, "controlPlayback", { id, body: seek })).confirmed).toBe(true);
+          expect((await state()).playback).toMatchObject({ status: "playing" });
           const query = "wait_for=playback:stopped&timeout_ms=30000";
           // Whole, so that a failure shows where it stands.
           expect(await succeed(daemon, "getState", { id, query })).toMatchObject({ matched: true });

@@ -18,11 +18,11 @@ interface Asked {
 }
 
 /** A device that takes subscriptions as it is told: by head lines of its answers. */
-async function device(answer: (asked: Asked) => string) {
+async function device(answer: (asked: Asked) => string | Promise<string>) {
   const asked: Asked[] = [];
   const server = net.createServer((socket) => {
     socket.on("error", () => {});
-    socket.once("data", (bytes) => {
+    socket.once("data", async (bytes) => {
       const [first = "", ...lines] = bytes.toString().split("\r\n");
       const [method = "", path = ""] = first.split(" ");
       const headers = Object.fromEntries(
@@ -32,7 +32,7 @@ async function device(answer: (asked: Asked) => string) {
         }),
       );
       asked.push({ method, path, headers });
-      socket.end(`${answer({ method, path, headers })}\r\nContent-Length: 0\r\n\r\n`);
+      socket.end(`${await answer({ method, path, headers })}\r\nContent-Length: 0\r\n\r\n`);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -46,7 +46,7 @@ async function device(answer: (asked: Asked) => string) {
 
 const given = ({ path }: Asked) => `HTTP/1.1 200 OK\r\nSID: uuid:${path.slice(1)}\r\nTIMEOUT: Second-300`;
 
-async function subscribed(answer = given, paths: readonly string[] = ["/one", "/two"]) {
+async function subscribed(answer: Parameters<typeof device>[0] = given, paths: readonly string[] = ["/one", "/two"]) {
   const { asked, http } = await device(answer);
   const counts = { events: 0, ends: 0 };
   const session = await subscribe(
@@ -110,6 +110,22 @@ describe("a subscription", () => {
     expect(await call(callback, { SID: "uuid:one", "X-Long": "x".repeat(20_000) })).toContain(" 431 ");
     expect(await call(callback, { SID: "uuid:one" }, { body: "x".repeat(300_000) })).toContain(" 413 ");
     expect(counts.events).toBe(0);
+  });
+
+  test("is heard once the device has called for each of its services, before the answer that tells its id or behind it", async () => {
+    const { session, callback } = await subscribed();
+    expect(session.isHeard).toBe(false);
+    await call(callback, { SID: "uuid:three" });
+    await call(callback, { SID: "uuid:one" });
+    expect(session.isHeard).toBe(false);
+    await call(callback, { SID: "uuid:two" });
+    expect(session.isHeard).toBe(true);
+    const early = await subscribed(async (asked) => {
+      const to = /<(.*)>/.exec(asked.headers["callback"] ?? "")?.[1];
+      if (to !== undefined) await call(new URL(to), { SID: `uuid:${asked.path.slice(1)}` });
+      return given(asked);
+    });
+    expect([early.session.isHeard, early.counts.events]).toEqual([true, 0]);
   });
 
   test("is given back when it is closed, and its listener with it", async () => {

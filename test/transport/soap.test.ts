@@ -58,6 +58,13 @@ test("an action is one POST with its envelope, and its values come back by name"
   expect(action?.children.map(({ name, text }) => `${name}=${text}`)).toEqual(["InstanceID=0", "Channel=Master"]);
 });
 
+test("a long value comes back whole: the list of what a television takes, a document within this one", async () => {
+  const list = Array.from({ length: 500 }, (_, at) => `http-get:*:video/x-kind-${at}:DLNA.ORG_PN=KIND_${at}`).join(",");
+  const said = envelope(`<u:GetVolumeResponse><Sink>${list}</Sink></u:GetVolumeResponse>`);
+  const { http } = await device(answer(200, said));
+  expect((await askSoap(http, getVolume, never)).get("Sink")).toBe(list);
+});
+
 test("a text goes as it is, whatever stands in it, and nothing of it becomes markup", async () => {
   const { device: set, http } = await device(answer(200, envelope("<u:XResponse/>")));
   const given = `<item a="1">Tom & 'Jerry' ünï</item>\0\x0b`;

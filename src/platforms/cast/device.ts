@@ -62,7 +62,8 @@ export class CastDevice {
 
   /** The session for a question: its failure is shared by all who ask soon after. */
   async session(signal: AbortSignal, eager = false): Promise<CastSession> {
-    const within = deadline(Math.max(this.#platformHost.requestTimeoutMs(), openWithinMs), signal);
+    // One that takes the connection and never says who it is has all of its time for that: so it is known for what it is.
+    const within = deadline(Math.max(2 * this.#platformHost.requestTimeoutMs(), openWithinMs), signal);
     const opening = this.#link.use(within, { eager });
     return eager ? unlessSlept(opening) : opening;
   }

@@ -3,6 +3,7 @@
  * themselves. Silent lines are common (3.4), so it is asked for a sign of life, and hung up on when it gives none.
  */
 import { ZapdError } from "../../api/errors.ts";
+import { sleep } from "../../system/sleep.ts";
 import { type FramedLine, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson, text } from "../../transport/json.ts";
@@ -136,7 +137,9 @@ export class CastSession extends RpcSession<Json, FramedLine> {
       answers[at] = await answer;
       if (!readTold([answers[at]]).ids.includes(wanted)) throw new Error("it does not say that");
     });
-    await Promise.any(telling).catch(() => {});
+    // Not all devices speak both: once one is answered, the other is not waited for as long.
+    const waited = Promise.any(asked).then(() => sleep(tellsWithinMs, signal));
+    await Promise.any([...telling, waited]).catch(() => {});
     signal.throwIfAborted();
     return readTold(answers.filter(isJson));
   }

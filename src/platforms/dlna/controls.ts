@@ -4,11 +4,9 @@ import { until } from "../../system/sleep.ts";
 import { SoapFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
 import { dlnaKeys } from "./keys.ts";
-import { describeItem, readActions, timeOf, typeFor } from "./protocol.ts";
+import { describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
 
-/** One press of a volume key, in levels. */
-const stepLevels = 2;
 /** A set that was handed a file is not ready to play it at once. */
 const readyWithinMs = 5_000;
 /** Illegal MIME type; resource not found; format not supported for playback (AVTransport:1, 2.4). */
@@ -82,12 +80,15 @@ export async function playMedia(renderer: Renderer, item: MediaItem, signal: Abo
     await renderer.tell("transport", "Play", signal, { Speed: "1" });
   } catch (error) {
     if (!(error instanceof SoapFault) || error.errorCode !== faults.unready) throw explained(error, item);
-    // It is still fetching it, and has refused to play: nothing is done twice.
+    // It is still fetching it, or plays it already, as one does that was playing before (AVTransport:1, 2.4.1; rygel, as run):
+    // what has refused to play has done nothing, so nothing is done twice.
+    let state: string | undefined;
     const isReady = async () => {
-      const state = (await renderer.ask("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
+      state = (await renderer.ask("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
       return state !== "TRANSITIONING";
     };
     await until(isReady, { timeoutMs: readyWithinMs, everyMs: 250, signal });
+    if (state === "PLAYING") return;
     await told("Play", { Speed: "1" });
   }
 }
@@ -119,7 +120,7 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
 export async function step(renderer: Renderer, by: 1 | -1, signal: AbortSignal): Promise<void> {
   const level = (await renderer.volume(signal))?.level;
   if (level == null) throw new ZapdError("device_error", "does not say how loud it is");
-  await renderer.setVolume(Math.min(100, Math.max(0, level + by * stepLevels)), signal);
+  await renderer.setVolume(pressedLevel(level, by, renderer.memory.volume ?? usualRange), signal);
 }
 
 export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "playback" | "media" | "keys"> {

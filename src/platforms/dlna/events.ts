@@ -3,9 +3,9 @@
  * while. It says that something has changed, and is read then, however much it says.
  */
 import { textOf } from "../../api/errors.ts";
-import { subscribe } from "../../transport/gena.ts";
+import { type Subscribed, subscribe } from "../../transport/gena.ts";
 import type { DeviceHttp } from "../../transport/http.ts";
-import { ReconnectingSession, type Session } from "../../transport/session.ts";
+import { ReconnectingSession } from "../../transport/session.ts";
 import type { DlnaTarget } from "./memory.ts";
 
 export interface EventsOptions {
@@ -28,7 +28,7 @@ const readEveryMs = 500;
 
 export class Events {
   readonly #options: EventsOptions;
-  readonly #session: ReconnectingSession<Session>;
+  readonly #session: ReconnectingSession<Subscribed>;
   readonly #over = new AbortController();
   #refusedAt = Number.NEGATIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,9 +46,9 @@ export class Events {
     });
   }
 
-  /** Whether it tells of its changes now. */
+  /** Whether it tells of its changes now: it takes subscriptions, and its calls come in here. */
   get isHeard(): boolean {
-    return this.#session.current !== undefined;
+    return this.#session.current?.isHeard === true;
   }
 
   /** Somebody looks often. Whether it tells of its changes already. */
@@ -81,7 +81,7 @@ export class Events {
     this.#session.close();
   }
 
-  async #open(signal: AbortSignal, ended: (ending: { again: boolean }) => void): Promise<Session> {
+  async #open(signal: AbortSignal, ended: (ending: { again: boolean }) => void): Promise<Subscribed> {
     const { http, target } = this.#options;
     const { rendering, transport } = target.memory;
     const paths = [transport?.events, rendering?.events].filter((path) => path != null);

@@ -127,13 +127,17 @@ export function readPosition(status: Playback["status"], position: SoapValues): 
   };
 }
 
-/** Milliseconds of `H+:MM:SS`, with parts of a second or without; `null` for `NOT_IMPLEMENTED` and its like. */
+/**
+ * Milliseconds of `H+:MM:SS`, with parts of a second (`.5`, or `.1/2`: AVTransport:1, CurrentTrackDuration) or without; `null` for
+ * `NOT_IMPLEMENTED` and its like.
+ */
 export function readTime(text: string | undefined): number | null {
-  const [, hours, minutes, seconds, part] =
-    /^(\d{1,5}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?$/.exec(text?.trim() ?? "") ?? [];
+  const [, hours, minutes, seconds, part = "0", of] =
+    /^(\d{1,5}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9})(?:\/([1-9]\d{0,8}))?)?$/.exec(text?.trim() ?? "") ?? [];
   if (hours === undefined) return null;
   const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds);
-  return whole * 1_000 + Math.round(Number(`0.${part ?? 0}`) * 1_000);
+  const fraction = of === undefined ? Number(`0.${part}`) : Number(part) / Number(of);
+  return whole * 1_000 + Math.round(fraction * 1_000);
 }
 
 /** As `Seek` takes it. */
@@ -224,6 +228,16 @@ export function levelOf(own: number, { min, max }: Range): number {
 export function ownVolume(level: number, { min, max, step }: Range): number {
   const steps = Math.round(((level / 100) * (max - min)) / step);
   return Math.min(max, min + steps * step);
+}
+
+/** One press of a volume key, in levels. */
+const pressLevels = 2;
+
+/** The level one press further: the next step of the device's own where that is farther, since less would change nothing. */
+export function pressedLevel(level: number, by: 1 | -1, range: Range): number {
+  const own = ownVolume(level, range);
+  const next = Math.min(100, Math.max(0, level + by * pressLevels));
+  return ownVolume(next, range) === own ? levelOf(own + by * range.step, range) : next;
 }
 
 export type Range = NonNullable<DlnaMemory["volume"]>;

@@ -185,9 +185,7 @@ export class Renderer {
   /** What a service has no answer to is no answer. */
   async #unlessRefused(asked: Promise<SoapValues>): Promise<SoapValues> {
     return asked.catch((error: unknown) => {
-      const isRefusal =
-        error instanceof SoapFault && (error.errorCode !== null || error.code === "unsupported_operation");
-      if (isRefusal) return new Map();
+      if (error instanceof SoapFault) return new Map();
       throw error;
     });
   }

@@ -42,6 +42,8 @@ export interface CastSimulatorOptions {
   capabilities?: number;
   /** The id that it tells over its line: its own, or that of the speaker that leads a group. Null: it does not tell one. */
   tellsId?: string | null;
+  /** Whether it speaks of itself in the namespace of setup as well: not all do. Default true. */
+  setup?: boolean;
   /** `refuses`: a fixed volume says so; others take the command and ignore it. */
   volume?: {
     level?: number;
@@ -91,6 +93,7 @@ export function identify(options: CastSimulatorOptions) {
     mac: options.mac ?? macOf(digest(options.name).slice(40)),
     capabilities: options.capabilities ?? 5,
     tellsId: options.tellsId === undefined ? id : options.tellsId,
+    setup: options.setup ?? true,
     volume: {
       level: volume.level ?? 0.5,
       controlType: volume.controlType ?? "attenuation",

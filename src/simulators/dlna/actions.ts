@@ -40,6 +40,7 @@ function transport(model: Model, action: string, args: Args): Result {
     case "Play":
       if (media === null) return stack.playNothing === 200 ? {} : stack.playNothing;
       if (args["Speed"] !== "1") return 717;
+      if (model.isTakenOver && model.transport === "PLAYING" && stack.playTakenOver !== 200) return stack.playTakenOver;
       model.play();
       if (isMissing(media.uri)) model.end();
       return {};

@@ -58,6 +58,8 @@ export class Model {
   changed: (service: "AVTransport" | "RenderingControl") => void = () => {};
   transport: Transport;
   media: Media | null = null;
+  /** What plays was handed over in the midst of something else. */
+  isTakenOver = false;
   volume: number;
   muted = false;
   #position = 0;
@@ -91,6 +93,7 @@ export class Model {
     this.media = media;
     this.#position = 0;
     if (wasPlaying) this.play();
+    this.isTakenOver = wasPlaying;
     this.changed("AVTransport");
   }
 

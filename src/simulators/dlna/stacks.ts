@@ -12,6 +12,8 @@ export interface Stack {
   readonly idle: "STOPPED" | "NO_MEDIA_PRESENT";
   /** UPnP codes; 200 is a yes without an effect. */
   readonly playNothing: 200 | 501 | 701;
+  /** To what plays already, since it was handed over in the midst of something else. */
+  readonly playTakenOver: 200 | 701;
   readonly pauseStopped: 200 | 501 | 701;
   readonly unknownAction: 401 | 501;
   readonly nextNothing: 200 | 501 | 711;
@@ -45,6 +47,7 @@ const kodi: Stack = {
   descriptionPath: () => "/",
   idle: "STOPPED",
   playNothing: 200,
+  playTakenOver: 200,
   pauseStopped: 200,
   unknownAction: 401,
   nextNothing: 200,
@@ -90,6 +93,7 @@ export const STACKS: Readonly<Record<StackName, Stack>> = {
     descriptionPath: (uuid) => `/${uuid}.xml`,
     idle: "NO_MEDIA_PRESENT",
     playNothing: 701,
+    playTakenOver: 701,
     pauseStopped: 701,
     nextNothing: 711,
     volumeOver: "refuses",

@@ -237,6 +237,25 @@ describe.concurrent("who a Cast device is", () => {
     }
   }, 60_000);
 
+  test("another at its address is told from one that says nothing, though it answers but one of two questions", async () => {
+    const { set, again } = await room({ timeout: 4_000 });
+    const { port, id } = set;
+    await set.stop();
+    const answers = [
+      [{ id: newId(), setup: false }, "is not at 127.0.0.1 any more: another device answers there"],
+      [{ id, tellsId: null }, "took the connection, and then said nothing"],
+    ] as const;
+    for (const [options, said] of answers) {
+      const other = await startCast({ port, ...options });
+      try {
+        expect(await refusal(has(again().volume?.step)(1, never))).toBe(`device_unreachable: ${said}`);
+        expect(doneTo(other)).toEqual([]);
+      } finally {
+        await other.stop();
+      }
+    }
+  }, 60_000);
+
   test("a group is itself, and alone: the speaker that leads it may speak at its port as itself", async () => {
     const [id, leader] = [newId(), newId()];
     const said = { id, fn: "Everywhere", md: "Google Cast Group", ca: "36" };

@@ -4,12 +4,13 @@ import { randomUUID } from "node:crypto";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { dlna } from "../../../src/platforms/dlna/adapter.ts";
 import { tellPlayer } from "../../../src/platforms/dlna/controls.ts";
+import { Events } from "../../../src/platforms/dlna/events.ts";
 import { stacks } from "../../../src/platforms/dlna/stacks.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
 import { SoapFault } from "../../../src/transport/soap.ts";
 import { has } from "../../contract/bench.ts";
 import { codeOf } from "../../support/failure.ts";
-import { until } from "../../support/http-device.ts";
+import { answer, startHttpDevice, until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
 import { lineTo, never, state, tidy } from "../harness.ts";
 
@@ -54,6 +55,16 @@ describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer buil
       await playback.do("stop", never);
       expect((await state()).playback).toBeNull();
     }
+  });
+
+  test("plays another file in the midst of one", async () => {
+    const { set, connection, state } = await plugIn({ stack });
+    const { play } = has(connection.media);
+    await play(film, never);
+    const other = { ...film, url: "http://192.0.2.7/other.mp4" };
+    await play(other, never);
+    expect(set.state).toMatchObject({ transport: "PLAYING", uri: other.url });
+    expect((await state()).playback).toMatchObject({ status: "playing", title: "other.mp4" });
   });
 
   test("says why it does nothing where there is nothing to do it with; what it agrees to is read, not believed", async () => {
@@ -123,6 +134,30 @@ test("a range of its own is 0 to 100 here, and a step never sticks", async () =>
   expect((await state()).volume?.level).toBe(100);
 });
 
+test("a question that it refuses with a bare status leaves that part unknown, and the rest as it is", async () => {
+  const services = ["AVTransport", "RenderingControl"].map(
+    (name) =>
+      `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
+  );
+  const description = `<root><device><deviceType>urn:schemas-upnp-org:device:MediaRenderer:1</deviceType><UDN>uuid:odd</UDN><serviceList>${services.join("")}</serviceList></device></root>`;
+  const values: Readonly<Record<string, string>> = {
+    GetTransportInfo: "<CurrentTransportState>PLAYING</CurrentTransportState>",
+    GetMute: "<CurrentMute>1</CurrentMute>",
+  };
+  const set = await startHttpDevice(({ method, head }) => {
+    if (method === "GET") return answer(200, description);
+    const action = /#(\w+)"/.exec(head)?.[1] ?? "";
+    const said = values[action];
+    if (said === undefined) return answer(500);
+    return answer(200, `<Envelope><Body><${action}Response>${said}</${action}Response></Body></Envelope>`);
+  });
+  const line = await lineTo(dlna, set, { lead: { ...set.address, path: "/d.xml" } });
+  expect(await state(line)).toMatchObject({
+    playback: { status: "playing", position_ms: null },
+    volume: { level: null, muted: true },
+  });
+});
+
 test("one without a volume says so, and is silenced all the same", async () => {
   const { connection, can, keys, state } = await plugIn({ volumeMax: null });
   expect([can.has("volume"), can.has("mute"), keys.has("volume-up"), keys.has("mute")]).toEqual([
@@ -182,6 +217,23 @@ test("one that takes no subscription is asked, each time, and not asked again an
   set.play();
   expect((await parts()).playback?.status).toBe("playing");
   expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
+});
+
+test("one whose calls do not come in, as behind a firewall, is asked all the same", async () => {
+  const { set, target } = await plugIn();
+  const asked: string[] = [];
+  const alone = async ({ method }: { method: string }) => {
+    asked.push(method);
+    return { status: 200, headers: new Map([["sid", `uuid:${asked.length}`]]), body: new Uint8Array() };
+  };
+  const events = new Events({ http: { alone }, target, debug() {}, changed: async () => null, ended() {} });
+  expect(events.want()).toBe(false);
+  await until("it has taken both", () => asked.length === 2);
+  await Bun.sleep(50);
+  expect([events.want(), events.isHeard, asked.length]).toEqual([false, false, 2]);
+  events.close();
+  await until("both are given back", () => asked.length === 4);
+  expect(set.subscribers).toEqual([]);
 });
 
 test("one that shows that it plays, and refuses to pause, is not said to play nothing", async () => {

@@ -7,6 +7,7 @@ import {
   describeItem,
   levelOf,
   ownVolume,
+  pressedLevel,
   readActions,
   readDescription,
   readRendering,
@@ -181,6 +182,8 @@ test("what services can, and ranges that are none", () => {
   expect(readRendering(scpd(all, ranged(0, 30, 2)))).toEqual({ volume: { min: 0, max: 30, step: 2 }, mutes: true });
   for (const odd of ["", volume(""), ranged(0, 0, 1), ranged(5, 1, 1), ranged("x", "y", 1), ranged(0, "1e999", 1)])
     expect(readRendering(scpd(all, odd)).volume).toEqual({ min: 0, max: 100, step: 1 });
+  for (const step of ["0", "-1", "x"])
+    expect(readRendering(scpd(all, ranged(0, 30, step))).volume).toEqual({ min: 0, max: 30, step: 1 });
   expect(readRendering(scpd(["SetMute"]))).toEqual({ volume: null, mutes: true });
   const modes = (...values: string[]) =>
     `<stateVariable><name>A_ARG_TYPE_SeekMode</name><allowedValueList>${values.map((one) => `<allowedValue>${one}</allowedValue>`).join("")}</allowedValueList></stateVariable>`;
@@ -194,9 +197,18 @@ test("what services can, and ranges that are none", () => {
 test("times in the forms of three stacks, and those that are none", () => {
   const times = { "0:02:00": 120_000, "00:02:00": 120_000, "0:02:00.032": 120_032, "100:00:01": 360_001_000 };
   for (const [text, ms] of Object.entries(times)) expect([text, readTime(text)]).toEqual([text, ms]);
-  for (const text of ["", "NOT_IMPLEMENTED", "2147483647", "-1:00:00", "1:2", "x", undefined])
+  const parts = { "0:00:05.5": 5_500, "0:00:05.1/2": 5_500, "0:00:05.0/1": 5_000 };
+  for (const [text, ms] of Object.entries(parts)) expect([text, readTime(text)]).toEqual([text, ms]);
+  for (const text of ["0:00:05.1/0", "", "NOT_IMPLEMENTED", "2147483647", "-1:00:00", "1:2", "x", undefined])
     expect(readTime(text)).toBeNull();
   expect([timeOf(0), timeOf(3_723_999)]).toEqual(["00:00:00", "01:02:03"]);
+});
+
+test("a press of a volume key always leads on, by the device's own step where that is coarser", () => {
+  const coarse = { min: 0, max: 10, step: 1 };
+  const pressed = (level: number, by: 1 | -1) => ownVolume(pressedLevel(level, by, coarse), coarse);
+  expect([pressed(50, 1), pressed(52, 1), pressed(50, -1), pressed(100, 1), pressed(0, -1)]).toEqual([6, 6, 4, 10, 0]);
+  expect([1, -1].map((by) => pressedLevel(50, by as 1 | -1, { min: 0, max: 100, step: 1 }))).toEqual([52, 48]);
 });
 
 test("a volume in any range is 0 to 100, and the other way, and never out of it", () => {

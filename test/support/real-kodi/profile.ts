@@ -42,13 +42,24 @@ export function writeProfile(folder: string, options: ProfileOptions): void {
   }
 }
 
-/** Two minutes of video with sound; made once for this machine. */
-export function clipFile(kind: "video" | "audio"): string {
+/** Two minutes of video with sound, or so many seconds; made once for this machine. */
+export function clipFile(kind: "video" | "audio", seconds = 120): string {
   const [ending, codec] = kind === "video" ? ["mp4", videoArguments] : ["m4a", []];
-  const path = join(tmpdir(), `zapd-kodi-${kind}.${ending}`);
+  const path = join(tmpdir(), `zapd-kodi-${kind}${seconds === 120 ? "" : `-${seconds}`}.${ending}`);
   if (existsSync(path)) return path;
   const making = `${path}.${process.pid}.${ending}`;
-  const sound = ["-f", "lavfi", "-i", "sine=440", "-t", "120", "-c:a", "aac", "-metadata", `title=Zapd ${kind} clip`];
+  const sound = [
+    "-f",
+    "lavfi",
+    "-i",
+    "sine=440",
+    "-t",
+    String(seconds),
+    "-c:a",
+    "aac",
+    "-metadata",
+    `title=Zapd ${kind} clip`,
+  ];
   execFileSync("ffmpeg", ["-loglevel", "error", "-y", ...codec.slice(0, 4), ...sound, ...codec.slice(4), making]);
   renameSync(making, path);
   return path;
