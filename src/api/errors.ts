@@ -99,7 +99,7 @@ export const codes = {
     exit: exits.failed,
     when: "The archive is no ZIP, is not sound, or is no package; the device has not seen it",
     message: "The archive is no ZIP, or is cut short: it has no end of directory",
-    hint: "Give zapd the folder, and it makes the archive: zapd install ./my-app",
+    hint: "Give zapd the folder instead: zapd install ./my-app",
   },
   package_rejected: {
     status: 400,
@@ -305,7 +305,7 @@ export const codes = {
     ...refused,
     when: "The device refused the developer password",
     message: "Workbench refused the developer password",
-    hint: "Give the one that was chosen on the set, for this set alone: zapd install PACKAGE --password - -d Workbench; or for all that have none of their own: zapd config set dev.vendor_password -",
+    hint: "Give this set's own: zapd install PACKAGE --password - -d Workbench; or one for all sets without: zapd config set dev.vendor_password -",
   },
   dev_update_required: {
     ...failed,

@@ -209,9 +209,9 @@ export function logStream(): NodeJS.WriteStream {
 function endWhereNobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit();
   try {
-    writeSync(2, `zapd: what it says could not be written (${systemCode(error)}).\n`);
+    writeSync(2, `zapd: the output could not be written (${systemCode(error)}).\n`);
   } catch {
-    // On the same disk: the exit status says it.
+    // On that disk, too.
   }
   process.exit(exits.failed);
 }

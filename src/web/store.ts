@@ -116,7 +116,7 @@ export function put(device: Device): void {
 /** Takes what plays as an answer of the API has it: no event tells of a position that has moved by little. */
 export function takePlayback({ state }: Entry, playback: NonNullable<State["playback"]>): void {
   const { value: now } = state;
-  if (!now?.playback || Date.parse(playback.position_at ?? "") < Date.parse(now.playback.position_at ?? "")) return;
+  if (!now?.playback || (playback.position_at ?? "") < (now.playback.position_at ?? "")) return;
   state.value = { ...now, playback };
 }
 

@@ -117,7 +117,7 @@ test.skipIf(!existsSync("/dev/full"))(
     for (const words of ["help", "version", "completion bash"])
       expect([words, await home.run("sh", ["-c", `"$@" >/dev/full`, "sh", "node", bin, ...words.split(" ")])]).toEqual([
         words,
-        { status: 1, stdout: "", stderr: "zapd: what it says could not be written (ENOSPC).\n" },
+        { status: 1, stdout: "", stderr: "zapd: the output could not be written (ENOSPC).\n" },
       ]);
     expect(await home.run("sh", ["-c", `"$@" 2>/dev/full`, "sh", "node", bin, "devices"])).toMatchObject({
       stdout: "",

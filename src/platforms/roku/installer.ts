@@ -193,7 +193,7 @@ function authorize(challenge: Challenge, method: string, password: string, uri =
 
 function wrongPassword(): ZapdError {
   return new ZapdError("dev_auth_failed", "refused the developer password", {
-    hint: "Give the one that was chosen on the set, for this set alone: zapd install PACKAGE --password - -d {device}; or for all that have none of their own: zapd config set dev.vendor_password -",
+    hint: "Give this set's own: zapd install PACKAGE --password - -d {device}; or one for all sets without: zapd config set dev.vendor_password -",
   });
 }
 

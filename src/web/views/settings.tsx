@@ -1,6 +1,6 @@
 /** Settings, each with its text as the daemon describes it, changed in place; and what is in the way, as `zapd doctor` finds it. */
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { call, type Failure, failureOf, send } from "../calls.ts";
 import { connection, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
@@ -25,11 +25,9 @@ export function Settings() {
   const described = useSignal<readonly Described[]>([]);
   const config = useSignal<Config | null>(null);
   const failure = useSignal<Failure | null>(null);
-  /** Settings that hold from the next start on, and when that was said. */
-  const waiting = useSignal<{ readonly keys: readonly string[]; readonly at: number }>({ keys: [], at: 0 });
-  const wait = (keys: readonly string[]) => {
-    waiting.value = { keys, at: Date.now() };
-  };
+  /** Settings that hold from the next start on. */
+  const waiting = useSignal<readonly string[]>([]);
+  const uptime = useRef(0);
   const read = async () => {
     try {
       if (described.value.length === 0)
@@ -38,7 +36,8 @@ export function Settings() {
       failure.value = null;
       const { uptime_s } = await call("health");
       // It has been started since.
-      if (Date.now() - uptime_s * 1_000 > waiting.value.at + 1_000) wait([]);
+      if (uptime_s < uptime.current) waiting.value = [];
+      uptime.current = uptime_s;
     } catch (error) {
       failure.value = failureOf(error);
     }
@@ -52,7 +51,7 @@ export function Settings() {
   const change = async ({ key }: Described, value: Value | null) => {
     const changed = await call("patchConfig", { body: { [key]: value } });
     config.value = changed.config;
-    wait(changed.restart_required);
+    waiting.value = changed.restart_required;
     say(value === null ? `${key} has its default again` : `${key} is changed`);
   };
   const { value: now } = config;
@@ -61,11 +60,11 @@ export function Settings() {
     <div class="settings">
       <h1>Settings</h1>
       {failure.value && <Refusal failure={failure.value} />}
-      {waiting.value.keys.length > 0 && (
+      {waiting.value.length > 0 && (
         <p class="settings-restart" role="status">
           <Icon name="rotate-cw" size={18} />
           <span>
-            From the next start of zapd on: <code>{waiting.value.keys.join(", ")}</code>
+            From the next start of zapd on: <code>{waiting.value.join(", ")}</code>
           </span>
         </p>
       )}
@@ -92,18 +91,18 @@ export function Settings() {
         ))}
       {/* Below the settings, and not before them: it would slide away under the finger. */}
       {(now !== null || failure.value !== null) && <Doctor />}
-      {now !== null && <Reload read={read} wait={wait} />}
+      {now !== null && <Reload read={read} waiting={waiting} />}
     </div>
   );
 }
 
 /** Takes up what was written into the file by hand. */
-function Reload({ read, wait }: { read(): Promise<void>; wait(keys: readonly string[]): void }) {
+function Reload({ read, waiting }: { read(): Promise<void>; readonly waiting: Signal<readonly string[]> }) {
   const failure = useSignal<Failure | null>(null);
   const reload = async () => {
     try {
       const { restart_required } = await call("reloadConfig");
-      wait(restart_required);
+      waiting.value = restart_required;
       failure.value = null;
       await read();
       say(
