@@ -99,7 +99,7 @@ export const codes = {
     exit: exits.failed,
     when: "The archive is no ZIP, is not sound, or is no package; the device has not seen it",
     message: "The archive is no ZIP, or is cut short: it has no end of directory",
-    hint: "Give zapd the folder instead: zapd install ./my-app",
+    hint: "Give the folder instead: zapd install ./my-app",
   },
   package_rejected: {
     status: 400,

@@ -190,7 +190,7 @@ function checkScene(data: unknown): unknown {
   );
 }
 
-/** As a group's: failed, where only some took it, and where none did what the first failed with. */
+/** Done, where any device took it, and else what the first failed with. */
 function ended(context: Context, results: readonly FleetResult[]): number {
   const took = results.filter(({ ok }) => ok).length;
   const [first] = results.flatMap((one) => (one.ok ? [] : [one.error]));
@@ -199,15 +199,15 @@ function ended(context: Context, results: readonly FleetResult[]): number {
     device: { id: device.id, name: device.name },
     ...rest,
   }));
-  const isRefused = took === 0 && first !== undefined;
+  const status = took > 0 || !first ? exits.ok : codes[first.code].exit;
   if (context.json) {
-    const document = !isRefused
-      ? { ok: true, data: { results: shown } }
-      : { ok: false, error: { ...first, details: { results: shown } } };
+    const document =
+      status === exits.ok
+        ? { ok: true, data: { results: shown } }
+        : { ok: false, error: { ...first, details: { results: shown } } };
     context.print(JSON.stringify(document));
   } else if (results.length > 1) context.say(`${took} of ${results.length} took it`);
-  if (isRefused) return codes[first.code].exit;
-  return first ? exits.failed : exits.ok;
+  return status;
 }
 
 /** Prints a result as it comes; a hint that many share, only once. */

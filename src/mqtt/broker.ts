@@ -526,7 +526,7 @@ export function takenOver(url: string): BusError {
 
 /** Whatever it sends then, it is none of the answers that MQTT has: Mosquitto 2.0 has one for what its `message_size_limit` drops. */
 function garbled(cause: unknown, { url }: Broker): BusError {
-  return new BusError("protocol", `The broker at ${url} sent what MQTT does not know, and zapd hung up`, {
+  return new BusError("protocol", `The broker at ${url} sent what MQTT does not know, and was hung up on`, {
     hint: "Mosquitto does so with a message_size_limit: raise it to 262144, or leave it out. Another broker's log says more",
     cause,
   });

@@ -90,7 +90,7 @@ export function askedWords({ on_start, interfaces }: Looking, found: number | un
   if (found === 0) return `zapd asked on ${where}, and nobody answered.`;
   if (found !== undefined) return `zapd asked on ${where}. Who answered was forgotten since; Look again asks anew.`;
   return on_start
-    ? `zapd asks on ${where} …`
+    ? `Asking on ${where} …`
     : `zapd was told not to look when it starts (discovery.on_start). Look again asks on ${where}.`;
 }
 

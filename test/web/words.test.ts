@@ -27,7 +27,7 @@ test("what plays is on, and what says nothing is said to say nothing", () => {
 test("of an empty house it is said that nobody answered only where nobody did", () => {
   const looking = { on_start: true, interfaces: [] };
   expect(askedWords(looking, 0)).toEndWith("and nobody answered.");
-  expect(askedWords(looking, undefined)).toStartWith("zapd asks on every interface of this machine");
+  expect(askedWords(looking, undefined)).toStartWith("Asking on every interface of this machine");
   expect(askedWords({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith("zapd was told not to look");
   expect(askedWords(looking, 3)).not.toContain("nobody");
 });

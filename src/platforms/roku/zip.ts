@@ -14,7 +14,7 @@ export interface ZipEntry {
   readonly offset: number;
 }
 
-const madeHint = "Give zapd the folder instead: zapd install ./my-app";
+const madeHint = "Give the folder instead: zapd install ./my-app";
 
 const limits = { entries: 10_000, directory: 4 * 1024 * 1024, total: 1024 ** 3, ratio: 200, name: 1_024 } as const;
 
