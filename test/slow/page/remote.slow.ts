@@ -107,6 +107,9 @@ describePage("the remote", (visit) => {
 
   test("what a set cannot do is not asked, and is not in the list of shortcuts", async () => {
     const { page } = await visit(demo.port(), { at: at("Terrace") });
+    await shows(page, "Keyboard on");
+    // It listens from the frame on that shows it.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     await page.keyboard.press("p");
     await page.keyboard.press("?");
     await shows(page, "The keyboard as a remote");
@@ -174,11 +177,11 @@ describePage("the remote", (visit) => {
       await Bun.sleep(60);
     }
     const position = async () => (await api("GET", "/devices/Cinema/state")).state.playback.position_ms;
-    for (const end = Date.now() + 10_000; (await position()) !== 30_000 && Date.now() < end; ) await Bun.sleep(50);
+    for (const end = Date.now() + 25_000; (await position()) !== 30_000 && Date.now() < end; ) await Bun.sleep(250);
     expect(await position()).toBe(30_000);
     // One of so little is told by no event.
     await page.keyboard.press("ArrowRight");
-    for (const end = Date.now() + 10_000; (await position()) !== 31_000 && Date.now() < end; ) await Bun.sleep(50);
+    for (const end = Date.now() + 25_000; (await position()) !== 31_000 && Date.now() < end; ) await Bun.sleep(250);
     await Bun.sleep(500);
     await shows(page, "0:31");
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
