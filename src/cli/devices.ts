@@ -1,5 +1,4 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
-import { networkInterfaces } from "node:os";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { fullTime, listed } from "../system/text.ts";
@@ -20,6 +19,7 @@ export async function discover(context: Context): Promise<void> {
   if (context.json || called.data.devices.length > 0)
     return context.show(called, (found) => deviceTable(found.devices, context));
   const { data: config } = await call(context, "readConfig", {});
+  const { nothingFound } = await import("../doctor/nothing-found.ts");
   context.say(nothingFound(config.discovery.interfaces).join("\n"));
 }
 
@@ -162,40 +162,4 @@ function withheldRows({ withheld }: Device): (readonly [name: string, value: str
     const kept = withheld.filter((one) => one.hint === hint).map(({ capability }) => capability);
     return ["withheld", `${kept.join(", ")}${hint === null ? "" : ` (${hint})`}`];
   });
-}
-
-/**
- * What to say of a search that found nothing: on which interfaces it asked (`discovery.interfaces`, or all), what is usually in
- * the way, what always works.
- */
-export function nothingFound(wanted: readonly string[]): string[] {
-  const asked = wanted.length > 0 ? wanted.filter(isHere) : interfaces();
-  if (wanted.length > 0 && asked.length === 0)
-    return [
-      `nothing was found: discovery.interfaces names ${listed(wanted)}, and this machine has none such now.`,
-      "To ask on all that it has: zapd config unset discovery.interfaces",
-    ];
-  return [
-    `nothing was found; asked on ${asked.join(", ") || "no interface, as this machine is on no network"}.`,
-    "Usually in the way: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
-    "What always works is the address of the set, as its network settings show it: zapd add 192.168.1.40",
-  ];
-}
-
-/** Whether an interface of this name or address is there; all of 127.0.0.0/8 is loopback. */
-function isHere(wanted: string): boolean {
-  return (
-    wanted.startsWith("127.") ||
-    Object.entries(networkInterfaces()).some(
-      ([name, addresses]) => name === wanted || addresses?.some(({ address }) => address === wanted),
-    )
-  );
-}
-
-function interfaces(): string[] {
-  return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
-    (addresses ?? [])
-      .filter(({ family, internal }) => family === "IPv4" && !internal)
-      .map(({ address }) => `${name} (${address})`),
-  );
 }

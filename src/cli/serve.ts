@@ -3,11 +3,11 @@
 import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
+import { nothingFound } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { counted, homely, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
-import { nothingFound } from "./devices.ts";
 import { note } from "./running.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */

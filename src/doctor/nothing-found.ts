@@ -1,0 +1,26 @@
+/** What is said where a search has found no device. */
+import { wantedInterfaces } from "../discovery/interfaces.ts";
+import { listed } from "../system/text.ts";
+
+/**
+ * What to say of a search that found nothing: on which interfaces it asked (`discovery.interfaces`, or all), what is usually in
+ * the way, what always works.
+ */
+export function nothingFound(wanted: readonly string[]): string[] {
+  const asked = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : usual();
+  if (wanted.length > 0 && asked.length === 0)
+    return [
+      `nothing was found: discovery.interfaces names ${listed(wanted)}, and this machine has none such now.`,
+      "To ask on all that it has: zapd config unset discovery.interfaces",
+    ];
+  return [
+    `nothing was found; asked on ${asked.join(", ") || "no interface, as this machine is on no network"}.`,
+    "Usually in the way: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
+    "What always works is the address of the set, as its network settings show it: zapd add 192.168.1.40",
+  ];
+}
+
+/** Those that are asked on where none is named. */
+function usual(): string[] {
+  return wantedInterfaces([]).map(({ name, address }) => `${name} (${address})`);
+}
