@@ -3,6 +3,7 @@
  * opened; who calls meanwhile waits.
  */
 
+import { resolve } from "node:path";
 import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { socketPath } from "./config/paths.ts";
@@ -46,10 +47,13 @@ const graceMs = 3_500;
 
 /** Starts zapd behind its two listeners, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { config: file, state, log, page = true, otherPort } = options;
+  const { config: file, log, page = true, otherPort } = options;
+  // Its socket is told to callers who are in other folders.
+  const state = resolve(options.state);
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
   const wanted = socketPath(state, configured);
+  const usual = socketPath(state, "");
   checkAbove(wanted);
   const examined = examineState(state);
   const runtime = currentRuntime();
@@ -69,7 +73,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let unwritable: string | undefined;
   try {
     const by = configured === "" ? undefined : "daemon.socket";
-    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler), by));
+    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler), by, usual));
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven without a memory, and without the command line.
@@ -104,7 +108,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       zapd.windDown();
       await serving.drained(graceMs);
       await zapd.stop();
-      const freed = socket === null || releaseSocket(socket);
+      const freed = socket === null || releaseSocket(socket, usual);
       // Who ends a listener at a path removes what is there: a file of the user's as well.
       await Promise.all(listening.filter((one) => freed || one.port !== null).map((one) => one.end()));
     },

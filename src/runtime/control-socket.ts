@@ -3,10 +3,20 @@
  * after a connect has failed, by one starter at a time. Files are asked for at once, not by way of threads: nothing else
  * is there to be done yet, and waking a thread takes longer than what it would do.
  */
-import { chmodSync, closeSync, lstatSync, openSync, rmSync, type Stats, unlinkSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder } from "../system/files.ts";
+import { makeFolder, readRegular } from "../system/files.ts";
 import { isStrange } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
 import { currentRuntime } from "./runtime.ts";
@@ -23,12 +33,14 @@ const markStaleMs = 3_000;
 
 /**
  * Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. `by`
- * is the setting that names it, where it is not in the state folder.
+ * is the setting that names it, where it is not in the state folder, and `usual` where it would be there: two daemons of one
+ * state would write over each other's changes, so the one with a socket elsewhere says beside `usual` where that is.
  */
 export async function claimSocket<T>(
   path: string,
   listen: (path: string) => Promise<T>,
   by?: "daemon.socket" | undefined,
+  usual = path,
 ): Promise<T> {
   // Not a Buffer: making the first one takes longer than binding the socket.
   const bytes = new TextEncoder().encode(path).length;
@@ -39,23 +51,79 @@ export async function claimSocket<T>(
       { hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder" },
     );
   }
-  const mark = `${path}.starting`;
+  const isElsewhere = basename(path) !== basename(usual) || !isSameFolder(dirname(path), dirname(usual));
+  const marks: string[] = [];
+  const mark = async (socket: string, named?: "daemon.socket" | undefined) => {
+    makeFolder(dirname(socket), named);
+    await takeMark(`${socket}.starting`, named);
+    marks.push(`${socket}.starting`);
+  };
+  let holder: string | undefined;
   try {
-    makeFolder(dirname(path), by);
-    await takeMark(mark, by);
-  } catch (error) {
-    // Who runs on a disk that was writable when it started says so itself.
-    if (await answers(path)) throw await running(path);
-    throw error;
-  }
-  try {
-    // Where nothing at all is, nobody need be asked.
-    if (!exists(path) || !(await answers(path))) return await bind(path, listen);
+    if (isElsewhere)
+      await mark(usual).catch((error: unknown) => {
+        // Nobody else can change a state that takes nothing.
+        if (!isUnwritable(error)) throw error;
+      });
+    try {
+      await mark(path, by);
+    } catch (error) {
+      // Who runs on a disk that was writable when it started says so itself.
+      if (await answers(path)) throw await running(path);
+      throw error;
+    }
+    holder = await holderOf(path, usual);
+    if (holder === undefined) {
+      if (isElsewhere) noteAt(usual, path);
+      return await bind(path, listen);
+    }
   } finally {
-    removeMark(mark);
+    marks.forEach(removeFile);
   }
   // Asked when others may go on: who runs may be slow to say.
-  throw await running(path);
+  throw await running(holder);
+}
+
+/** The socket at which somebody answers who has this state, or this socket. Where nothing at all is, nobody need be asked. */
+async function holderOf(path: string, usual: string): Promise<string | undefined> {
+  for (const one of new Set([path, usual])) if (exists(one) && (await answers(one))) return one;
+  const noted = notedAt(usual);
+  if (noted === undefined || noted === path || !(await answers(noted))) return undefined;
+  // One that was killed may have left the note, and a daemon of another state may have its socket since.
+  const { state_folder } = await statusBehind(noted);
+  return typeof state_folder !== "string" || isSameFolder(state_folder, dirname(usual)) ? noted : undefined;
+}
+
+const noteOf = (usual: string) => `${usual}.at`;
+
+function notedAt(usual: string): string | undefined {
+  try {
+    return readRegular(noteOf(usual), maxPath + 1)?.trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function noteAt(usual: string, path: string): void {
+  removeNote(usual);
+  try {
+    writeFileSync(noteOf(usual), `${path}\n`, { mode: 0o600, flag: "wx" });
+  } catch {
+    // The disk takes nothing, or what has that name is its user's.
+  }
+}
+
+function removeNote(usual: string): void {
+  const found = exists(noteOf(usual));
+  if (found?.isFile() && !isStrange(found)) removeFile(noteOf(usual));
+}
+
+function isSameFolder(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return one === other;
+  }
 }
 
 async function bind<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
@@ -66,6 +134,12 @@ async function bind<T>(path: string, listen: (path: string) => Promise<T>): Prom
     const listening = await listen(path);
     chmodSync(path, 0o600);
     return listening;
+  } catch (cause) {
+    const reason = systemCode(cause) || textOf(cause);
+    throw new ZapdError("storage_error", `No control socket could be made at ${path} (${reason})`, {
+      hint: "Set daemon.socket to a path on a disk that takes sockets",
+      cause,
+    });
   } finally {
     process.umask(before);
   }
@@ -98,7 +172,8 @@ export async function claimPort<T>(
 }
 
 /** Removes the socket at the end, if it is still there; false when something else has taken its place, which stays. */
-export function releaseSocket(path: string): boolean {
+export function releaseSocket(path: string, usual = path): boolean {
+  if (notedAt(usual) === path) removeNote(usual);
   const found = exists(path);
   const isOurs = found === undefined || (found.isSocket() && !isStrange(found));
   if (isOurs) rmSync(path, { force: true });
@@ -136,13 +211,13 @@ function tryMark(mark: string, by: string): boolean {
   if (found && (!found.isFile() || found.size > 0 || isStrange(found)))
     throw inTheWay(mark, "of the start, and zapd did not make it");
   // One from the future is from before the clock was set back.
-  if (found && Math.abs(Date.now() - found.mtimeMs) > markStaleMs) removeMark(mark);
+  if (found && Math.abs(Date.now() - found.mtimeMs) > markStaleMs) removeFile(mark);
   return false;
 }
 
-function removeMark(mark: string): void {
+function removeFile(path: string): void {
   try {
-    unlinkSync(mark);
+    unlinkSync(path);
   } catch {
     // Another starter has taken it for stale, or the disk takes nothing: who waits for it is told then.
   }
@@ -167,23 +242,22 @@ function inTheWay(path: string, of: string): ZapdError {
 }
 
 async function running(path: string): Promise<ZapdError> {
-  const pid = await pidBehind(path);
+  const { pid } = await statusBehind(path);
   return new ZapdError(
     "storage_error",
-    `zapd is already running on this state${pid === null ? "" : ` (pid ${pid})`}: its control socket ${path} answers`,
+    `zapd is already running on this state${typeof pid === "number" ? ` (pid ${pid})` : ""}: its control socket ${path} answers`,
     { hint: "Use the one that runs, or give this one a state of its own with $ZAPD_STATE_DIR" },
   );
 }
 
-/** Who listens, in their own words; `null` when what listens says nothing. */
-async function pidBehind(path: string): Promise<number | null> {
+/** Who listens, in their own words; nothing where what listens says nothing. */
+async function statusBehind(path: string): Promise<{ readonly pid?: unknown; readonly state_folder?: unknown }> {
   try {
     const runtime = currentRuntime();
     const signal = AbortSignal.timeout(askTimeoutMs);
     const response = await runtime.call(path, { method: "GET", path: "/v1/daemon/status", signal });
-    const { data } = (await response.json()) as { data?: { pid?: unknown } };
-    return typeof data?.pid === "number" ? data.pid : null;
+    return ((await response.json()) as { data?: object }).data ?? {};
   } catch {
-    return null;
+    return {};
   }
 }

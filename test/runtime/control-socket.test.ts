@@ -4,6 +4,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -129,6 +130,59 @@ describe("the control socket", () => {
       claimSocket(path, (at) => listen({ path: at }), by).then(String, (error: ZapdError) => error.hint);
     const move = "Move away what is in its place, or choose another with";
     expect([await hint("daemon.socket"), await hint()]).toEqual([`${move} daemon.socket`, `${move} $ZAPD_STATE_DIR`]);
+  });
+
+  describe("elsewhere than in the state", () => {
+    const daemons: Bun.Server<undefined>[] = [];
+    const serve = async (unix: string) =>
+      daemons.push(
+        Bun.serve({ unix, fetch: () => Response.json({ ok: true, data: { pid: 1, state_folder: dirname(path) } }) }),
+      );
+    const end = () => Promise.all(daemons.splice(0).map((daemon) => daemon.stop(true)));
+    const elsewhere = (name: string) => claimSocket(join(folder, name), serve, "daemon.socket", path);
+    afterEach(end);
+
+    test("T16 keeps others off that state, wherever theirs are, as long as it answers", async () => {
+      const taken = `${join(folder, "one.sock")} answers`;
+      await elsewhere("one.sock");
+      expect(await failureOf(elsewhere("two.sock"))).toContain(taken);
+      expect(await failureOf(claim())).toContain(taken);
+      await end();
+      await claimSocket(path, serve);
+      expect(await failureOf(elsewhere("two.sock"))).toContain(`${path} answers`);
+    });
+
+    test("T16 is bound by one of many who start at once", async () => {
+      const starts = Array.from({ length: 8 }, (_, at) => failureOf(at === 0 ? claim() : elsewhere(`${at}.sock`)));
+      const outcomes = await Promise.all(starts);
+      expect(outcomes.filter((outcome) => outcome === "none").length).toBe(1);
+      expect(outcomes.filter((outcome) => outcome.includes("already running")).length).toBe(7);
+      expect(readdirSync(folder).filter((name) => name.endsWith(".starting"))).toEqual([]);
+    });
+
+    test("leaves nothing in the state when it is released, and is none that is there by another name", async () => {
+      await elsewhere("one.sock");
+      releaseSocket(join(folder, "one.sock"), path);
+      expect(readdirSync(join(folder, "state"))).toEqual([]);
+      symlinkSync(join(folder, "state"), join(folder, "same"));
+      await elsewhere("same/zapd.sock");
+      expect(readdirSync(join(folder, "state"))).toEqual(["zapd.sock"]);
+    });
+
+    test("does not take a daemon of another state for one of this, which a note of a killed one names", async () => {
+      mkdirSync(dirname(path));
+      mkdirSync(join(folder, "another"));
+      writeFileSync(join(folder, "another", "zapd.sock.at"), `${join(folder, "other.sock")}\n`);
+      await serve(join(folder, "other.sock"));
+      await claimSocket(join(folder, "another", "zapd.sock"), serve);
+    });
+  });
+
+  test("on a disk that takes none says which setting chooses another", async () => {
+    const refused = () => Promise.reject(Object.assign(new Error("no"), { code: "EOPNOTSUPP" }));
+    const { message, hint } = await claimSocket(path, refused).catch((error: ZapdError) => error);
+    expect(message).toBe(`No control socket could be made at ${path} (EOPNOTSUPP)`);
+    expect(hint).toContain("daemon.socket");
   });
 
   test("is gone when it is released, and releasing it again is fine", async () => {
