@@ -8,7 +8,7 @@ import { makeFolder, sweepTemporaries, writeWhole } from "../system/files.ts";
 import { closeSecret } from "../system/owners.ts";
 import { sleep } from "../system/sleep.ts";
 import { placeOf, setValue } from "./edit.ts";
-import { checkSource, parseToml, readChanges, readConfig, type Source, sourceAt } from "./read.ts";
+import { checkSource, maxFileBytes, parseToml, readChanges, readConfig, type Source, sourceAt } from "./read.ts";
 import { type Config, defaultText, passwordKey, restartKeys, settingOf, settings } from "./schema.ts";
 
 export type { Config } from "./schema.ts";
@@ -180,6 +180,14 @@ export class ConfigFile {
   #patched(text: string, values: ReadonlyMap<string, unknown>) {
     let patched = text;
     for (const [dotted, value] of values) patched = write(patched, dotted, value);
+    if (Buffer.byteLength(patched) > maxFileBytes)
+      throw new ZapdError(
+        "storage_error",
+        `${this.path} would be larger than ${maxFileBytes} bytes; nothing was changed`,
+        {
+          hint: "Take what is no setting out of it, such as long comments",
+        },
+      );
     // What the editor wrote is read back before it replaces anything.
     return { text: patched, ...readConfig(patched, this.path) };
   }

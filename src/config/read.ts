@@ -19,7 +19,8 @@ import {
   suggestion,
 } from "./schema.ts";
 
-const maxFileBytes = 256 * 1024;
+/** What a config may have at most. */
+export const maxFileBytes = 256 * 1024;
 const mend = "Mend the file; a daemon that runs takes it up with zapd config reload";
 
 type Tables = Record<string, unknown>;

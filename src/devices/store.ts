@@ -2,7 +2,7 @@
  * A value kept in one JSON file. Changes made at the same time share one write and all wait for it; none is visible
  * before it is on disk, so nothing that was answered can be lost, and a write that fails leaves nothing to undo.
  */
-import { textOf, type ZapdError } from "../api/errors.ts";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { readRegular, setAside, writeWhole } from "../system/files.ts";
 
 const version = 1;
@@ -35,13 +35,15 @@ interface Waiting<T> {
 export class Store<T> {
   #value: T;
   readonly #path: string;
+  readonly #maxBytes: number;
   readonly #backup: boolean;
   #waiting: Waiting<T>[] = [];
   #writing: Promise<void> | undefined;
   #wroteAt = Number.NEGATIVE_INFINITY;
 
-  private constructor({ path, backup = false }: StoreOptions<T>, value: T) {
+  private constructor({ path, maxBytes, backup = false }: StoreOptions<T>, value: T) {
     this.#path = path;
+    this.#maxBytes = maxBytes;
     this.#backup = backup;
     this.#value = value;
   }
@@ -52,6 +54,13 @@ export class Store<T> {
     try {
       return new Store(options, contentOf(readRegular(path, options.maxBytes), options));
     } catch (error) {
+      const code = systemCode(error);
+      // It is another user's, root's mostly, and may be sound: moved away, it would be missed without need.
+      if (code === "EACCES" || code === "EPERM")
+        throw new ZapdError("storage_error", `${path} may not be read by you (${code})`, {
+          hint: "Give it back to yourself with chown, or choose another folder with $ZAPD_STATE_DIR",
+          cause: error,
+        });
       const aside = await setAside(path).catch(() => null);
       const kept = aside ? `It is kept as ${aside}` : "It could not be moved aside";
       const before = options.backup ? await restored(options) : null;
@@ -98,6 +107,15 @@ export class Store<T> {
     await this.#writing;
   }
 
+  /** A file that is too large to be read again would take with it all that was there before. */
+  async #save(text: string): Promise<void> {
+    if (Buffer.byteLength(text) > this.#maxBytes)
+      throw new ZapdError("storage_error", `${this.#path} would be larger than ${this.#maxBytes} bytes`, {
+        hint: "Nothing was changed. Remove devices that you do not use: zapd forget NAME",
+      });
+    await writeWhole(this.#path, text, { backup: this.#backup });
+  }
+
   #textOf(value: T): string {
     return `${JSON.stringify({ version, ...value }, null, 1)}\n`;
   }
@@ -128,7 +146,7 @@ export class Store<T> {
     let failure: ZapdError | undefined;
     if (next !== this.#value) {
       this.#wroteAt = performance.now();
-      failure = await writeWhole(this.#path, this.#textOf(next), { backup: this.#backup }).then(
+      failure = await this.#save(this.#textOf(next)).then(
         () => undefined,
         (error: ZapdError) => error,
       );

@@ -1,7 +1,8 @@
 /** The config as a file of its user: it comes with the first change, is nobody else's to read, and the daemon says where it is. */
 import { afterEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 
@@ -56,4 +57,22 @@ test("the status says which files it runs on", async () => {
   const { data } = (await daemon.api("GET", "/daemon/status")).body;
   expect([data.config_file, data.state_folder]).toEqual([daemon.configFile, daemon.stateFolder]);
   expect(dirname(data.socket)).toBe(data.state_folder);
+});
+
+test("the status names the socket so that whoever is in another folder finds it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-relative-"));
+  daemon = await startTestDaemon({ env: { ZAPD_STATE_DIR: relative(process.cwd(), folder) } });
+  const { data } = (await daemon.api("GET", "/daemon/status")).body;
+  rmSync(folder, { recursive: true });
+  expect([data.state_folder, data.socket]).toEqual([folder, join(folder, "zapd.sock")]);
+});
+
+test("a change that would make the file too large to be read again is refused, and leaves it as it was", async () => {
+  daemon = await startTestDaemon();
+  const text = readFileSync(daemon.configFile, "utf8");
+  const full = `${text}#${"x".repeat(256 * 1024 - text.length - 2)}\n`;
+  writeFileSync(daemon.configFile, full);
+  const { status, body } = await daemon.api("PATCH", "/config", { "daemon.default_device": "Den" });
+  expect([status, body.error.code]).toEqual([500, "storage_error"]);
+  expect(readFileSync(daemon.configFile, "utf8")).toBe(full);
 });

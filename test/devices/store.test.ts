@@ -119,6 +119,16 @@ describe("R8 a write that fails", () => {
     expect(onDisk()).toEqual([1, 5]);
   });
 
+  test("because the file would be too large to be read again leaves what is in it", async () => {
+    const store = await open(60);
+    await add(store, 1);
+    expect(await codeOf(Promise.all([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map((number) => add(store, number))))).toBe(
+      "storage_error",
+    );
+    expect((await open(60)).value).toEqual({ numbers: [1] });
+    expect(problems).toEqual([]);
+  });
+
   test("because a folder stands in the file's place leaves no temporary file", async () => {
     const store = await open();
     mkdirSync(join(path, "inside"), { recursive: true });
