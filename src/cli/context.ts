@@ -157,20 +157,17 @@ function escaped(text: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
-/** `daemon.socket` of the config, or the usual place. Without loading the whole schema for one line. */
+/** `daemon.socket` of the config, in a row of its own or in an inline table, or the usual place. Without loading the whole schema for it. */
 function configuredSocket(config: string): string {
   const state = stateFolder(process.env);
-  const text = readText(config);
-  const line = /^\s*(?:daemon\.)?socket\s*=\s*(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/m.exec(text);
-  return socketPath(state, line?.[1] ?? line?.[2] ?? "");
-}
-
-function readText(path: string): string {
+  let text = "";
   try {
-    return readFileSync(path, "utf8");
+    text = readFileSync(config, "utf8");
   } catch {
-    return "";
+    // There need be none.
   }
+  const line = /^[^#\n]*?\bsocket["']?\s*=\s*(?:"([^"\\]*)"|'([^']*)')/m.exec(text);
+  return socketPath(state, line?.[1] ?? line?.[2] ?? "");
 }
 
 /** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */

@@ -1,9 +1,8 @@
 /** `zapd mcp`: the tools of agents, over stdin and stdout; its token for HTTP; and how a client is told of it. */
-import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
-import { stateFolder } from "../config/paths.ts";
+import { homeFolder, stateFolder } from "../config/paths.ts";
 import { homely } from "../system/text.ts";
 import { apiOf, ask, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
@@ -58,7 +57,7 @@ async function add(context: Context, word: string | undefined): Promise<void> {
   const { addToClient, clientNames } = await import("../mcp/clients.ts");
   if (word === undefined || !clientNames.includes(word))
     throw new UsageError(`which client? It may be ${clientNames.join(", ")}`);
-  const place = { platform: process.platform, home: homedir(), env: process.env };
+  const place = { platform: process.platform, home: homeFolder(), env: process.env };
   const added = await addToClient(word, programNow(context), place);
   if (context.json) return context.print(JSON.stringify({ added }));
   for (const { title, file, wasThere } of added)

@@ -1,5 +1,6 @@
 /** `zapd serve`: the daemon in the foreground, until a signal ends it. */
 
+import { readFileSync } from "node:fs";
 import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
@@ -8,6 +9,7 @@ import { createLog, type Log } from "../system/log.ts";
 import { counted, homely, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
+import { UsageError } from "./failure.ts";
 import { note } from "./running.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
@@ -15,6 +17,7 @@ const exitConfig = 78;
 
 export async function serve(context: Context): Promise<number> {
   const given = context.option("config");
+  if (context.option("socket") !== undefined) throw new UsageError(noSocket);
   process.umask(0o077);
   const log = terminalLog();
   catchStrays(log);
@@ -46,6 +49,8 @@ export async function serve(context: Context): Promise<number> {
   endSoon();
   return exits.ok;
 }
+
+const noSocket = "--socket is for commands that call a daemon; where it makes its own is daemon.socket of the config";
 
 /** Starts, or says what is in the way and gives the exit status. */
 export async function start(options: DaemonOptions): Promise<Daemon | number> {
@@ -88,9 +93,10 @@ const sameSignalMs = 500;
 
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
 export function untilSignal(): Promise<void> {
+  const signals = ["SIGTERM", "SIGINT", ...(outlivesTerminal() ? [] : ["SIGHUP"])];
   return new Promise((resolve) => {
     let askedAt: number | undefined;
-    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    for (const signal of signals) {
       process.on(signal, () => {
         askedAt ??= performance.now();
         if (performance.now() - askedAt > sameSignalMs) process.exit(exits.failed);
@@ -98,6 +104,16 @@ export function untilSignal(): Promise<void> {
       });
     }
   });
+}
+
+/** Whether it was started with SIGHUP ignored, as nohup(1) does: who listens to it would end with the terminal. Linux alone tells. */
+function outlivesTerminal(): boolean {
+  try {
+    const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+    return (Number.parseInt(last, 16) & 1) === 1;
+  } catch {
+    return false;
+  }
 }
 
 /**

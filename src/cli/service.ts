@@ -1,9 +1,8 @@
 /** `zapd service`: has the system keep the daemon running, from login on. */
 import { readFile, rm } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
-import { configPath, stateFolder } from "../config/paths.ts";
+import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { answers } from "../runtime/control-socket.ts";
 import { makeFolder, writeWhole } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
@@ -32,7 +31,7 @@ export async function service(context: Context): Promise<number> {
   const { env } = process;
   return serve(context, {
     platform: process.platform,
-    owner: { home: homedir(), uid: process.getuid?.() ?? 0, env },
+    owner: { home: homeFolder(), uid: process.getuid?.() ?? 0, env },
     program: managers.programOf(managers.runningNow(), env, context.option("config")),
     run: managers.runProgram,
     answers: () => answers(context.socket()),

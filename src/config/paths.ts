@@ -1,17 +1,19 @@
 /** Where the config and the state live, by the conventions of each system. */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { ZapdError } from "../api/errors.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `--config`, `$ZAPD_CONFIG`, then the usual place. */
 export function configPath(env: Environment, option?: string): string {
-  return option ?? (env["ZAPD_CONFIG"] || join(folder(env, "XDG_CONFIG_HOME", configHome), "zapd", "config.toml"));
+  const usual = () => join(folder(env, "XDG_CONFIG_HOME", ".config", "APPDATA", "Roaming"), "config.toml");
+  return option ?? (env["ZAPD_CONFIG"] || usual());
 }
 
 /** `$ZAPD_STATE_DIR`, then the usual place. */
 export function stateFolder(env: Environment): string {
-  return env["ZAPD_STATE_DIR"] || join(folder(env, "XDG_STATE_HOME", stateHome), "zapd");
+  return env["ZAPD_STATE_DIR"] || folder(env, "XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "Local");
 }
 
 /** The control socket: where the config says, or in the state folder. */
@@ -19,18 +21,22 @@ export function socketPath(state: string, configured: string): string {
   return configured || join(state, "zapd.sock");
 }
 
-function folder(env: Environment, variable: string, usual: (env: Environment) => string): string {
-  return env[variable] || usual(env);
+/** Our own folder in the variable's, or in the usual one of the system: on Windows in that of its own variable. */
+function folder(env: Environment, variable: string, usual: string, windows: string, local: string): string {
+  const { platform } = process;
+  const given = env[variable] || (platform === "win32" && env[windows]);
+  if (given) return join(given, "zapd");
+  const others = platform === "win32" ? `AppData/${local}` : usual;
+  return join(homeFolder(), platform === "darwin" ? "Library/Application Support" : others, "zapd");
 }
 
-function configHome(env: Environment): string {
-  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support");
-  if (process.platform === "win32") return env["APPDATA"] ?? join(homedir(), "AppData", "Roaming");
-  return join(homedir(), ".config");
-}
-
-function stateHome(env: Environment): string {
-  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support");
-  if (process.platform === "win32") return env["LOCALAPPDATA"] ?? join(homedir(), "AppData", "Local");
-  return join(homedir(), ".local", "state");
+/** Fails with `config_invalid` where there is none: $HOME is not set, and the system does not know the user. */
+export function homeFolder(): string {
+  try {
+    return homedir();
+  } catch {
+    throw new ZapdError("config_invalid", "Your user has no home folder", {
+      hint: "Set $HOME, or both $ZAPD_CONFIG and $ZAPD_STATE_DIR",
+    });
+  }
 }

@@ -24,7 +24,13 @@ export function wordsOf(text: string): string[] {
 
 /** A path as its owner writes it. */
 export function homely(path: string): string {
-  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
+  try {
+    const home = homedir();
+    return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+  } catch {
+    // The system does not know this user.
+    return path;
+  }
 }
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

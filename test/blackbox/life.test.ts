@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
-import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon, usualRuntime } from "../support/daemon.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, at, refuse, refused, succeed, until } from "./checked.ts";
 import { install, sound } from "./packages.ts";
@@ -223,6 +223,17 @@ test("T16 a second daemon on the same state leaves the first alone, and a stale 
   const next = await serve({ folder: daemon.folder });
   expect((await succeed(next, "status")).socket).toBe(socket);
 });
+
+test.skipIf(process.platform !== "linux" || usualRuntime === "deno")(
+  "a daemon that nohup started outlives its terminal",
+  async () => {
+    const daemon = await serve({ within: ["nohup"] });
+    daemon.process.kill("SIGHUP");
+    await daemon.sleep(200);
+    expect((await succeed(daemon, "health")).status).toBe("ok");
+    expect(await daemon.stop()).toBe(0);
+  },
+);
 
 test("a daemon that cannot start ends, though callers have come to its port meanwhile", async () => {
   const daemon = await serve();

@@ -29,6 +29,28 @@ async function sayingOnly(text: string): Promise<string> {
 const run = (socket: string, ...words: string[]) =>
   runZapd([...words, "--socket", socket], { env: { PATH: process.env["PATH"], HOME: folder } });
 
+test("the socket that the config names is asked, in whichever way it is written there", async () => {
+  const config = join(folder, "config.toml");
+  const socket = await sayingOnly("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nnull");
+  for (const text of [
+    `[daemon]\n# socket = "/not/this"\n  socket = '${socket}' # this\n`,
+    `daemon = { http_port = 7272, socket = "${socket}" }\n`,
+    `[daemon]\r\n"socket"="${socket}"\r\n`,
+    `daemon . socket = "${socket}"\n`,
+  ]) {
+    writeFileSync(config, text);
+    const { stderr } = await runZapd(["status", "--config", config], {
+      env: { PATH: process.env["PATH"], HOME: folder },
+    });
+    expect([text, stderr]).toEqual([text, `zapd: what answers at ${socket} is not zapd.\n`]);
+  }
+});
+
+test("a daemon is given no socket by an option", async () => {
+  const { stderr, status } = await run(join(folder, "mine.sock"), "serve");
+  expect([status, stderr]).toEqual([2, expect.stringContaining("daemon.socket")]);
+});
+
 describe("behind the socket", () => {
   test("nobody", async () => {
     writeFileSync(join(folder, "file"), "");

@@ -21,7 +21,7 @@ import {
 } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
@@ -321,22 +321,49 @@ describe("T14 while it runs", () => {
 const whyNoOther = !asRoot ? "not run by root" : Bun.which("setpriv") === null ? "there is no setpriv" : null;
 const skipped = whyNoOther === null ? "" : ` (skipped: ${whyNoOther})`;
 
-test.skipIf(whyNoOther !== null)(
-  `T14 an ordinary user's own files, and those of root, are as good${skipped}`,
-  async () => {
+describe.skipIf(whyNoOther !== null)(`of an ordinary user${skipped}`, () => {
+  const within = ["setpriv", "--reuid", String(stranger), "--regid", String(stranger), "--clear-groups"];
+  let own: string;
+  beforeEach(async () => {
     // Where another user may look, too.
     const open = [tmpdir(), "/var/tmp"].find((path) => (statSync(path).mode & 0o001) !== 0) ?? tmpdir();
-    const own = mkdtempSync(join(open, "zapd-theirs-"));
+    own = mkdtempSync(join(open, "zapd-theirs-"));
     mkdirSync(join(own, "state"), { recursive: true, mode: 0o700 });
     await write(0o644, "", join(own, "config.toml"));
     for (const path of [own, join(own, "state")]) chownSync(path, stranger, stranger);
-    const within = ["setpriv", "--reuid", String(stranger), "--regid", String(stranger), "--clear-groups"];
-    daemon = await startTestDaemon({ folder: own, within, env: { HOME: own, TMPDIR: own } });
+  });
+  const start = (env: Record<string, string> = {}) =>
+    startTestDaemon({ folder: own, within, env: { HOME: own, TMPDIR: own, ...env } });
+
+  test("T14 their own files, and those of root, are as good", async () => {
+    daemon = await start();
     expect(await warnings()).toBe("");
     expect(statSync(join(own, "state", "zapd.sock")).uid).toBe(stranger);
     chmodSync(own, 0o700);
-  },
-);
+  });
+
+  test("whom the system does not know, and has no home, is told what to set, and runs with it", async () => {
+    const nobody = ["--reuid", "54321", "--regid", "54321", "--clear-groups", ...programWords(), "config", "path"];
+    const told = spawnSync("setpriv", nobody, { env: { PATH: process.env["PATH"] }, cwd: "/", encoding: "utf8" });
+    expect(told.stderr).toContain("no home folder");
+    expect(told.stderr).toContain("Set $HOME, or both $ZAPD_CONFIG and $ZAPD_STATE_DIR");
+    for (const path of [own, join(own, "state"), join(own, "config.toml")]) chownSync(path, 54_321, 54_321);
+    const known = ["env", "-u", "HOME", "setpriv", ...nobody.slice(0, 5)];
+    daemon = await startTestDaemon({ folder: own, within: known, env: { TMPDIR: own } });
+    expect(await warnings()).toBe("");
+    chmodSync(own, 0o700);
+  });
+
+  test("a file of root's that they may not read is left where it is, and the start says what mends it", async () => {
+    const file = join(own, "state", "credentials.json");
+    writeFileSync(file, '{"version":1,"credentials":{}}', { mode: 0o600 });
+    const failure = await start().catch((error: Error) => error.message);
+    expect(failure).toContain("ended with 1");
+    expect(failure).toContain(`${file} may not be read by you (EACCES). Give it back to yourself with chown`);
+    expect(readdirSync(join(own, "state")).filter((name) => name.startsWith("credentials"))).toEqual([basename(file)]);
+    rmSync(own, { recursive: true });
+  });
+});
 
 describe("T35 what the user keeps in the state folder", () => {
   /** Everything below a folder, with what is in it, and where links lead. */
