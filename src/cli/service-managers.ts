@@ -71,7 +71,7 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
   return {
     name: unit,
     file: join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "systemd", "user", unit),
-    text: unitText(program),
+    text: unitText(startable(program)),
     log: "journalctl --user -u zapd -f",
     async ready() {
       const ran = await run("systemctl", ["--user", "show", "--property=Version"]);
@@ -228,6 +228,11 @@ UMask=0077
 [Install]
 WantedBy=default.target
 `;
+}
+
+/** systemd starts no program whose path holds a quote or a backslash ("special characters", config_parse_exec of its load-fragment.c): the shell does. */
+function startable({ words, env }: Program): Program {
+  return { words: /['"\\]/.test(words[0] ?? "") ? ["/bin/sh", "-c", 'exec "$0" "$@"', ...words] : words, env };
 }
 
 /** One word of a unit (systemd.syntax(7), systemd.unit(5)): in quotes, escaped as in C, its per cent signs doubled. */

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
 import { isPassing, type PlatformHost, serve } from "../../src/cli/service.ts";
-import { plistText, programOf, type Ran, unitText, unitWord } from "../../src/cli/service-managers.ts";
+import { plistText, programOf, type Ran, systemd, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { zapdWords } from "../support/daemon.ts";
 import { runZapd } from "./program.ts";
 
@@ -225,6 +225,21 @@ WantedBy=default.target
       '\nExecStart=:"/srv/$HOME/zapd" "serve"\n',
     );
     expect(unitWord("")).toBe('""');
+  });
+
+  test("of a unit whose program systemd does not start by itself, for a quote in its path", () => {
+    const { text } = systemd(
+      { words: ["/home/o'brien/zapd", "serve"], env: {} },
+      { home: "/", uid: 1, env: {} },
+      async () => ({
+        status: 0,
+        out: "",
+        err: "",
+      }),
+    );
+    expect(text).toContain(
+      String.raw`ExecStart=:"/bin/sh" "-c" "exec \"$0\" \"$@\"" "/home/o'brien/zapd" "serve"${"\n"}`,
+    );
   });
 
   test("of an agent", () => {
