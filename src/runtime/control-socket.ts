@@ -51,7 +51,8 @@ export async function claimSocket<T>(
       { hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder" },
     );
   }
-  const isElsewhere = basename(path) !== basename(usual) || !isSameFolder(dirname(path), dirname(usual));
+  const isElsewhere =
+    path !== usual && (basename(path) !== basename(usual) || !isSameFolder(dirname(path), dirname(usual)));
   const marks: string[] = [];
   const mark = async (socket: string, named?: "daemon.socket" | undefined) => {
     makeFolder(dirname(socket), named);

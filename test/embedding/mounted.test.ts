@@ -114,6 +114,20 @@ test("request() lets in what a page sent as little as fetch() does", async () =>
   expect((await one.request("/v1/devices/Den/state", { headers: { origin: "http://evil.test" } })).status).toBe(403);
 });
 
+test("it does all in a program of Node 20, which lacks some of the language", async () => {
+  const script = `
+    delete Promise.withResolvers; delete Array.fromAsync; delete Set.prototype.isDisjointFrom;
+    const { createZapd } = await import(${JSON.stringify(join(root, "src/zapd.ts"))});
+    const zapd = await createZapd({ config: "config.toml", state: "./twenty" });
+    const run = { method: "POST", body: '{"steps":[{"wait_ms":1}]}' };
+    const asked = [["/v1/doctor"], ["/v1/run", run], ["/v1/run", run]];
+    console.log(...await Promise.all(asked.map(async (one) => (await zapd.request(...one)).status)));
+    await zapd.stop();
+  `;
+  const { stdout } = spawnSync(process.execPath, ["-e", script], { cwd: folder, encoding: "utf8" });
+  expect(stdout).toBe("200 200 200\n");
+});
+
 test("who makes it trusted vouches for Requests without a Host; those that have one are judged by it", async () => {
   const trusting = await createZapd({
     config: join(folder, "config.toml"),
