@@ -202,7 +202,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       };
     },
     debug: (message) => log.debug(message),
-    warn: (message) => log.warn(message),
+    warn: (message) => log.recurring(message, "warn"),
   });
   const app = createApp({
     registry,

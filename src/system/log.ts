@@ -14,8 +14,8 @@ export interface Log {
   warn(message: string): void;
   info(message: string): void;
   debug(message: string): void;
-  /** An error that may come with every request: told once a minute, however often it happens. */
-  recurring(message: string): void;
+  /** What may come with every request or scan, an error mostly: told once a minute, however often it happens. */
+  recurring(message: string, level?: "error" | "warn"): void;
   /** From now on this text is replaced wherever it would appear. */
   hide(secret: string): void;
   /**
@@ -39,7 +39,7 @@ const login = /(?<=\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*(?=@)/gi;
 export const tokenForm = { prefix: "zapd_lease_", all: /zapd_lease_[\w-]+/g } as const;
 /** A secret this short would be hidden out of every other word. */
 const shortestSecret = 4;
-/** Milliseconds in which an error that recurs is told once. */
+/** Milliseconds in which what recurs is told once. */
 const recursInMs = 60_000;
 /** Different ones that are remembered. */
 const mostRecurring = 100;
@@ -68,12 +68,12 @@ export function createLog(options: LogOptions): Log {
     warn: (message) => say("warn", message),
     info: (message) => say("info", message),
     debug: (message) => say("debug", message),
-    recurring(message) {
+    recurring(message, level = "error") {
       const last = told.get(message);
       if (last !== undefined && performance.now() - last < recursInMs) return;
       if (told.size >= mostRecurring) told.clear();
       told.set(message, performance.now());
-      say("error", message);
+      say(level, message);
     },
     hide(secret) {
       if (secret.length >= shortestSecret) secrets.add(secret);

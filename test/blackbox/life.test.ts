@@ -224,6 +224,12 @@ test("T16 a second daemon on the same state leaves the first alone, and a stale 
   expect((await succeed(next, "status")).socket).toBe(socket);
 });
 
+test("a host of the config that is none is told in the log once, not with every scan", async () => {
+  const daemon = await serve({ config: { discovery: { hosts: ["no-such-host.invalid"], timeout_ms: 100 } } });
+  for (let scans = 0; scans < 3; scans++) await succeed(daemon, "discoverDevices");
+  expect(daemon.log().match(/"level":"warn","message":"discovery.hosts: /g)?.length).toBe(1);
+});
+
 test.skipIf(process.platform !== "linux" || usualRuntime === "deno")(
   "a daemon that nohup started outlives its terminal",
   async () => {
