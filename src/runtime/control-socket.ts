@@ -82,17 +82,19 @@ export async function claimSocket<T>(
     marks.forEach(removeFile);
   }
   // Asked when others may go on: who runs may be slow to say.
-  throw await running(holder);
+  const status = await statusBehind(holder);
+  const isOfOther = typeof status.state_folder === "string" && !isSameFolder(status.state_folder, dirname(usual));
+  if (!isOfOther || holder === path || holder === usual) throw await running(holder, status);
+  // One that was killed left the note, and a daemon of another state has its socket since.
+  if (notedAt(usual) === holder) removeNote(usual);
+  return claimSocket(path, listen, by, usual);
 }
 
-/** The socket at which somebody answers who has this state, or this socket. Where nothing at all is, nobody need be asked. */
+/** The socket at which somebody answers who has this socket, or this state. Where nothing at all is, nobody need be asked. */
 async function holderOf(path: string, usual: string): Promise<string | undefined> {
   for (const one of new Set([path, usual])) if (exists(one) && (await answers(one))) return one;
   const noted = notedAt(usual);
-  if (noted === undefined || noted === path || !(await answers(noted))) return undefined;
-  // One that was killed may have left the note, and a daemon of another state may have its socket since.
-  const { state_folder } = await statusBehind(noted);
-  return typeof state_folder !== "string" || isSameFolder(state_folder, dirname(usual)) ? noted : undefined;
+  return noted !== undefined && (await answers(noted)) ? noted : undefined;
 }
 
 const noteOf = (usual: string) => `${usual}.at`;
@@ -242,8 +244,8 @@ function inTheWay(path: string, of: string): ZapdError {
   });
 }
 
-async function running(path: string): Promise<ZapdError> {
-  const { pid } = await statusBehind(path);
+async function running(path: string, known?: Status): Promise<ZapdError> {
+  const { pid } = known ?? (await statusBehind(path));
   return new ZapdError(
     "storage_error",
     `zapd is already running on this state${typeof pid === "number" ? ` (pid ${pid})` : ""}: its control socket ${path} answers`,
@@ -251,8 +253,13 @@ async function running(path: string): Promise<ZapdError> {
   );
 }
 
+interface Status {
+  readonly pid?: unknown;
+  readonly state_folder?: unknown;
+}
+
 /** Who listens, in their own words; nothing where what listens says nothing. */
-async function statusBehind(path: string): Promise<{ readonly pid?: unknown; readonly state_folder?: unknown }> {
+async function statusBehind(path: string): Promise<Status> {
   try {
     const runtime = currentRuntime();
     const signal = AbortSignal.timeout(askTimeoutMs);
