@@ -83,10 +83,16 @@ export async function claimSocket<T>(
   }
   // Asked when others may go on: who runs may be slow to say.
   const status = await statusBehind(holder);
-  const isOfOther = typeof status.state_folder === "string" && !isSameFolder(status.state_folder, dirname(usual));
-  if (!isOfOther || holder === path || holder === usual) throw await running(holder, status);
+  const { state_folder } = status;
+  const isOfOther = typeof state_folder === "string" && !isSameFolder(state_folder, dirname(usual));
+  if (isOfOther && isElsewhere && holder === path)
+    throw new ZapdError("storage_error", `The zapd that runs on ${state_folder} has the control socket ${path}`, {
+      hint: "Set daemon.socket to another path, or use the one that runs",
+    });
+  if (!isOfOther || holder !== notedAt(usual)) throw await running(holder, status);
   // One that was killed left the note, and a daemon of another state has its socket since.
-  if (notedAt(usual) === holder) removeNote(usual);
+  removeNote(usual);
+  if (holder === notedAt(usual)) throw await running(holder, status);
   return claimSocket(path, listen, by, usual);
 }
 

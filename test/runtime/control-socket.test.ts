@@ -169,6 +169,16 @@ describe("the control socket", () => {
       expect(readdirSync(join(folder, "state"))).toEqual(["zapd.sock"]);
     });
 
+    test("that a daemon of another state has is told as that", async () => {
+      await elsewhere("one.sock");
+      const another = join(folder, "another", "zapd.sock");
+      const { message, hint } = (await claimSocket(join(folder, "one.sock"), serve, "daemon.socket", another).catch(
+        (error: ZapdError) => error as ZapdError,
+      )) as ZapdError;
+      expect(message).toBe(`The zapd that runs on ${dirname(path)} has the control socket ${join(folder, "one.sock")}`);
+      expect(hint).toContain("daemon.socket");
+    });
+
     test("does not take a daemon of another state for one of this, which a note of a killed one names", async () => {
       mkdirSync(dirname(path));
       mkdirSync(join(folder, "another"));
