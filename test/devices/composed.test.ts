@@ -170,6 +170,15 @@ describe("its state", () => {
     expect(await codeOf(den().state(never))).toBe("device_timeout");
   });
 
+  test("has the position of what plays as of when that was told, whatever another says meanwhile", async () => {
+    await den().state(never);
+    beta.emit({ type: "state", patch: { playback: playing } });
+    const at = den().shownState?.playback?.position_at;
+    await Bun.sleep(5);
+    alpha.emit({ type: "state", patch: { playback: null } });
+    expect(den().shownState?.playback).toMatchObject({ position_ms: 0, position_at: at });
+  });
+
   test("does not wait long for one that hangs", async () => {
     beta.set.takes = 60_000;
     const start = performance.now();

@@ -164,6 +164,21 @@ describe("the state of a silent device", () => {
     expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
   });
 
+  test("is what it said while a command was on its way; in standby it shows nothing, whatever it showed before", async () => {
+    const device = house.devices.of(tv);
+    const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
+    const playback = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: null } as const;
+    house.set.state = { ...house.set.state, power: "on", app, playback, input: "hdmi1" };
+    await device.state(never);
+    house.set.takes = 50;
+    const pressed = press("home");
+    await until("it is pressed", () => house.set.running === 1);
+    house.connected[0]?.emit({ type: "state", patch: { power: "standby" } });
+    await pressed;
+    expect(device.lastState).toMatchObject({ power: "standby", app: null, playback: null, input: null });
+    expect(device.describe()).toMatchObject({ status: "online", power: "standby" });
+  });
+
   test("is known after a restart", async () => {
     await fallAsleep("off");
     await house.devices.keepContacts();
@@ -212,6 +227,14 @@ describe("a command to a device that is asleep", () => {
     expect(house.set.done).toEqual([]);
     await press("power");
     expect(house.set.done).toEqual(["called silent 30"]);
+  });
+
+  test("what may be off already is not woken to be turned off, nor said to be off", async () => {
+    house.set.failure = silent();
+    house.set.done.length = 0;
+    expect(await failureOf(press("power-off"))).toStartWith("device_unreachable: TV did not answer");
+    expect(await failureOf(house.actions.stop(tv, { signal: never }))).toStartWith("device_unreachable");
+    expect(house.set.done).toEqual([]);
   });
 
   test("power-on calls it once, and does not call again when that was in vain", async () => {
