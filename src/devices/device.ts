@@ -380,7 +380,8 @@ export class Device {
 
   /** What its protocols say, put together; those that fail are left out, unless all do. */
   async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
-    const all = this.reaches.filter((reach) => reach.has("state"));
+    // One that lets nobody in now may do so again: whoever asks finds it out.
+    const all = this.reaches.filter((reach) => reach.description.has.has("state"));
     if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach }, parts);
     const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
     const read = new Map<Reach, State>();
