@@ -3,7 +3,7 @@
  * attempts, each with a deadline and with errors that name the device; it wakes a device that sleeps, and has one looked for
  * that is silent. Knows no platform by name.
  */
-import { failedBy, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
@@ -564,7 +564,7 @@ export class Reach {
       this.silent();
       // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
       if (!this.isOff || failedBy(error, "refused")) lost(this.record);
-    } else if (answeredBy.has(error.code)) {
+    } else if (answeredBy.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       this.answered();
     }
   }

@@ -1,6 +1,6 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { inStandby, ZapdError } from "../../src/api/errors.ts";
+import { inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Waking } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
@@ -177,6 +177,18 @@ describe("the state of a silent device", () => {
     await pressed;
     expect(device.lastState).toMatchObject({ power: "standby", app: null, playback: null, input: null });
     expect(device.describe()).toMatchObject({ status: "online", power: "standby" });
+  });
+
+  test("that it wants to be paired says that it is there only where it was asked", async () => {
+    const device = house.devices.of(tv);
+    house.set.failure = silent();
+    await failureOf(device.state(never));
+    house.set.failure = pairingRequired("is not paired", "Pair it", "connect");
+    expect(await failureOf(device.state(never))).toStartWith("pairing_required");
+    expect(device.describe().status).toBe("offline");
+    house.set.failure = pairingRequired("lets nobody in", "Pair it");
+    expect(await failureOf(device.state(never))).toStartWith("pairing_required");
+    expect(device.describe().status).toBe("online");
   });
 
   test("is known after a restart", async () => {
