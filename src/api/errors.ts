@@ -462,9 +462,13 @@ export function pairingFailed(reason: PairingReason, message: string, options: E
   return new DeviceError("pairing_failed", message, { ...options, phase: "answered", reason });
 }
 
-/** It lets nobody in who has not been paired, or no longer us. */
-export function pairingRequired(problem: string, hint: string): DeviceError {
-  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint });
+/** It lets nobody in who has not been paired, or no longer us; `connect`, where it has not even been asked. */
+export function pairingRequired(
+  problem: string,
+  hint: string,
+  phase: "connect" | "answered" = "answered",
+): DeviceError {
+  return new DeviceError("pairing_required", problem, { phase, reason: "denied", hint });
 }
 
 /** It hung up before anything of a command had reached it. */

@@ -70,8 +70,6 @@ export class Device {
   #held: HeldKey | undefined;
   /** When anything of its state was last seen. */
   #observedAt: string | undefined;
-  /** When the position of what plays was last seen. */
-  #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
   #action: { readonly id: string; endedAt: number } | undefined;
   /** Readings of its whole state that are under way. */
@@ -382,7 +380,8 @@ export class Device {
 
   /** What its protocols say, put together; those that fail are left out, unless all do. */
   async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
-    const all = this.reaches.filter((reach) => reach.has("state"));
+    // One that lets nobody in now may do so again: whoever asks finds it out.
+    const all = this.reaches.filter((reach) => reach.description.has.has("state"));
     if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach }, parts);
     const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
     const read = new Map<Reach, State>();
@@ -426,8 +425,9 @@ export class Device {
       work: async (connection, within, reach) => {
         const control = requireCapability(connection.state, "state");
         const asked = performance.now();
-        const state = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
+        const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
         if (reach.saidOffSince(asked)) return this.#shown(offState, reach);
+        const state = reach.withoutOlder(read, asked);
         this.observe(state, "poll", reach);
         return this.#shown({ ...unknownState, ...reach.seen.state, ...state }, reach);
       },
@@ -521,11 +521,14 @@ export class Device {
     if (!missed) throw noLongerKnown();
     const { reach, before, error } = missed;
     const { whenOff } = task;
-    if (whenOff?.wake === false && reach.isOff) return whenOff.result;
+    const wakes = whenOff?.wake !== false;
+    if (!wakes && reach.isOff) return whenOff.result;
     if (task.at?.asIs) throw error;
-    const waker = reach.has("power_on") ? reach : (this.reaches.find((one) => one.has("power_on")) ?? reach);
+    const isWaker = !wakes || reach.has("power_on");
+    const waker = isWaker ? reach : (this.reaches.find((one) => one.has("power_on")) ?? reach);
     const was = waker === reach ? before : waker.record;
-    const met = await waker.recover(was, error, task.timeoutMs, performance.now() - start, signal);
+    const { timeoutMs } = task;
+    const met = await waker.recover(was, error, { timeoutMs, waited: performance.now() - start, wakes }, signal);
     if (!whenOff || met !== "awake") return this.#take(reach, task, signal);
     this.#taken(reach, task);
     return whenOff.result;
@@ -535,7 +538,7 @@ export class Device {
     const asked = performance.now();
     const result = await reach.attempt(task, signal);
     // It took a command that only one which is on takes: its word that it is off, given before, is an old one.
-    const isOld = reach.isOff && !reach.saidOffSince(asked);
+    const isOld = reach.isOff && !reach.saidPowerSince(asked);
     if (isOld && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", reach);
     this.#taken(reach, task);
     return result;
@@ -661,7 +664,6 @@ export class Device {
     if (!reach.isKnown) return;
     reach.note(patch, cause);
     this.#observedAt = new Date().toISOString();
-    if (patch.playback !== undefined) this.#positionAt = this.#observedAt;
     const state = this.shownState;
     if (state === null) return;
     // Told now, what has never been seen would read as if there were nothing: no app, nothing that plays.
@@ -715,17 +717,20 @@ export class Device {
 
   #known(seen: Partial<PlatformState>): State {
     const { power } = this.reaches.find((reach) => reach.power !== "unknown") ?? this.reach;
-    // An app is known by the catalog of the protocol that tells it.
-    const teller = this.reaches.find((reach) => seen.app != null && reach.seen.state.app === seen.app);
-    return this.#shown({ ...unknownState, power, ...seen }, teller ?? this.reach, this.#observedAt);
+    // An app is known by the catalog of the protocol that tells it, and a position by when that has told it.
+    const tellerOf = (part: "app" | "playback") =>
+      this.reaches.find((reach) => seen[part] != null && reach.seen.state[part] === seen[part]) ?? this.reach;
+    const state = { ...unknownState, power, ...seen };
+    return this.#shown(state, tellerOf("app"), this.#observedAt, tellerOf("playback").positionAt);
   }
 
   #shown(
     { power, app, screensaver, playback, volume, input }: PlatformState,
-    { id }: Reach,
+    { id, positionAt: seenAt }: Reach,
     observedAt = new Date().toISOString(),
+    positionAt = seenAt,
   ): State {
-    const at = playback?.position_ms == null ? null : (this.#positionAt ?? observedAt);
+    const at = playback?.position_ms == null ? null : (positionAt ?? observedAt);
     const rate = playback ? (playback.rate ?? (playback.status === "playing" ? 1 : 0)) : null;
     return {
       power,

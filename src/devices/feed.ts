@@ -131,6 +131,8 @@ export class Feed {
   state(id: string, state: State, cause: Cause, actionId?: string): boolean {
     const before = this.#states.get(id);
     const isNew = changesBetween(before?.state ?? null, state).length > 0;
+    // What differs little from look to look may be far by now from what was told.
+    const isUntold = changesBetween(before?.told ?? null, state).length > 0;
     // Changes that wait for their turn keep the command that brought the first of them about.
     const waits = before !== undefined && this.#paces.get(id)?.timer !== undefined;
     const brought = waits && actionId === undefined ? before.actionId : actionId;
@@ -140,7 +142,7 @@ export class Feed {
       cause: brought === undefined ? cause : "command",
       actionId: brought,
     });
-    if (isNew && !waits) this.#tell(id);
+    if (isUntold && !waits) this.#tell(id);
     return isNew;
   }
 

@@ -3,7 +3,7 @@
  * attempts, each with a deadline and with errors that name the device; it wakes a device that sleeps, and has one looked for
  * that is silent. Knows no platform by name.
  */
-import { failedBy, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
@@ -162,8 +162,13 @@ export class Reach {
   #silence: (Address & { readonly at: number }) | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
+  /** When commands have last shown parts of it. */
+  readonly #shownAt = new Map<string, number>();
+  /** When the position of what plays was last seen. */
+  positionAt: string | null = null;
   readonly #seeking = new Seeking();
-  /** When it last said by itself that it is on, and that it goes off. */
+  /** When it last said by itself how its power is, that it is on, and that it goes off. */
+  #saidPowerAt = Number.NEGATIVE_INFINITY;
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #saidOffAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
@@ -264,12 +269,27 @@ export class Reach {
     if (power === "off" && cause === "push") this.silent(power);
     else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
     else this.answered(power);
-    this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
+    if (patch.playback !== undefined) this.positionAt = new Date().toISOString();
+    const isShown = ([, value]: [string, unknown]) => cause === "command" && value !== "unknown";
+    for (const [part] of Object.entries(patch).filter(isShown)) this.#shownAt.set(part, performance.now());
+    const before = { ...this.#lastState, ...(power === "off" && offState), ...(power === "standby" && nothingShown) };
+    this.#lastState = { ...before, ...patch };
+  }
+
+  /** What was asked at a moment of `performance.now()`, without what a command has shown since: that is newer. */
+  withoutOlder<State extends Partial<PlatformState>>(read: State, asked: number): Partial<State> {
+    const parts = Object.entries(read).filter(([part]) => !((this.#shownAt.get(part) ?? 0) > asked));
+    return Object.fromEntries(parts) as Partial<State>;
   }
 
   /** Whether it has said since a moment of `performance.now()` that it goes off: what was asked before is answered late. */
   saidOffSince(moment: number): boolean {
     return this.#saidOffAt > moment && this.isOff;
+  }
+
+  /** Whether it has said by itself since a moment how its power is. */
+  saidPowerSince(moment: number): boolean {
+    return Math.max(this.#saidPowerAt, this.#saidOffAt) > moment;
   }
 
   /** Whether it has a capability that its settings, or its pairing, keep back now. */
@@ -418,13 +438,13 @@ export class Reach {
   /**
    * After a command has not reached it: wakes a device that is known to be asleep, for as long as that takes. Any other is
    * called and looked for elsewhere only for the time of one answer, since it may as well be unplugged. Tells which of the two
-   * has helped; fails with `error` where neither has.
+   * has helped; fails with `error` where neither has. Without `wakes` it is only looked for: woken to be turned off, one that
+   * was off by its own remote would be left on.
    */
   async recover(
     before: Entry,
     error: ZapdError,
-    timeoutMs: number,
-    waited: number,
+    { timeoutMs, waited, wakes }: { readonly timeoutMs: number; readonly waited: number; readonly wakes: boolean },
     signal: AbortSignal,
   ): Promise<"awake" | "elsewhere"> {
     if (error.code !== "device_unreachable") throw error;
@@ -440,6 +460,7 @@ export class Reach {
         return "elsewhere";
       },
     );
+    if (!wakes) return found;
     const woken = this.#wake(error, this.timeoutMs - waited, both).then((): "awake" => "awake");
     try {
       return await Promise.any([found, woken]);
@@ -543,7 +564,7 @@ export class Reach {
       this.silent();
       // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
       if (!this.isOff || failedBy(error, "refused")) lost(this.record);
-    } else if (answeredBy.has(error.code)) {
+    } else if (answeredBy.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       this.answered();
     }
   }
@@ -598,7 +619,9 @@ export class Reach {
         (error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`),
       );
     } else if (event.type === "state") {
-      if (event.patch.power === "on") this.#saidOnAt = performance.now();
+      const { power = "unknown" } = event.patch;
+      if (power !== "unknown") this.#saidPowerAt = performance.now();
+      if (power === "on") this.#saidOnAt = this.#saidPowerAt;
       this.#observe(event.patch, "push", this);
     } else if (event.type === "hint") {
       this.#deps.hinted(this.id);
@@ -643,6 +666,9 @@ export function isUnreached(error: unknown): error is ZapdError {
 export function isSilent(error: unknown): error is ZapdError {
   return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
 }
+
+/** What one in standby shows, where it says no more. */
+const nothingShown = { app: null, playback: null, input: null } as const;
 
 /** The state of a device that is off. */
 export const offState: PlatformState & { readonly app: null } = {

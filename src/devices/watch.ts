@@ -89,7 +89,9 @@ export class Watch {
 
   /** A command was just taken: its effect is looked for in what it can change, unless the device tells that by itself. */
   commanded(changes: readonly StatePart[]): void {
-    const parts = changes.filter((part) => !this.#device.pushes.has(part));
+    const { pushes, state } = this.#device;
+    // Power that the command has made unknown may be as it was, of which nothing is told.
+    const parts = changes.filter((part) => !pushes.has(part) || (part === "power" && state?.power === "unknown"));
     if (this.#interested === 0 || parts.length === 0) return;
     this.#burst = { at: 0, since: performance.now(), parts: [...new Set([...parts, ...(this.#burst?.parts ?? [])])] };
     this.#schedule(burst[0]);

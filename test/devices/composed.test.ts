@@ -32,6 +32,7 @@ class Half {
   readonly set = new FakeSet();
   readonly name: string;
   readonly keys: readonly Key[];
+  withheld: ReadonlySet<Capability> = new Set();
   pushes: ReadonlySet<"volume"> = new Set();
   emit: Emit = () => {};
 
@@ -43,7 +44,7 @@ class Half {
   platform() {
     return fakePlatform({
       name: this.name,
-      describe: () => ({ has: new Set(abilities), withheld: new Set(), keys: new Set(this.keys) }),
+      describe: () => ({ has: new Set(abilities), withheld: this.withheld, keys: new Set(this.keys) }),
       connect: (_target, _surroundings, emit) => {
         this.emit = emit;
         const { set, pushes } = this;
@@ -168,6 +169,26 @@ describe("its state", () => {
     expect(den().lastState).toMatchObject({ volume: { level: 10 }, playback: null });
     alpha.set.failure = failed("device_timeout");
     expect(await codeOf(den().state(never))).toBe("device_timeout");
+  });
+
+  test("has the position of what plays as of when that was told, whatever another says meanwhile", async () => {
+    await den().state(never);
+    beta.emit({ type: "state", patch: { playback: playing } });
+    const at = den().shownState?.playback?.position_at;
+    await Bun.sleep(5);
+    alpha.emit({ type: "state", patch: { playback: null } });
+    expect(den().shownState?.playback).toMatchObject({ position_ms: 0, position_at: at });
+  });
+
+  test("is asked of one that let nobody in, too: it may do so again", async () => {
+    beta.set.state = { ...asleep, power: "unknown", playback: playing };
+    alpha.withheld = new Set(["state"]);
+    for (const reach of den().reaches) reach.disconnect();
+    alpha.set.failure = new ZapdError("pairing_required", "lets nobody in");
+    expect(await den().state(never)).toMatchObject({ power: "unknown", playback: { title: "Heist" } });
+    alpha.set.failure = undefined;
+    alpha.set.state = { ...asleep, power: "on", app };
+    expect(await den().state(never)).toMatchObject({ power: "on", app: { platform_id: "7" } });
   });
 
   test("does not wait long for one that hangs", async () => {

@@ -1,6 +1,7 @@
 /** The journal, and whoever follows it: one order, nothing lost, nothing twice, and a snapshot where that cannot be. */
 import { describe, expect, test } from "bun:test";
-import type { Device } from "../../src/api/schemas.ts";
+import type { Device, State } from "../../src/api/schemas.ts";
+import { Feed } from "../../src/devices/feed.ts";
 import {
   Journal,
   journalLimits,
@@ -44,6 +45,22 @@ async function told(reader: Reader): Promise<Read[]> {
   reader.close();
   return all.map(({ id, event }) => (event ? { id, ...JSON.parse(event.json) } : { id, type: "heartbeat" }));
 }
+
+test("a position that slips away little by little is told once it is far from where it was told to be", async () => {
+  const journal = journalOf();
+  const reader = journal.follow({ ...everything, snapshot: false });
+  const feed = new Feed(journal);
+  const nothing = { app: null, screensaver: null, volume: null, input: null } as const;
+  const plays = { status: "playing", duration_ms: null, live: false, title: null, rate: 1 } as const;
+  // Half as fast as it says.
+  for (let second = 0; second <= 10; second++) {
+    const at = `2026-11-22T21:00:${String(second).padStart(2, "0")}.000Z`;
+    const playback = { ...plays, position_ms: second * 500, position_at: at };
+    feed.state(ids[0], { ...nothing, power: "on", playback, observed_at: at }, "poll");
+  }
+  const positions = (await told(reader)).flatMap(({ state }) => (state as State)?.playback?.position_ms ?? []);
+  expect(positions).toEqual([0, 2_500, 5_000]);
+});
 
 describe("guarantee 1: one total order", () => {
   test("a snapshot first, then events whose numbers grow by one", async () => {

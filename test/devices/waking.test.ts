@@ -1,6 +1,6 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { inStandby, ZapdError } from "../../src/api/errors.ts";
+import { inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Waking } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
@@ -164,6 +164,33 @@ describe("the state of a silent device", () => {
     expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
   });
 
+  test("is what it said while a command was on its way; in standby it shows nothing, whatever it showed before", async () => {
+    const device = house.devices.of(tv);
+    const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
+    const playback = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: null } as const;
+    house.set.state = { ...house.set.state, power: "on", app, playback, input: "hdmi1" };
+    await device.state(never);
+    house.set.takes = 50;
+    const pressed = press("home");
+    await until("it is pressed", () => house.set.running === 1);
+    house.connected[0]?.emit({ type: "state", patch: { power: "standby" } });
+    await pressed;
+    expect(device.lastState).toMatchObject({ power: "standby", app: null, playback: null, input: null });
+    expect(device.describe()).toMatchObject({ status: "online", power: "standby" });
+  });
+
+  test("that it wants to be paired says that it is there only where it was asked", async () => {
+    const device = house.devices.of(tv);
+    house.set.failure = silent();
+    await failureOf(device.state(never));
+    house.set.failure = pairingRequired("is not paired", "Pair it", "connect");
+    expect(await failureOf(device.state(never))).toStartWith("pairing_required");
+    expect(device.describe().status).toBe("offline");
+    house.set.failure = pairingRequired("lets nobody in", "Pair it");
+    expect(await failureOf(device.state(never))).toStartWith("pairing_required");
+    expect(device.describe().status).toBe("online");
+  });
+
   test("is known after a restart", async () => {
     await fallAsleep("off");
     await house.devices.keepContacts();
@@ -212,6 +239,14 @@ describe("a command to a device that is asleep", () => {
     expect(house.set.done).toEqual([]);
     await press("power");
     expect(house.set.done).toEqual(["called silent 30"]);
+  });
+
+  test("what may be off already is not woken to be turned off, nor said to be off", async () => {
+    house.set.failure = silent();
+    house.set.done.length = 0;
+    expect(await failureOf(press("power-off"))).toStartWith("device_unreachable: TV did not answer");
+    expect(await failureOf(house.actions.stop(tv, { signal: never }))).toStartWith("device_unreachable");
+    expect(house.set.done).toEqual([]);
   });
 
   test("power-on calls it once, and does not call again when that was in vain", async () => {

@@ -1,6 +1,7 @@
 /** What a device is asked while somebody is interested, where it tells by itself what it does. */
 import { expect, test } from "bun:test";
 import { readCondition } from "../../src/devices/conditions.ts";
+import { setVolume } from "../../src/devices/controls.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
 import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";
@@ -78,6 +79,42 @@ test("what has not been seen yet is neither taken for nothing by a wait nor told
   expect(device.shownState?.observed_at).toBe(seenAt);
   events.close();
   house.remove();
+});
+
+test("a command that makes it unknown whether it is on has that asked, though it is pushed: it may be as it was", async () => {
+  const looks: (readonly StatePart[] | null)[] = [];
+  const state = {
+    ...on,
+    app: null,
+    power: "unknown" as const,
+    observed_at: "2026-11-22T21:00:00.000Z",
+    playback: null,
+  };
+  const look = async (parts: readonly StatePart[] | null) => void looks.push(parts);
+  const watch = new Watch({ state, access: null, pushes: all, look });
+  const letGo = watch.hold();
+  await until("it is looked at", () => looks.length === 1);
+  watch.commanded(["volume", "power"]);
+  await until("it is looked at again", () => looks.length === 2);
+  expect(looks).toEqual([null, ["power"]]);
+  letGo();
+});
+
+test("what a command has shown is not taken back by a look that had begun before it", async () => {
+  const read = Promise.withResolvers<PlatformState>();
+  const loud = { level: 60, muted: false };
+  const house = await openHouse((set) => ({
+    ...set.connection(),
+    state: { read: () => read.promise, readParts: async () => ({ volume: loud }) },
+    volume: { set: (level, signal) => set.do(`volume ${level}`, signal, undefined) },
+  }));
+  const device = house.devices.of(await house.add("Slow"));
+  const looking = device.state(never);
+  await setVolume(device, { level: 60 }, { signal: never });
+  read.resolve({ ...on, input: "hdmi1" });
+  expect(await looking).toMatchObject({ volume: loud, input: "hdmi1" });
+  expect(device.lastState).toMatchObject({ volume: loud, input: "hdmi1" });
+  await house.remove();
 });
 
 test("one that is off and silent is looked for at once by whoever waits for it, however long nobody else would", async () => {

@@ -9,7 +9,8 @@ export const pairHint = "Run zapd pair {device}, and type the code that the TV s
 export const resetHint =
   "Run zapd pair {device}. If that does not last: on the TV, Settings > Apps > See all apps > Show system apps > Android TV Remote Service > Storage > Clear data, then restart it and pair again";
 
-export const notPaired = () => pairingRequired("lets nobody in who has not been paired, and zapd has not", pairHint);
+export const notPaired = () =>
+  pairingRequired("lets nobody in who has not been paired, and zapd has not", pairHint, "connect");
 export const noLonger = () => pairingRequired("no longer lets zapd in: it hangs up before it says anything", resetHint);
 
 export const turnedAway = (cause?: unknown) =>

@@ -75,6 +75,13 @@ export class Events {
     this.#timer = setTimeout(() => void this.#read(), Math.max(0, at - performance.now()));
   }
 
+  /** It does not answer: what it told says nothing any more. */
+  drop(): void {
+    if (!this.#session.current) return;
+    this.#session.drop();
+    this.#options.ended();
+  }
+
   close(): void {
     this.#over.abort(new Error("closed"));
     clearTimeout(this.#timer);
@@ -102,11 +109,7 @@ export class Events {
       if (again !== null) this.#dueAt = Math.min(this.#dueAt, performance.now() + again);
     } catch (error) {
       this.#options.debug(`events: it could not be read: ${textOf(error)}`);
-      // It does not answer: what it told says nothing any more.
-      if (!this.#over.signal.aborted) {
-        this.#session.drop();
-        this.#options.ended();
-      }
+      if (!this.#over.signal.aborted) this.drop();
     } finally {
       this.#isReading = false;
       this.#readAt = performance.now();

@@ -17,6 +17,8 @@ const descriptionBytes = 256 * 1024;
 const answerBytes = 512 * 1024;
 /** Its word on who it is holds so long for looks at what it does; whoever asks for the whole state has it proven at once. */
 const knownForMs = 40_000;
+/** What it has told is taken to be so for this long. */
+const toldForMs = 15_000;
 /**
  * After a command it is asked for so long, whatever it tells: some show the place before a jump for a moment, and tell nothing
  * of it (Kodi, as run).
@@ -86,7 +88,11 @@ export class Renderer {
         proven: options.proven ?? !isKnown,
       });
     const http = { read, command: this.#http.command.bind(this.#http) };
-    return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal);
+    return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal).catch((error: unknown) => {
+      // One that comes back knows of no subscription any more.
+      if (error instanceof ZapdError && error.code === "device_unreachable") this.#events.drop();
+      throw error;
+    });
   }
 
   /** Tells a service to do something; at most once. What was read before says nothing any more. */
@@ -108,16 +114,23 @@ export class Renderer {
   /** What it does. A part that it refuses is `null`; one that does not answer fails. */
   async read(signal: AbortSignal): Promise<PlatformState> {
     this.#provenAt = Number.NEGATIVE_INFINITY;
+    const [at, seen] = [performance.now(), this.#seen];
     const playback = await this.playback(signal);
-    return { ...nothing, playback, volume: await this.volume(signal) };
+    const volume = await this.volume(signal);
+    if (seen && seen === this.#seen) this.#seen = { playback, volume, at };
+    return { ...nothing, playback, volume };
   }
 
-  /** Somebody looks often: it is asked to tell of its changes, and asked itself for as long as it does not. */
+  /**
+   * Somebody looks often: it is asked to tell of its changes, and asked itself for as long as it does not. One that has been
+   * restarted meanwhile tells nothing, and is found out by being asked now and then.
+   */
   async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
     const seen = this.#seen;
-    if (this.#settlesIn === 0 && this.#events.want() && seen && parts.length > 0)
+    const isTold = this.#settlesIn === 0 && this.#events.want() && seen !== undefined;
+    if (isTold && parts.length > 0 && performance.now() - seen.at < toldForMs)
       return { ...nothing, playback: running(seen.playback, seen.at), volume: seen.volume };
-    if (parts.length === 0) return this.read(signal);
+    if (isTold || parts.length === 0) return this.read(signal);
     const isLoudnessAlone = parts.every((part) => part === "volume");
     return {
       ...nothing,

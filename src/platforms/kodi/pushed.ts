@@ -18,6 +18,7 @@ export class PushedState {
   #reading: Reading | null = null;
   #heardAt = Number.NEGATIVE_INFINITY;
   #commandAt = Number.NEGATIVE_INFINITY;
+  #toldAt = Number.NEGATIVE_INFINITY;
   readonly #names = new Map<string, string>();
 
   /** What is known well enough to be told without asking, or `null`. */
@@ -30,11 +31,16 @@ export class PushedState {
     return this.#reading !== null;
   }
 
-  /** A whole reading, begun at `since`: one from before the last command, or from before a notification, is worth nothing. */
-  read(reading: Reading, since: number): void {
-    if (since <= this.#commandAt) return;
-    this.#reading = reading;
+  /**
+   * A whole reading, begun at `since`: one from before the last command is not kept. Gives what is so: what a notification has
+   * told meanwhile is newer.
+   */
+  read(reading: Reading, since: number): Reading {
+    if (since <= this.#commandAt) return reading;
+    const { playing, volume, screensaver } = (since <= this.#toldAt && this.#reading) || reading;
+    this.#reading = { ...reading, playing, volume, screensaver };
     this.#heardAt = performance.now();
+    return this.#reading;
   }
 
   /** From now on what was said before is old. */
@@ -69,6 +75,7 @@ export class PushedState {
     // What is being read now may be from before it.
     if (!reading) return this.commanded();
     this.#heardAt = performance.now();
+    this.#toldAt = this.#heardAt;
     const player = asJson(data["player"]);
     const speed = player["speed"];
     // Pictures are shown beside the music, and paused for themselves (CGUIWindowSlideShow::AnnouncePlayerPause).

@@ -13,9 +13,7 @@ export async function readState(device: KodiDevice, signal: AbortSignal): Promis
   const known = device.isFollowed ? device.pushed.fresh : null;
   if (known) return device.pushed.describe(known);
   const since = performance.now();
-  const reading = await readAll(device, signal);
-  device.pushed.read(reading, since);
-  return device.pushed.describe(reading);
+  return device.pushed.describe(device.pushed.read(await readAll(device, signal), since));
 }
 
 async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading> {

@@ -9,7 +9,8 @@ export const deniedHint = `On the TV: ${manager} > Device List: remove zapd or a
 export const promptHint = `On the TV: ${manager} > Access Notification: First Time Only, then run zapd pair {device}`;
 export const noPopupHint = `If it showed no request: on the TV, ${manager} > Access Notification: First Time Only, and in Device List remove zapd, then run zapd pair {device} again; zapd must be in the same network as the TV`;
 
-export const notPaired = () => pairingRequired("takes no keys and no text: it is not paired with zapd", pairHint);
+export const notPaired = () =>
+  pairingRequired("takes no keys and no text: it is not paired with zapd", pairHint, "connect");
 export const noLonger = () => pairingRequired("no longer lets zapd in", deniedHint);
 /** It has given a token, and says neither yes nor no to it: it shows its request again. */
 export const asksAnew = () =>

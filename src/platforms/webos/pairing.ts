@@ -21,7 +21,7 @@ const letsInWithin = 1_200;
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
 export function notPaired(): DeviceError {
-  return pairingRequired("takes no commands: it is not paired with zapd", pairHint);
+  return pairingRequired("takes no commands: it is not paired with zapd", pairHint, "connect");
 }
 
 /** The set showed its prompt for a key that it had given: it may have forgotten it, or not know it just now. */

@@ -273,7 +273,13 @@ export class WebosState {
     if (topic !== "power")
       return this.#listener.changed(topic === "app" ? { app, input } : topic === "media" ? { playback } : { volume });
     const { power, screensaver, leaving } = readPower(payload);
-    if (power !== null) this.#listener.changed({ power, screensaver });
+    // What it shows and how loud it is counts only while it is on, and is not told anew when it comes on.
+    const others = {
+      ...(this.#said.has("app") && { app, input }),
+      ...(this.#said.has("media") && { playback }),
+      ...(this.#said.has("volume") && { volume }),
+    };
+    if (power !== null) this.#listener.changed({ power, screensaver, ...others });
     if (leaving || power === "off") this.#listener.leaves();
   }
 

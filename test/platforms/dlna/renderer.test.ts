@@ -122,6 +122,21 @@ describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer buil
   });
 });
 
+test("one that was off in between, and knows of no subscription any more, is asked until it tells again", async () => {
+  const { set, connection, told, parts } = await plugIn();
+  await parts();
+  await until("it is heard", () => has(connection.state?.pushes).size > 0);
+  await set.sleep();
+  // Whoever meets it off first need not be who looks often.
+  expect(await codeOf(has(connection.state).read(never))).toBe("device_unreachable");
+  await set.wake();
+  set.setVolume(40);
+  expect((await parts()).volume?.level).toBe(40);
+  await until("it is heard again", () => set.subscribers.length === 2);
+  set.setVolume(41);
+  await until("it is told", () => told.states.at(-1)?.volume?.level === 41);
+});
+
 test("a range of its own is 0 to 100 here, and a step never sticks", async () => {
   const { set, connection, state } = await plugIn({ stack: "tv", volumeMax: 30 });
   const { set: to } = has(connection.volume);

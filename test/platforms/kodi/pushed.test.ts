@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { PushedState } from "../../../src/platforms/kodi/pushed.ts";
 import type { KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
@@ -48,6 +49,17 @@ test("what happens on the machine itself is told as it happens, each part for it
   expect(told.states.at(-1)).toEqual({ power: "on", volume: { level, muted: true } });
   await player.sleep();
   await until("it is told", () => told.ended.includes("going_off"));
+});
+
+test("what it tells while it is read is newer than what is read", () => {
+  const pushed = new PushedState();
+  const quiet = { playing: null, volume: { level: 20, muted: false }, screensaver: false, folder: null };
+  pushed.read(quiet, performance.now());
+  const since = performance.now();
+  pushed.take("Application.OnVolumeChanged", { volume: 30, muted: false });
+  const read = { ...quiet, folder: "plugin.video.x" };
+  expect(pushed.read(read, since)).toEqual({ ...read, volume: { level: 30, muted: false } });
+  expect(pushed.fresh).toMatchObject({ folder: "plugin.video.x", volume: { level: 30 } });
 });
 
 test("an answer that was on its way when it said that it sleeps does not make it awake", async () => {

@@ -1,7 +1,7 @@
 /** Endpoints, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
-import type { Power } from "../../../src/platforms/platform.ts";
+import type { PlatformState, Power } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { WebosSession } from "../../../src/platforms/webos/session.ts";
@@ -213,6 +213,43 @@ describe("state", () => {
     await state(one);
     one.set.open("com.webos.app.browser");
     await until("it is told", () => one.told.states.some(({ app }) => app?.name === "Web Browser"));
+  });
+
+  test("in a standby that answers nothing is shown nor heard; what was said before holds again once it is on", async () => {
+    let say: (state: string) => void = () => {};
+    const set = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+      websocket: {
+        message(socket, said) {
+          const { id, uri } = JSON.parse(String(said));
+          const answer = (payload: object) => socket.send(JSON.stringify({ type: "response", id, payload }));
+          if (uri.endsWith("getVolume")) answer({ volume: 10, muted: false });
+          else if (uri.endsWith("getPowerState")) {
+            say = (state) => answer({ state });
+            say("Active");
+          } else answer({ appId: "netflix" });
+        },
+      },
+    });
+    cleanups.push(() => set.stop(true));
+    const endpoint = { host: "127.0.0.1", port: set.port ?? 0, tls: false };
+    const session = await new WebosSession(endpoint, platformHostOf()).open(never);
+    cleanups.push(() => session.destroy());
+    let told: Partial<PlatformState> = {};
+    const changed = (patch: Partial<PlatformState>) => {
+      told = { ...told, ...patch };
+    };
+    await WebosState.follow(session, { changed, leaves() {}, title: () => null }, never);
+    const shown = { app: { platformId: "netflix" }, volume: { level: 10, muted: false } };
+    expect(told).toMatchObject({ power: "on", ...shown });
+    say("Active Standby");
+    await until("it is told", () => told.power === "standby");
+    expect(told).toMatchObject({ app: null, volume: null, playback: null });
+    say("Active");
+    await until("it is told", () => told.power === "on");
+    expect(told).toMatchObject(shown);
   });
 
   test("a push that comes with an answer, behind it, is the later word", async () => {
