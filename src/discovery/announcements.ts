@@ -16,6 +16,8 @@ interface Instance {
   target?: string;
   port?: number;
   txt?: Readonly<Record<string, string>>;
+  /** What it lacks has been asked for: one that has no texts even so is told without. */
+  isAsked?: boolean;
 }
 
 export class Announcements {
@@ -35,12 +37,13 @@ export class Announcements {
 
   /** The names of services of which something is missing; each is given once, until it is told of again. */
   lacking(): string[] {
-    const names = [...this.#lacking].map(({ name }) => name);
+    const all = [...this.#lacking];
     this.#lacking.clear();
-    return names;
+    for (const one of all) one.isAsked = true;
+    return all.map(({ name }) => name);
   }
 
-  /** Takes the records of a packet; gives the services of which it told, as far as they are known. */
+  /** Takes the records of a packet; gives the services of which it told, once they are known. */
   take(records: readonly DnsRecord[], source: string): MdnsService[] {
     const told = new Set<Instance>();
     const instanceOf = (name: string) => {
@@ -69,10 +72,10 @@ export class Announcements {
     }
     for (const [key, all] of addresses) keep(this.#addresses, key, all);
     return [...told].flatMap((one) => {
-      const { name, type, target = "", port, txt } = one;
+      const { name, type, target = "", port, txt, isAsked = false } = one;
       if (type !== undefined && (port === undefined || txt === undefined)) this.#lacking.add(one);
       else this.#lacking.delete(one);
-      if (type === undefined || port === undefined) return [];
+      if (type === undefined || port === undefined || (txt === undefined && !isAsked)) return [];
       const known = this.#addresses.get(target) ?? [];
       return [{ name: ownName(name, type), type, port, source, addresses: known, txt: txt ?? {} }];
     });

@@ -144,7 +144,8 @@ class Browser {
     this.#timer = undefined;
     for (const name of this.#announcements.lacking().slice(0, mostRests - this.#rests)) {
       this.#rests++;
-      for (const type of ["SRV", "TXT"] as const) this.#line.query([{ name, type }]);
+      // The texts first: an answer that tells the rest completes it then.
+      for (const type of ["TXT", "SRV"] as const) this.#line.query([{ name, type }]);
     }
   }
 

@@ -131,9 +131,10 @@ describe("what is announced", () => {
   test("and what is missing of it is asked for, once until it is told of again", () => {
     expect(told([[ptr, a]])).toEqual({ services: [], lacking: [ptr.data] });
     const heard = new Announcements(["_x._tcp"]);
-    heard.take([ptr, srv], "192.0.2.7");
+    expect(heard.take([ptr, srv], "192.0.2.7")).toEqual([]);
     expect([heard.isLacking, heard.lacking(), heard.isLacking]).toEqual([true, [ptr.data], false]);
-    heard.take([ptr], "192.0.2.7");
+    // One that has no texts even so is told without.
+    expect(heard.take([ptr], "192.0.2.7")).toEqual([{ ...whole, addresses: [], txt: {} }]);
     expect(heard.lacking()).toEqual([ptr.data]);
   });
 
