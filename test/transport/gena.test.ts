@@ -174,9 +174,9 @@ describe("a subscription", () => {
     // Time passes fifty times as fast there.
     const script = `
       import { execFileSync } from "node:child_process";
+      import { subscribe } from "./src/transport/gena.ts";
       const { setTimeout: later } = globalThis;
       globalThis.setTimeout = (work, ms, ...more) => later(work, ms / 50, ...more);
-      const { subscribe } = await import("./src/transport/gena.ts");
       const route = (own) => execFileSync("ip", ["route", "replace", "local", "10.99.0.2", "dev", "lo", "table", "local", "src", own]);
       for (const own of ["10.99.0.1", "10.99.0.7"]) execFileSync("ip", ["addr", "add", own + "/32", "dev", "lo"]);
       route("10.99.0.1");
