@@ -41,9 +41,14 @@ export interface DeviceDependencies extends ReachDependencies {
   readonly sleep?: SleepWatch;
   /** An entry of the registry, live. */
   reachOf(entry: Entry): Reach;
+  /** The device that an entry is, or is a part of. */
+  deviceOf(entry: Entry): Device;
   /** Told when nothing is under way any more at a device that is no longer known. */
   gone(device: Device): void;
 }
+
+/** Why nobody waits for a device any more that has become a part of another. */
+export const isPartNow = Symbol("it is a part of another device now");
 
 /** Milliseconds that the other protocols of a device have to say what they know once one of them has. */
 const othersWithinMs = 1_000;
@@ -749,7 +754,7 @@ export class Device {
     return () => this.#observers.delete(observer);
   }
 
-  /** Ends with `device_not_found` when it is removed: nobody waits for it any more. */
+  /** Ends with `device_not_found` when it is removed, and with `isPartNow`: nobody waits for it any more. */
   get leaving(): AbortSignal {
     return this.#leaving.signal;
   }
@@ -774,6 +779,7 @@ export class Device {
   /** It has become a part of another device, which is asked from now on. */
   absorbed(): void {
     this.end();
+    this.#leave(isPartNow);
     this.#leaveIfGone();
   }
 
@@ -785,11 +791,20 @@ export class Device {
     this.use();
   }
 
+  /** The device of which it has become a part. */
+  get whole(): Device {
+    return this.#deps.deviceOf(this.record);
+  }
+
+  #leave(reason: unknown): void {
+    this.#leaving.abort(reason);
+    this.#leaving = new AbortController();
+  }
+
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
     this.end();
-    this.#leaving.abort(noLongerKnown());
-    this.#leaving = new AbortController();
+    this.#leave(noLongerKnown());
     const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
     this.#reaches = reaches;

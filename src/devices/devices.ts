@@ -19,7 +19,7 @@ import { isSameAddress } from "./standing.ts";
 import { provesToBe, sightingOf, type Whereabouts } from "./trust.ts";
 
 /** What each device gets from `Devices` itself. */
-type Own = "gone" | "reachOf" | "changed" | "hinted" | "pairing" | "feed";
+type Own = "gone" | "reachOf" | "deviceOf" | "changed" | "hinted" | "pairing" | "feed";
 
 export interface DevicesDependencies extends Omit<DeviceDependencies, Own> {
   discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
@@ -83,6 +83,7 @@ export class Devices {
       gone,
       feed: this.#feed,
       reachOf: (entry) => this.reachOf(entry),
+      deviceOf: (entry) => this.of(entry),
       changed: (id) => this.#changed(id),
       hinted: (id) => this.#hinted(id),
       pairing: (entryId, news) => {

@@ -71,7 +71,7 @@ export class Trust {
     return new ZapdError(
       "device_unproven",
       `${predicateOf(entry, probation)}: it gets no key, no password and no typed text`,
-      { hint: wayOut(entry, this.canPair(entry)) },
+      { hint: this.#wayOut(entry) },
     );
   }
 
@@ -262,6 +262,20 @@ export class Trust {
     return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
+  #wayOut(entry: Entry): string {
+    const name = inCommand(entry.name);
+    const { former, rivals } = entry.standing ?? firstMet;
+    // Where another device has moved to meanwhile, that is the one there.
+    const isOthers = (at: Address) => this.#deps.registry.entries.some((one) => isSameAddress(one, at));
+    const elsewhere = [...(former ? [former] : []), ...rivals].filter((at) => !isOthers(at));
+    const canPair = this.canPair(entry);
+    const at = (one: Address) =>
+      canPair ? `zapd pair ${name} --host ${shown(one)}` : `zapd forget ${name}, then zapd add ${shown(one)}`;
+    const others = elsewhere.map((one) => `; if it is the one at ${shown(one)}: ${at(one)}`).join("");
+    const anew = canPair ? `. To begin anew, without the old key: ${at(entry)}` : "";
+    return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}${anew}`;
+  }
+
   #probation(entry: Entry, mac: string | null, now: number): Probation | undefined {
     const known = probationAt(entry.standing, now);
     if (known) return known;
@@ -314,15 +328,4 @@ function predicateOf(entry: Entry, { reason, mac }: Probation): string {
   if (reason === "hardware" && mac !== undefined)
     return `is at ${here} with the network hardware ${mac}, which is not the one it had`;
   return `is at ${here}, and what answers there may be another`;
-}
-
-function wayOut(entry: Entry, canPair: boolean): string {
-  const name = inCommand(entry.name);
-  const { former, rivals } = entry.standing ?? firstMet;
-  const elsewhere = [...(former ? [former] : []), ...rivals];
-  const at = (one: Address) =>
-    canPair ? `zapd pair ${name} --host ${shown(one)}` : `zapd forget ${name}, then zapd add ${shown(one)}`;
-  const others = elsewhere.map((one) => `; if it is the one at ${shown(one)}: ${at(one)}`).join("");
-  const anew = canPair ? `. To begin anew, without the old key: ${at(entry)}` : "";
-  return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}${anew}`;
 }

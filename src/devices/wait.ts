@@ -3,28 +3,51 @@ import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import { orAborted } from "../system/sleep.ts";
 import { type Condition, canJudge } from "./conditions.ts";
-import type { Device } from "./device.ts";
+import { type Device, isPartNow } from "./device.ts";
+
+/** What a wait comes to: the state by then, and whether it is what was waited for. */
+interface Waited {
+  /** The one that was waited for, or the one of which that has become a part meanwhile. */
+  readonly device: Device;
+  readonly state: State;
+  readonly matched: boolean;
+}
 
 /**
- * Waits until all conditions hold, for so many milliseconds at most; the state by then, and whether they do. A device that
- * does not answer meanwhile may come: only what it can never do fails at once.
+ * Waits until all conditions hold, for so many milliseconds at most. A device that does not answer meanwhile may come: only
+ * what it can never do fails at once.
  */
 export async function waitFor(
   device: Device,
   conditions: readonly Condition[],
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<{ state: State; matched: boolean }> {
+): Promise<Waited> {
+  const since = performance.now();
+  try {
+    return await waitAt(device, conditions, timeoutMs, signal);
+  } catch (error) {
+    if (error !== isPartNow) throw error;
+    return waitFor(device.whole, conditions, Math.max(0, timeoutMs - (performance.now() - since)), signal);
+  }
+}
+
+async function waitAt(
+  device: Device,
+  conditions: readonly Condition[],
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Waited> {
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
-  const { promise, resolve, reject } = Promise.withResolvers<{ state: State; matched: boolean }>();
+  const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   const release = device.watch.hold({ waits: true });
   const forget = device.onState((state) => {
-    if (canJudge(conditions, device.lastState) && holds(state)) resolve({ state, matched: true });
+    if (canJudge(conditions, device.lastState) && holds(state)) resolve({ device, state, matched: true });
   });
-  const timer = setTimeout(() => resolve({ state: device.stateNow, matched: false }), timeoutMs);
+  const timer = setTimeout(() => resolve({ device, state: device.stateNow, matched: false }), timeoutMs);
   device.state(signal).then(
     (state) => {
-      if (holds(state)) resolve({ state, matched: true });
+      if (holds(state)) resolve({ device, state, matched: true });
     },
     (error: unknown) => {
       if (!(error instanceof ZapdError) || error.status !== 500 || error.code === "pairing_required") reject(error);

@@ -15,11 +15,14 @@ export function splitHost(text: string): { host: string; port: number | null } {
   return { host, port };
 }
 
-/** The IP address of a host, resolved once; fails with `invalid_host` for one that no device can have. */
+/**
+ * The IP address of a host, resolved once: that of IPv4 where it has both, for many sets listen on no other. Fails with
+ * `invalid_host` for one that no device can have.
+ */
 export async function resolveHost(text: string): Promise<string> {
   const found = isIP(text)
     ? text
-    : await lookup(text).then(
+    : await lookup(text, { order: "ipv4first" }).then(
         (found) => found.address,
         () => null,
       );

@@ -1,6 +1,9 @@
-/** Browsing over mDNS (bonjour-service), on each interface, services told the moment they are complete. Knows no platform. */
-import { Bonjour } from "bonjour-service";
+/// <reference path="./multicast-dns.d.ts" />
+/** Browsing over mDNS, on each interface, services told as soon as they are known. Knows no platform. */
+import multicastDns, { type MulticastDns } from "multicast-dns";
+import { systemCode } from "../api/errors.ts";
 import type { MdnsService } from "../platforms/platform.ts";
+import { Announcements } from "./announcements.ts";
 import { type Interface, isOnLink } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
 
@@ -13,53 +16,34 @@ export interface MdnsBrowse {
   onTrouble(problem: string): void;
 }
 
-/** What we use of a service that bonjour-service found. */
-interface Found {
-  readonly name: string;
-  readonly fqdn: string;
-  readonly port: number;
-  readonly referer?: { readonly address: string };
-  readonly addresses?: string[];
-  readonly txt?: unknown;
-}
-
-/** Browses until the time is over. Without a type nothing is loaded and nothing is sent. */
-export async function browseMdns(browse: MdnsBrowse): Promise<void> {
-  if (browse.types.length === 0 || browse.interfaces.length === 0) return;
-  const browsers: { update(): void }[] = [];
-  const instances = browse.interfaces.map((one) => {
-    const trouble = (error: unknown) =>
-      browse.onTrouble(`${one.name} (${one.address}) could not be asked over mDNS: ${String(error)}`);
-    const bonjour = new Bonjour(optionsFor(one), trouble);
-    for (const type of browse.types) {
-      const seen = new Set<string>();
-      const browser = browserOf(bonjour, type, (service) => {
-        const key = JSON.stringify(service);
-        if (seen.has(key) || seen.size >= mostSeen) return;
-        seen.add(key);
-        // The system also gives us what comes over interfaces that we did not ask on (RFC 6762, 11).
-        if (isOnLink(service.source, one)) browse.onService(service);
-      });
-      browse.window.onJoin(() => browser.update());
-      browsers.push(browser);
-    }
-    return bonjour;
-  });
-  const again = setInterval(() => {
-    for (const browser of browsers) browser.update();
-  }, againAfter);
-  await browse.window.over;
+/** Browses until the time is over. Without a type nothing is sent. */
+export async function browseMdns({ types, interfaces, window, onService, onTrouble }: MdnsBrowse): Promise<void> {
+  if (types.length === 0 || interfaces.length === 0) return;
+  const heard = (service: MdnsService) => {
+    // The system also gives us what comes over interfaces that we did not ask on (RFC 6762, 11).
+    if (interfaces.some((one) => isOnLink(service.source, one))) onService(service);
+  };
+  const browsers = interfaces.map((one) => new Browser(types, one, heard, { onTrouble }));
+  const ask = () => {
+    for (const browser of browsers) browser.ask();
+  };
+  window.onJoin(ask);
+  const again = setInterval(ask, againAfter);
+  ask();
+  await window.over;
   clearInterval(again);
-  for (const bonjour of instances) bonjour.destroy();
+  for (const browser of browsers) browser.close();
 }
 
 /** Who has just told somebody else of a service says it again only after a second (RFC 6762, 6). */
 const againAfter = 1_050;
 const askedFor = 1_600;
-/** Of one type on one interface in one scan. */
-const mostSeen = 4_096;
 /** Who asks from a port of its own is answered directly, and without that wait (RFC 6762, 6.7); where no firewall is in between. */
 const directlyAt = [250, 600] as const;
+/** What a service still lacks comes right after the rest of it, or has to be asked for. */
+const restWithin = 60;
+/** So often is asked for the rest of services, at most. */
+const mostRests = 32;
 
 /** A service that is looked for. */
 export interface Wanted {
@@ -75,79 +59,98 @@ export async function askMdns(
   signal: AbortSignal,
 ): Promise<MdnsService | null> {
   if (interfaces.length === 0) return null;
-  const shared = interfaces.map((one) => new Bonjour(optionsFor(one), () => {}));
-  const direct = interfaces.map((one) => new Bonjour({ ...optionsFor(one), bind: false } as BonjourOptions, () => {}));
-  const timers: ReturnType<typeof setTimeout>[] = [];
   const found = Promise.withResolvers<MdnsService | null>();
+  const heard = (service: MdnsService) => {
+    // What this machine announces has one sender for all its loopback addresses.
+    if (service.source !== host && !(host.startsWith("127.") && service.addresses.includes(host))) return;
+    if (isIt(service)) found.resolve(service);
+  };
+  const on = (directly: boolean) => interfaces.map((one) => new Browser([type], one, heard, { directly }));
+  const [shared, direct] = [on(false), on(true)];
+  const timers: ReturnType<typeof setTimeout>[] = [];
   const giveUp = () => found.resolve(null);
   signal.addEventListener("abort", giveUp, { once: true });
   try {
-    const ask = (bonjour: Instance) =>
-      browserOf(bonjour, type, (service) => {
-        // What this machine announces has one sender for all its loopback addresses.
-        if (service.source !== host && !(host.startsWith("127.") && service.addresses.includes(host))) return;
-        if (isIt(service)) found.resolve(service);
-      });
-    const [sharing, asking] = [shared.map(ask), direct.map(ask)];
+    const ask = (browsers: readonly Browser[]) => {
+      for (const browser of browsers) browser.ask();
+    };
     const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
-    later(againAfter, () => {
-      for (const browser of sharing) browser.update();
-    });
-    for (const ms of directlyAt)
-      later(ms, () => {
-        for (const browser of asking) browser.update();
-      });
+    ask([...shared, ...direct]);
+    later(againAfter, () => ask(shared));
+    for (const ms of directlyAt) later(ms, () => ask(direct));
     later(askedFor, giveUp);
     if (signal.aborted) giveUp();
     return await found.promise;
   } finally {
     signal.removeEventListener("abort", giveUp);
     for (const timer of timers) clearTimeout(timer);
-    for (const bonjour of [...shared, ...direct]) bonjour.destroy();
+    for (const browser of [...shared, ...direct]) browser.close();
   }
 }
 
-type Instance = Bonjour;
-
-/**
- * Tells each answer of a type, as often as it comes. bonjour-service keeps one service for each name, whoever announces it:
- * somebody who calls himself like another would hide it, so it is made to forget what it has told.
- */
-function browserOf(bonjour: Instance, type: string, onService: (service: MdnsService) => void): { update(): void } {
-  const browser = bonjour.find(wordsOf(type), (found: Found) => {
-    browser.services.length = 0;
-    onService(serviceOf(found, type));
-  });
-  return browser;
+interface BrowserOptions {
+  /** It asks from a port of its own, not from that of all who speak mDNS. */
+  readonly directly?: boolean;
+  onTrouble?(problem: string): void;
 }
 
-type BonjourOptions = ConstructorParameters<typeof Bonjour>[0];
+/** Asks for services of some types on one interface, and tells each as soon as it is known, and as often as it comes. */
+class Browser {
+  readonly #announcements: Announcements;
+  readonly #onService: (service: MdnsService) => void;
+  #line: MulticastDns;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #rests = 0;
+  readonly #types: readonly string[];
 
-/**
- * On Linux multicast arrives only on a socket bound to any address. The options are those of multicast-dns, which
- * bonjour-service passes through but does not declare.
- */
-function optionsFor({ address }: Interface): BonjourOptions {
-  return { interface: address, bind: "0.0.0.0" } as BonjourOptions;
-}
+  constructor(
+    types: readonly string[],
+    one: Interface,
+    onService: (service: MdnsService) => void,
+    { directly = false, onTrouble }: BrowserOptions,
+  ) {
+    this.#types = types;
+    this.#announcements = new Announcements(types);
+    this.#onService = onService;
+    this.#line = this.#open(one, directly);
+    if (directly) return;
+    let isTaken = false;
+    this.#line.on("error", (error) => {
+      if (isTaken) return;
+      isTaken = true;
+      const why = `port 5353 cannot be shared with the program that has it (${systemCode(error)})`;
+      onTrouble?.(`${one.name} (${one.address}) is asked over mDNS from another port: ${why}`);
+      this.#line.destroy();
+      this.#line = this.#open(one, true);
+      this.ask();
+    });
+  }
 
-/** `_example._tcp` in bonjour-service's words. */
-function wordsOf(type: string): { type: string; protocol: "tcp" | "udp" } {
-  const [name = "", protocol] = type.replace(/^_/, "").split("._");
-  return { type: name, protocol: protocol === "udp" ? "udp" : "tcp" };
-}
+  /** On Linux multicast arrives only on a socket bound to any address. */
+  #open({ address }: Interface, directly: boolean): MulticastDns {
+    const line = multicastDns({ interface: address, bind: directly ? false : "0.0.0.0" });
+    line.on("response", ({ answers, additionals }, { address: source }) => {
+      for (const service of this.#announcements.take([...answers, ...additionals], source)) this.#onService(service);
+      if (this.#announcements.isLacking) this.#timer ??= setTimeout(() => this.#askRest(), restWithin);
+    });
+    return line.on("error", () => {});
+  }
 
-function serviceOf(found: Found, type: string): MdnsService {
-  // Its own word for the name ends at the first dot.
-  const end = `.${type}.local`;
-  const name = found.fqdn.toLowerCase().endsWith(end) ? found.fqdn.slice(0, -end.length) : found.name;
-  const txt = typeof found.txt === "object" && found.txt !== null ? Object.entries(found.txt) : [];
-  return {
-    name: name.slice(0, 256),
-    type,
-    port: found.port,
-    source: found.referer?.address ?? "",
-    addresses: (found.addresses ?? []).slice(0, 16),
-    txt: Object.fromEntries(txt.slice(0, 64).map(([key, value]) => [key, String(value).slice(0, 512)])),
-  };
+  ask(): void {
+    for (const type of this.#types) this.#line.query([{ name: `${type}.local`, type: "PTR" }]);
+  }
+
+  #askRest(): void {
+    this.#timer = undefined;
+    for (const name of this.#announcements.lacking().slice(0, mostRests - this.#rests)) {
+      this.#rests++;
+      // The texts first: an answer that tells the rest completes it then.
+      for (const type of ["TXT", "SRV"] as const) this.#line.query([{ name, type }]);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#line.destroy();
+  }
 }

@@ -13,7 +13,7 @@ import {
   type Told,
   thisMachine,
 } from "./examination.ts";
-import { clockSane, container, firewall, interfacesAsked, multicastReceived } from "./network.ts";
+import { clockSane, container, firewall, hostsKnown, interfacesAsked, multicastReceived } from "./network.ts";
 
 /** Every check, in the order in which they are told. */
 const checks: Readonly<Record<string, Check>> = {
@@ -24,6 +24,7 @@ const checks: Readonly<Record<string, Check>> = {
   state: { about: "the state folder", timeoutMs: 4_000, run: stateWritable },
   clock: { about: "the clock", timeoutMs: 4_000, run: clockSane },
   interfaces: { about: "the interfaces", timeoutMs: 5_000, run: interfacesAsked },
+  hosts: { about: "the hosts of the config", timeoutMs: 8_000, run: hostsKnown },
   multicast: { about: "multicast", timeoutMs: 5_000, run: multicastReceived },
   firewall: { about: "the firewall", timeoutMs: 5_000, run: firewall },
   container: { about: "the container", timeoutMs: 5_000, run: container },

@@ -1,5 +1,7 @@
 /** Checks of the network: which interfaces are asked, whether multicast comes through, and what may be in its way. */
 
+import { textOf } from "../api/errors.ts";
+import { resolveHost, splitHost } from "../discovery/hosts.ts";
 import { sleep } from "../system/sleep.ts";
 import { counted, listed } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
@@ -38,6 +40,18 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), wished.length > 0)];
   const hint = "Connect this machine to the network of the sets; or add one by its address: zapd add 192.168.1.40";
   return findings.length > 0 ? findings : [fail("no interface but loopback is up", hint)];
+}
+
+/** Hosts of the config that no search can ask, because nobody knows them. */
+export async function hostsKnown(exam: Examination): Promise<Finding[]> {
+  const { hosts } = (await exam.config()).config.discovery;
+  const found = hosts.map((host) =>
+    resolveHost(splitHost(host).host).then(
+      () => [],
+      (error: unknown) => [warn(`discovery.hosts: ${textOf(error)}`, "Mend it in the config, or turn the set on")],
+    ),
+  );
+  return (await Promise.all(found)).flat();
 }
 
 function namesOf(all: readonly { readonly name: string }[]): string[] {

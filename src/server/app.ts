@@ -73,7 +73,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
       deps.hosts,
       deps.sleep,
       () => (deps.embedded ? null : addressOf(deps)),
-      (ended) => tellAction(deps.devices, ended),
+      (id) => tellAction(deps.devices, id),
       (id, lease) => deps.devices.known(id)?.admit(lease),
     ),
   );

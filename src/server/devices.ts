@@ -72,7 +72,7 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
     // HEAD asks for the headers alone: it starts no wait.
     if (request.method === "HEAD") return { device: device.describe(), state: device.stateNow, matched: false };
     const over = AbortSignal.any([signal, devices.ending]);
-    const { state, matched } = await waitFor(device, conditions, Number(timeout_ms), over);
-    return { device: device.describe(), state, matched };
+    const waited = await waitFor(device, conditions, Number(timeout_ms), over);
+    return { ...waited, device: waited.device.describe() };
   });
 }

@@ -32,19 +32,19 @@ const methods = "GET, HEAD, POST, PATCH, DELETE";
 /**
  * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `sleep`
  * tells the routes what was sent before this machine woke, `address` is where zapd listens (`null`: in a server of somebody
- * else), `finished` is told of every command that has ended, and `admit` judges who may change a device that is leased.
+ * else), `begun` is asked what is told of the end of each command, and `admit` judges who may change a device that is leased.
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
   hosts: readonly string[] = [],
   sleep?: SleepWatch,
   address: () => string | null = () => "http://127.0.0.1:7272",
-  finished?: (ended: Ended) => void,
+  begun?: (id: string) => (ended: Ended) => void,
   admit?: (id: string, lease: string | undefined) => void,
 ): MiddlewareHandler<Env> {
   return (c, next) => {
     c.set("sleep", sleep);
-    c.set("finished", finished);
+    c.set("begun", begun);
     c.set("admit", admit);
     const { cors_enabled, cors_allowed_origins } = cors();
     const origin = c.req.header("origin");

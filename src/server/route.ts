@@ -25,8 +25,8 @@ export interface Env {
     foreign?: boolean;
     /** Whether this machine has slept, and whether it woke just now. */
     sleep?: SleepWatch | undefined;
-    /** Told of every command that has ended. */
-    finished?: ((ended: Ended) => void) | undefined;
+    /** Given the `{id}` of a command that begins, gives what is told of its end. */
+    begun?: ((id: string) => (ended: Ended) => void) | undefined;
     /** Fails where a caller may not change a device now, by the `{id}` and the leases that it carries. */
     admit?: ((id: string, lease: string | undefined) => void) | undefined;
   };
@@ -39,8 +39,6 @@ type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["qu
 export interface Ended {
   readonly action: string;
   readonly actionId: string;
-  /** The `{id}` of the path. */
-  readonly id: string;
   readonly by: Caller;
   readonly body: unknown;
   /** What it answered, or what it failed with. */
@@ -122,10 +120,11 @@ export function route<Name extends ValueName>(
       },
     };
     const since = performance.now();
+    const ended = action === null ? undefined : c.get("begun")?.(id);
     const tell = (outcome: Ended["outcome"]) => {
       const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
       const durationMs = Math.round(performance.now() - since);
-      if (action !== null) c.get("finished")?.({ action, actionId, id, by, body, outcome, durationMs });
+      if (action !== null) ended?.({ action, actionId, by, body, outcome, durationMs });
     };
     try {
       // The schemas of this very operation have read them, which types cannot follow.
@@ -147,17 +146,30 @@ export function route<Name extends ValueName>(
   });
 }
 
-/** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
-export function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
-  const device = devices.known(id);
-  if (!device) return;
+/**
+ * Tells those who follow of a command that has ended, by the device that was meant when it began: by then another may have its
+ * name. Of one to a device that is not known there is nothing to tell.
+ */
+export function tellAction(devices: Devices, asked: string): (ended: Ended) => void {
+  const meant = devices.known(asked)?.id;
+  return (ended) => {
+    const device = meant === undefined ? null : devices.known(meant);
+    if (device) publish(devices, device.id, ended);
+  };
+}
+
+function publish(
+  devices: Devices,
+  device_id: string,
+  { action, actionId, by, body, outcome, durationMs }: Ended,
+): void {
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
   const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");
   const typed = words.filter(isTyped);
   const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
   devices.journal.publish({
     type: "action.finished",
-    device_id: device.id,
+    device_id,
     action,
     action_id: actionId,
     by,

@@ -8,7 +8,7 @@ import { DeviceError } from "../api/errors.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { type DeviceHttp, deadline } from "./http.ts";
 import type { Answer } from "./http-connection.ts";
-import { listenToPeer, type PeerAnswer, type PeerListener, type PeerRequest } from "./peer-listener.ts";
+import { addressFacing, listenToPeer, type PeerAnswer, type PeerListener, type PeerRequest } from "./peer-listener.ts";
 import type { Session } from "./session.ts";
 
 export interface SubscribeOptions {
@@ -140,6 +140,9 @@ class Subscriptions implements Subscribed {
       for (;;) {
         const seconds = Number(/^second-(\d{1,9})$/i.exec(headers.get("timeout") ?? "")?.[1] ?? wantedSeconds);
         await sleep(Math.min(longestMs, Math.max(shortestMs, seconds * 500)), signal);
+        // A device goes on calling the address that was told it, which may not be this machine's any more.
+        if ((await addressFacing(this.#options.peer)) !== this.#listener?.address)
+          throw unsubscribed("calls an address that this machine does not have now");
         ({ headers } = await this.#call(path, { SID: sid, ...timeout }, deadline(callMs, signal)));
       }
     } catch {

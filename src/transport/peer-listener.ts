@@ -48,6 +48,8 @@ export interface PeerListenerOptions {
 export interface PeerListener {
   /** What to tell the peer; whoever has it may call from the peer's address. */
   readonly url: string;
+  /** The address of this machine where it listens: the one that faced the peer when it began. */
+  readonly address: string;
   /** Ends every connection; afterwards nothing is left. */
   close(): Promise<void>;
 }
@@ -98,6 +100,7 @@ export async function listenToPeer(options: PeerListenerOptions): Promise<PeerLi
   let closed: Promise<void> | undefined;
   return {
     url: `http://${host}:${port}${path}${encodeURIComponent(options.name ?? "")}`,
+    address,
     close: () =>
       (closed ??= new Promise((resolve) => {
         server.close(() => resolve());

@@ -142,6 +142,26 @@ describe("the stream", () => {
     await other.stop();
   });
 
+  test("the end of a command is told of the device that it was for, though that is renamed meanwhile, and another has its name", async () => {
+    const stream = await read("?types=action.finished");
+    await stream.until(({ type }) => type === "snapshot");
+    const slow = createRokuSimulator({ name: "Slow", serial: "X0LIVE000003", ssdp: false });
+    await slow.start();
+    const { data } = (await daemon.api("POST", "/devices", { host: slow.host, port: slow.port, name: "Slow" })).body;
+    const keys = ["home", "up"];
+    const sequence = daemon.api("POST", "/devices/Slow/remote/sequence", { keys, delay_ms: 500 });
+    await until("its first key is pressed", () => slow.keys.length > 0);
+    await daemon.api("PATCH", `/devices/${data.id}`, { name: "Renamed" });
+    await daemon.api("PATCH", `/devices/${id}`, { name: "Slow" });
+    expect((await sequence).status).toBe(200);
+    const told = await stream.until(({ type, keys }) => type === "action.finished" && keys);
+    expect(told).toMatchObject({ device_id: data.id, action: "sequence", ok: true });
+    await daemon.api("PATCH", `/devices/${id}`, { name: "Den" });
+    await daemon.api("DELETE", `/devices/${data.id}`);
+    stream.close();
+    await slow.stop();
+  });
+
   test("typed text is told as a number of characters", async () => {
     const stream = await read("?types=action.finished");
     await stream.until(({ type }) => type === "snapshot");

@@ -11,6 +11,7 @@ import {
   clockSane,
   container,
   firewall,
+  hostsKnown,
   interfacesAsked,
   multicastReceived,
   withoutSets,
@@ -41,6 +42,12 @@ describe("the network", () => {
       "FAIL  discovery.interfaces names eth9, and this machine has none such now. Mend it in the config",
     );
     expect((await lines(interfacesAsked(examined({ interfaces: [] }))))[0]).toMatch(/^FAIL {2}no interface.*zapd add/);
+  });
+
+  test("hosts of the config that nobody knows are told of", async () => {
+    expect(await lines(hostsKnown(examined({ hosts: ["127.0.0.5:8060", "tv.invalid"] })))).toEqual([
+      'warn  discovery.hosts: "tv.invalid" cannot be a device\'s host: no such host is known. Mend it in the config, or turn the set on',
+    ]);
   });
 
   test("names that lead nowhere a set stands are known, and those of real cards are not among them", () => {

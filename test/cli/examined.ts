@@ -17,6 +17,7 @@ interface MadeUp {
   /** Whether somebody accepts connections at the addresses of the devices. */
   readonly listens?: boolean;
   readonly wished?: readonly string[];
+  readonly hosts?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
   readonly programs?: Readonly<Record<string, string>>;
   readonly now?: string;
@@ -43,7 +44,7 @@ export function examined(given: MadeUp = {}): Examination {
   const named = interfaces.map((name) => ({ name: name.replace("!", ""), received: !name.startsWith("!") }));
   const config = configOf({
     daemon: {},
-    discovery: { interfaces: [...(given.wished ?? [])] },
+    discovery: { interfaces: [...(given.wished ?? [])], hosts: [...(given.hosts ?? [])] },
     devices: {},
     dev: {},
   });

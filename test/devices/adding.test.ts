@@ -113,6 +113,18 @@ describe("a device that a scan finds", () => {
     await found("1", "192.0.2.2");
     expect(registry.get(id)?.host).toBe("192.0.2.2");
   });
+
+  test("is not said to be at the address that it left, once another device has moved there", async () => {
+    await found("1", "192.0.2.1");
+    await found("2", "192.0.2.2");
+    homes.set("192.0.2.1:9", "2").set("192.0.2.2:9", "1");
+    await found("1", "192.0.2.2");
+    await found("2", "192.0.2.1");
+    const doubted = await found("1", "192.0.2.3");
+    const hint = 'If what is at 192.0.2.2:9 is it: zapd trust "Set 1"; if it is the one at 192.0.2.3:9:';
+    const told = expect.objectContaining({ hint: expect.stringMatching(new RegExp(`^${hint}[^;]*$`)) });
+    expect(() => devices.of(doubted).checkTrusted("pressing home")).toThrow(told);
+  });
 });
 
 describe("a device that falls silent while it is being taken in", () => {

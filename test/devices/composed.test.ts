@@ -7,14 +7,17 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { launchApp, listApps, pressKey, pressKeys, stopApp } from "../../src/devices/commands.ts";
+import { readCondition } from "../../src/devices/conditions.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { doubted, firstMet } from "../../src/devices/standing.ts";
+import { waitFor } from "../../src/devices/wait.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { codeOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { until } from "../support/http-device.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { trustOf, withoutDiscovery } from "./harness.ts";
 
@@ -263,6 +266,18 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
     ]);
     expect(registry.deviceOf(entry.id)?.id).toBe(entry.id);
   });
+});
+
+test("who waits for one that becomes a part of another waits on, for that", async () => {
+  await registry.split(entryOf("beta").id, "beta");
+  for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
+  const part = devices.of(entryOf("alpha"));
+  const waits = waitFor(part, [readCondition("power:standby")], 20_000, never);
+  const whole = devices.of(await registry.join(entryOf("beta").id, entryOf("alpha").id));
+  expect(whole).not.toBe(part);
+  await until("it is read again", () => alpha.set.done.filter((what) => what === "state").length > 1);
+  alpha.emit({ type: "state", patch: { power: "standby" } });
+  expect(await waits).toMatchObject({ device: { id: whole.id }, matched: true, state: { power: "standby" } });
 });
 
 test("what is joined or split keeps its connections, and removed it leaves nothing", async () => {

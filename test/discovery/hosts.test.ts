@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { resolveHost, splitHost } from "../../src/discovery/hosts.ts";
 import { interfacesNow, isOnLink, isThisMachine, wantedInterfaces } from "../../src/discovery/interfaces.ts";
+import { inOwnNetwork } from "../support/own-network.ts";
+import { root } from "../support/sources.ts";
 
 function codeOf(error: unknown): string {
   return error instanceof ZapdError ? error.code : `not ours: ${String(error)}`;
@@ -99,6 +102,19 @@ describe("T7 the address of a host", () => {
 
   test("is looked up once for a name", async () => {
     expect(["127.0.0.1", "::1"]).toContain(await resolve("localhost"));
+  });
+
+  test.skipIf(inOwnNetwork === null)("is that of IPv4 where a name has both", () => {
+    const script = `
+      import { resolveHost } from "./src/discovery/hosts.ts";
+      console.log(await resolveHost("both.zapd"), await resolveHost("six.zapd"));`;
+    const hosts = "fd00::40 both.zapd six.zapd\n192.168.1.40 both.zapd\n";
+    // A file of names of its own, and addresses of both kinds: without one of IPv6 the system tells of none.
+    const within = `ip addr add fd00::1/64 dev lo && mount -t tmpfs none /mnt && printf '%s' "$0" > /mnt/hosts && mount --bind /mnt/hosts /etc/hosts && exec "$@"`;
+    const words = ["-m", "sh", "-c", within, hosts, process.execPath, "-e", script];
+    const [program = "", ...own] = inOwnNetwork ?? [];
+    const said = execFileSync(program, [...own, "unshare", ...words], { cwd: root, encoding: "utf8" });
+    expect(said.trim()).toBe("192.168.1.40 fd00::40");
   });
 
   test("has one spelling, and none of IPv4 in the clothes of IPv6", async () => {

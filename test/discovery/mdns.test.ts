@@ -1,9 +1,14 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { networkInterfaces } from "node:os";
+import type { DnsRecord } from "multicast-dns";
+import { Announcements } from "../../src/discovery/announcements.ts";
 import { browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
 import { announce } from "../support/mdns-service.ts";
+import { inOwnNetwork } from "../support/own-network.ts";
+import { root } from "../support/sources.ts";
 
 const lo = { name: "lo", address: "127.0.0.1", netmask: "255.0.0.0", broadcast: "127.255.255.255", loopback: true };
 const never = new AbortController().signal;
@@ -79,3 +84,111 @@ test("without a type, or without an interface, nothing is asked and nothing wait
   await browseMdns({ types: ["_x._tcp"], interfaces: [], window, onService: () => {}, onTrouble: () => {} });
   await window.over;
 });
+
+/** What one host says of one service, record by record. */
+const ptr: DnsRecord = { type: "PTR", name: "_x._tcp.local", ttl: 120, data: "Den v2.0._x._tcp.local" };
+const srv: DnsRecord = {
+  type: "SRV",
+  name: "den V2.0._X._tcp.local",
+  ttl: 120,
+  data: { target: "Den.local", port: 9 },
+};
+const txt: DnsRecord = {
+  type: "TXT",
+  name: ptr.data,
+  ttl: 120,
+  data: ["ID=a=b", "id=late", "flag", "none=", "=x", "\n"].map((text) => Buffer.from(text)),
+};
+const a: DnsRecord = { type: "A", name: "den.local", ttl: 120, data: "192.0.2.7" };
+const whole = {
+  name: "Den v2.0",
+  type: "_x._tcp",
+  port: 9,
+  source: "192.0.2.7",
+  addresses: ["192.0.2.7"],
+  txt: { id: "a=b", flag: "", none: "", "\n": "" },
+};
+
+describe("what is announced", () => {
+  const told = (packets: readonly (readonly DnsRecord[])[], sources: readonly string[] = []) => {
+    const heard = new Announcements(["_x._tcp"]);
+    const services = packets.flatMap((records, at) => heard.take(records, sources[at] ?? "192.0.2.7"));
+    return { services, lacking: heard.lacking() };
+  };
+
+  test("may come in one packet or in several, in any order (RFC 6763, 12)", () => {
+    expect(told([[ptr, srv, txt, a]])).toEqual({ services: [whole], lacking: [] });
+    for (const packets of [
+      [[ptr], [a, srv, txt]],
+      [[a], [txt], [srv], [ptr]],
+      [[ptr, a], [txt], [srv]],
+    ]) {
+      const { services, lacking } = told(packets);
+      expect([services.at(-1), lacking]).toEqual([whole, []]);
+    }
+  });
+
+  test("and what is missing of it is asked for, once until it is told of again", () => {
+    expect(told([[ptr, a]])).toEqual({ services: [], lacking: [ptr.data] });
+    const heard = new Announcements(["_x._tcp"]);
+    expect(heard.take([ptr, srv], "192.0.2.7")).toEqual([]);
+    expect([heard.isLacking, heard.lacking(), heard.isLacking]).toEqual([true, [ptr.data], false]);
+    // One that has no texts even so is told without.
+    expect(heard.take([ptr], "192.0.2.7")).toEqual([{ ...whole, addresses: [], txt: {} }]);
+    expect(heard.lacking()).toEqual([ptr.data]);
+  });
+
+  test("by one host is not completed by what another says, nor by a goodbye", () => {
+    expect(
+      told(
+        [
+          [ptr, a],
+          [srv, txt],
+        ],
+        ["192.0.2.7", "192.0.2.66"],
+      ).services,
+    ).toEqual([]);
+    expect(told([[{ ...ptr, ttl: 0 }, srv, txt, a]]).services).toEqual([]);
+    expect(told([[ptr, { ...srv, ttl: 0 }, txt, a]]).services).toEqual([]);
+  });
+
+  test("is kept within bounds, and what came last is kept", () => {
+    const heard = new Announcements(["_x._tcp"]);
+    for (let count = 0; count < 20_000; count++)
+      heard.take([ptr, a], `10.${count >> 16}.${(count >> 8) & 255}.${count & 255}`);
+    expect(heard.take([srv, txt], "10.0.78.31")).toHaveLength(1);
+    expect(heard.take([srv, txt], "10.0.0.0")).toEqual([]);
+  });
+});
+
+test.skipIf(inOwnNetwork === null)(
+  "where another program keeps port 5353 to itself, it is told, and asked from another",
+  () => {
+    const script = `
+    import { createSocket } from "node:dgram";
+    import { browseMdns } from "./src/discovery/mdns.ts";
+    import { ScanWindow } from "./src/discovery/window.ts";
+    const other = createSocket("udp4");
+    await new Promise((resolve) => other.bind({ port: 5353, exclusive: true }, resolve));
+    const asked = new Promise((resolve) => other.once("message", (bytes, from) => resolve(from.port)));
+    other.addMembership("224.0.0.251", "127.0.0.1");
+    const troubles = [];
+    const window = new ScanWindow(500, new AbortController().signal);
+    const browsing = browseMdns({ types: ["_x._tcp"], interfaces: [${JSON.stringify(lo)}], window, onService() {}, onTrouble: (one) => troubles.push(one) });
+    const from = await Promise.race([asked, window.over]);
+    await browsing;
+    console.log(JSON.stringify({ troubles, from: typeof from }));
+    process.exit();`;
+    const [program = "", ...words] = inOwnNetwork ?? [];
+    const said = execFileSync(program, [...words, process.execPath, "-e", script], {
+      cwd: root,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const why = "port 5353 cannot be shared with the program that has it (EADDRINUSE)";
+    expect(JSON.parse(said)).toEqual({
+      troubles: [`lo (127.0.0.1) is asked over mDNS from another port: ${why}`],
+      from: "number",
+    });
+  },
+);

@@ -1,9 +1,12 @@
 /** Being called back by a device: by that device alone, at a path that nobody knows, under a subscription of ours; and what floods cost. */
 import { afterEach, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import net from "node:net";
 import { subscribe } from "../../src/transport/gena.ts";
 import { DeviceHttp } from "../../src/transport/http.ts";
 import { until } from "../support/http-device.ts";
+import { inOwnNetwork } from "../support/own-network.ts";
+import { root } from "../support/sources.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -165,6 +168,32 @@ describe("a subscription", () => {
       const { http: other } = await device(() => silly);
       await expect(subscribe({ ...options, http: other }, never)).rejects.toMatchObject({ code: "device_error" });
     }
+  });
+
+  test.skipIf(inOwnNetwork === null)("ends at its renewal when this machine has another address by then", () => {
+    // Time passes fifty times as fast there.
+    const script = `
+      import { execFileSync } from "node:child_process";
+      import { subscribe } from "./src/transport/gena.ts";
+      const { setTimeout: later } = globalThis;
+      globalThis.setTimeout = (work, ms, ...more) => later(work, ms / 50, ...more);
+      const route = (own) => execFileSync("ip", ["route", "replace", "local", "10.99.0.2", "dev", "lo", "table", "local", "src", own]);
+      for (const own of ["10.99.0.1", "10.99.0.7"]) execFileSync("ip", ["addr", "add", own + "/32", "dev", "lo"]);
+      route("10.99.0.1");
+      const asked = [];
+      const ended = Promise.withResolvers();
+      const alone = async ({ method, headers }) => {
+        asked.push(headers.CALLBACK ? method + " " + new URL(headers.CALLBACK.slice(1, -1)).hostname : method);
+        if (asked.length === 2) route("10.99.0.7");
+        return { status: 200, headers: new Map([["sid", "uuid:1"], ["timeout", "Second-1"]]), body: new Uint8Array() };
+      };
+      await subscribe({ http: { alone }, peer: "10.99.0.2", paths: ["/one"], onEvent() {}, onEnd: ended.resolve }, new AbortController().signal);
+      await Promise.race([ended.promise, new Promise((resolve) => later(resolve, 2_000))]);
+      console.log(asked.join());
+      process.exit();`;
+    const [program = "", ...words] = inOwnNetwork ?? [];
+    const said = execFileSync(program, [...words, process.execPath, "-e", script], { cwd: root, encoding: "utf8" });
+    expect(said.trim()).toBe("SUBSCRIBE 10.99.0.1,SUBSCRIBE,UNSUBSCRIBE");
   });
 
   test("T34 T36 takes thousands of calls, of the device and of strangers, with its memory as it was", async () => {
