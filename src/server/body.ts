@@ -19,10 +19,20 @@ export async function readJson(request: Request): Promise<unknown> {
   return value;
 }
 
+/** Copied as they come: under Deno each part lies in 64 KiB of its own. */
 async function readParts(request: Request): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for await (const part of chunksOf(request, limits.jsonBytes, limits.jsonMs)) parts.push(part);
-  return Buffer.concat(parts);
+  let bytes = new Uint8Array(shortBytes);
+  let size = 0;
+  for await (const part of chunksOf(request, limits.jsonBytes, limits.jsonMs)) {
+    if (size + part.length > bytes.length) {
+      const small = bytes;
+      bytes = new Uint8Array(2 * (size + part.length));
+      bytes.set(small);
+    }
+    bytes.set(part, size);
+    size += part.length;
+  }
+  return bytes.subarray(0, size);
 }
 
 /** Refuses a body that says it is too long, before it is read; gives the length that it says, empty where it says none. */
@@ -31,6 +41,9 @@ export function checkLength(request: Request, most: number): string {
   if (Number(length) > most) throw tooLarge(most);
   return length;
 }
+
+/** Each part of a body takes time in which nobody else is answered: beyond so many, they must have so many bytes on average. */
+const parts = { most: 16 * 1024, leastBytes: 64 } as const;
 
 /** The least that must come, lest a caller hold a place with next to nothing: so many bytes in each so many milliseconds. */
 export interface Pace {
@@ -52,6 +65,7 @@ export async function* chunksOf(
   if (!reader) return;
   const until = performance.now() + timeoutMs;
   let size = 0;
+  let count = 0;
   let stretch = { from: performance.now(), bytes: 0 };
   try {
     for (;;) {
@@ -59,6 +73,7 @@ export async function* chunksOf(
       if (done) return;
       size += value.length;
       if (size > most) throw tooLarge(most);
+      if (++count > parts.most && size < count * parts.leastBytes) throw tooManyParts();
       stretch.bytes += value.length;
       if (performance.now() - stretch.from >= pace.everyMs) {
         if (stretch.bytes < pace.bytes) throw tooSlow(stretch.bytes, pace);
@@ -79,6 +94,12 @@ function tooSlow(bytes: number, { bytes: least, everyMs }: Pace): ZapdError {
   const came = `${Math.floor(bytes / 1_024)} KiB of it came in ${seconds} s`;
   return new ZapdError("invalid_payload", `The body came too slowly: ${came}`, {
     hint: `Send at least ${least / 1_024 / seconds} KiB a second, on average over ${seconds} s`,
+  });
+}
+
+function tooManyParts(): ZapdError {
+  return new ZapdError("invalid_payload", `The body came in more than ${parts.most} small parts`, {
+    hint: `Send chunks of at least ${parts.leastBytes} bytes, or the body as a whole`,
   });
 }
 
