@@ -47,9 +47,11 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (p
     for (let frame = next(); frame !== undefined && reading.isOpen(); frame = next()) {
       reading.take(frame);
       read += Math.max(1, reading.bytesOf(frame) / 1024);
-      if (read < slice.frames) continue;
+      const after = performance.now();
+      if (read < slice.frames && after < sliceEnds) continue;
       socket.pause();
-      rest = setTimeout(orFail, sliceEnds - now);
+      // As long as it took, at least: what one frame costs is not known before.
+      rest = setTimeout(orFail, Math.max(sliceEnds - after, after - now));
       rest.unref?.();
       return;
     }

@@ -6,6 +6,7 @@ import type net from "node:net";
 import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
+import { readJson } from "../../src/transport/json.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
 import { FrameReader } from "../../src/transport/websocket-frames.ts";
 import { runs, seed, within } from "../support/whole.ts";
@@ -157,6 +158,12 @@ describe("T10 T34 a device that floods with small frames", () => {
       pour(repeated(frame(0x89, Buffer.alloc(125))), 1_000)(socket);
     });
     expect((await drive(port)).reason).toBe("does not read what it is sent");
+  });
+
+  test("T34 values without end are counted before they are parsed, and long lists are read", () => {
+    const list = (value: string, count: number) => `[${Array<string>(count).fill(value).join()}]`;
+    expect(readJson(list('{"channelId":"7_41_0_0_1307_12265_1","channelNumber":"1"}', 80_000))).toHaveLength(80_000);
+    expect(readJson(list("{}", 2_700_000))).toBeUndefined();
   });
 
   test("T34 a message that comes letter by letter takes no more than it says", () => {
