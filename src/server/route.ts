@@ -250,10 +250,15 @@ export function picture<Name extends PictureName>(
     const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
     // A page may keep it, and asks whether it is still the same.
     const headers = { etag, "cache-control": "private, no-cache" };
-    const known = wordsOf(request.headers.get("if-none-match") ?? "");
-    if (known.includes(etag)) return c.body(null, 304, headers);
+    if (hasAlready(request, etag)) return c.body(null, 304, headers);
     return c.body(new Uint8Array(bytes), 200, { ...headers, "content-type": type });
   });
+}
+
+/** Whether the caller says that it has what a tag stands for: whatever made it weak on the way, and `*` is anything (RFC 9110, 13.1.2). */
+export function hasAlready(request: Request, etag: string): boolean {
+  const tags = wordsOf(request.headers.get("if-none-match") ?? "");
+  return tags.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
 }
 
 function bodyOf({ body, optionalBody }: Operation, given: unknown): unknown {

@@ -2,19 +2,12 @@
  * A line to a device over TLS that carries frames, each with its length before it. What a frame holds is the platform's own.
  * A frame, how many of them are read in a while, and what is left unread there are bounded.
  */
+import { textOf } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import type { Line } from "./rpc.ts";
+import { inSlices, sendIfRead, unread } from "./slices.ts";
 import { certificateOf, connectSocket, fingerprint, refuseOwn, type Secure } from "./socket.ts";
 import type { LineEnd } from "./websocket.ts";
-
-/** A device that reads nothing of what it is sent, such as the answers to a flood of its own, is hung up on. */
-const mostUnread = 1024 * 1024;
-
-/**
- * What is read in one slice of time, in frames, a long one being as many as it has KiB: who says more is left to wait by its own
- * socket, so that one device that floods takes no time from the others.
- */
-const slice = { ms: 100, frames: 100 } as const;
 
 /** How long the head of a frame is, and what follows it; `null` while too little of it has come. */
 export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
@@ -58,47 +51,17 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
   socket.on("error", () => end("broke the line off"));
   for (const gone of ["close", "end"]) socket.on(gone, () => end("hung up"));
   const frames = new FrameSplitter(options);
-  const pieces: Buffer[] = [];
-  let bodies: Iterator<Buffer> | undefined;
-  let read = 0;
-  let sliceEnds = 0;
-  let rest: ReturnType<typeof setTimeout> | undefined;
-  /** The next frame of what has come; `undefined` where none is whole. */
-  const next = () => {
-    for (;;) {
-      const body = bodies?.next();
-      if (body && body.done !== true) return body.value;
-      const piece = pieces.shift();
-      if (!piece) return undefined;
-      bodies = frames.push(piece);
-    }
-  };
-  const work = () => {
-    rest = undefined;
-    const now = performance.now();
-    if (now >= sliceEnds) [read, sliceEnds] = [0, now + slice.ms];
-    for (let body = next(); body !== undefined && isOpen; body = next()) {
-      options.onFrame(body);
-      read += Math.max(1, body.length / 1024);
-      if (read < slice.frames) continue;
-      socket.pause();
-      rest = setTimeout(orEnd, sliceEnds - now);
-      rest.unref?.();
-      return;
-    }
-    socket.resume();
-  };
-  const orEnd = () => {
-    try {
-      if (isOpen) work();
-    } catch (error) {
-      end(error instanceof Error ? error.message : String(error));
-    }
-  };
+  const read = inSlices(socket, {
+    slice: { ms: 100, frames: 100 },
+    split: (piece) => frames.push(piece),
+    bytesOf: (body) => body.length,
+    take: options.onFrame,
+    isOpen: () => isOpen,
+    failed: (error) => end(textOf(error)),
+  });
   socket.on("data", (bytes: Buffer) => {
     heardAt = performance.now();
-    pieces.push(bytes);
-    if (rest === undefined) orEnd();
+    read(bytes);
   });
   return {
     certificate,
@@ -110,9 +73,7 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
       return isOpen;
     },
     send(frame) {
-      if (!isOpen) return;
-      if (socket.writableLength > mostUnread) return end("does not read what it is sent");
-      socket.write(frame);
+      if (isOpen && !sendIfRead(socket, frame)) end(unread);
     },
     close() {
       if (!isOpen) return;

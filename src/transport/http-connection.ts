@@ -166,6 +166,8 @@ function headOf(exchange: Exchange, host: string): string {
 
 const maxHead = 16 * 1024;
 const maxInterim = 8;
+/** Lines around the chunks of an answer, two for each, and behind them: one cut into letters must not hold up everybody else. */
+const maxChunkLines = 64 * 1024;
 
 type Framing =
   | { by: "length"; left: number }
@@ -188,6 +190,7 @@ export class AnswerReader {
   #parts: Uint8Array[] = [];
   #size = 0;
   #interim = 0;
+  #chunkLines = 0;
 
   constructor(method: string, wanted: Wanted, maxBytes: number) {
     this.#wanted = wanted;
@@ -271,6 +274,7 @@ export class AnswerReader {
         if (this.#pending.length > 1024) throw garbage("a broken chunk");
         return;
       }
+      if (++this.#chunkLines > maxChunkLines) throw garbage(`more than ${maxChunkLines / 2} chunks`);
       const line = latin1.decode(this.#take(end + 1)).trim();
       if (framing.trailer) {
         if (line === "") return this.#finish(true);

@@ -9,6 +9,8 @@ export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 1
 export type Frame =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "ping" | "pong"; readonly bytes: Uint8Array }
+  /** A fragment, or a binary message: counted, and nothing else. */
+  | { readonly kind: "passed" }
   | { readonly kind: "close"; readonly code: number | null; readonly reason: string };
 
 export interface FrameLimits {
@@ -17,6 +19,8 @@ export interface FrameLimits {
   readonly maxFragments: number;
 }
 
+/** Pieces up to this are joined as they come: each takes memory of its own, and a message of 8 MiB may come letter by letter. */
+const joinedBytes = 16 * 1024;
 /** A control frame has at most this payload. */
 const maxControl = 125;
 
@@ -49,17 +53,30 @@ export class FrameReader {
     this.#limits = limits;
   }
 
-  /** Gives what is complete; throws `device_error` for what no frame may be. Binary messages are passed over. */
+  /** Gives what is complete; throws `device_error` for what no frame may be. */
   *push(bytes: Uint8Array): Generator<Frame> {
-    if (bytes.length > 0) this.#chunks.push(bytes);
-    this.#kept += bytes.length;
+    if (bytes.length > 0) this.#keep(bytes);
     for (;;) {
       const header = this.#header();
       if (!header || this.#kept < header.bytes + header.length) return;
       this.#take(header.bytes);
-      const frame = this.#read(header, this.#take(header.length));
-      if (frame) yield frame;
+      yield this.#read(header, this.#take(header.length));
     }
+  }
+
+  /** Joins a piece with those before it that are no longer, so that each byte is copied a few times and no more. */
+  #keep(bytes: Uint8Array): void {
+    this.#kept += bytes.length;
+    let last = bytes;
+    for (
+      let before = this.#chunks.at(-1);
+      before && before.length <= Math.min(last.length, joinedBytes);
+      before = this.#chunks.at(-1)
+    ) {
+      last = Buffer.concat([before, last]);
+      this.#chunks.pop();
+    }
+    this.#chunks.push(last);
   }
 
   #header(): { opcode: number; final: boolean; bytes: number; length: number } | undefined {
@@ -92,7 +109,7 @@ export class FrameReader {
     }
   }
 
-  #read({ opcode, final }: { opcode: number; final: boolean }, payload: Uint8Array): Frame | undefined {
+  #read({ opcode, final }: { opcode: number; final: boolean }, payload: Uint8Array): Frame {
     if (opcode === opcodes.ping) return { kind: "ping", bytes: payload };
     if (opcode === opcodes.pong) return { kind: "pong", bytes: payload };
     if (opcode === opcodes.close) return closeOf(payload);
@@ -102,9 +119,10 @@ export class FrameReader {
     message.bytes += payload.length;
     if (message.parts.length > this.#limits.maxFragments)
       throw notUnderstood(`sent a message in more than ${this.#limits.maxFragments} pieces`);
-    if (!final) return undefined;
+    if (!final) return { kind: "passed" };
     this.#message = undefined;
-    return message.isText ? { kind: "text", text: textOf(Buffer.concat(message.parts, message.bytes)) } : undefined;
+    if (!message.isText) return { kind: "passed" };
+    return { kind: "text", text: textOf(Buffer.concat(message.parts, message.bytes)) };
   }
 
   #peek(length: number): Uint8Array {

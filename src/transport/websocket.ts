@@ -5,11 +5,12 @@
  */
 import { createHash } from "node:crypto";
 import type net from "node:net";
-import { DeviceError, hungUpBefore, notUnderstood, ZapdError } from "../api/errors.ts";
+import { DeviceError, hungUpBefore, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
+import { inSlices, sendIfRead, unread } from "./slices.ts";
 import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, refuseOwn } from "./socket.ts";
-import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
+import { type Frame, FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
 const handshakeWithin = 10_000;
@@ -96,7 +97,7 @@ function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
 }
 
 /** What came behind the answer to an upgrade, and whether the device has hung up since: taken over by the line in one breath. */
-type TakeOver = () => { readonly rest: Uint8Array; readonly isOver: boolean };
+type TakeOver = () => { readonly rest: Buffer; readonly isOver: boolean };
 
 /** Sends the upgrade. A device may speak at once: what it says is kept until somebody listens. */
 async function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<TakeOver> {
@@ -175,24 +176,28 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
     options.onEnd(why);
   };
   const send = (opcode: number, payload: Uint8Array) => {
-    if (isOpen && !isClosing) socket.write(frameOf(opcode, payload));
+    if (isOpen && !isClosing && !sendIfRead(socket, frameOf(opcode, payload))) end({ code: null, reason: unread });
   };
-  const received = (bytes: Uint8Array) => {
+  const take = (frame: Frame) => {
+    // After our own goodbye nothing matters: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
+    if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
+    // Its goodbye is answered in its own words (RFC 6455 5.5.1).
+    if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
+    if (frame.kind === "text") options.onText(frame.text);
+    else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
+    else if (frame.kind === "pong") readers.get(Buffer.from(frame.bytes).toString())?.();
+  };
+  const read = inSlices(socket, {
+    slice: { ms: 20, frames: 400 },
+    split: (piece) => reader.push(piece),
+    bytesOf: (frame) => (frame.kind === "text" ? frame.text.length : 0),
+    take,
+    isOpen: () => isOpen,
+    failed: (error) => end({ code: null, reason: textOf(error) }),
+  });
+  const received = (bytes: Buffer) => {
     heardAt = performance.now();
-    try {
-      for (const frame of reader.push(bytes)) {
-        if (!isOpen) return;
-        // After our own goodbye nothing matters: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
-        if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
-        // Its goodbye is answered in its own words (RFC 6455 5.5.1).
-        if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
-        if (frame.kind === "text") options.onText(frame.text);
-        else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
-        else readers.get(Buffer.from(frame.bytes).toString())?.();
-      }
-    } catch (error) {
-      end({ code: null, reason: error instanceof ZapdError ? error.message : String(error) });
-    }
+    read(bytes);
   };
   const { rest, isOver } = takeOver();
   socket.on("data", received);

@@ -193,6 +193,8 @@ describe("T33 T9 a picture from a set that has gone wrong", () => {
       const { status, headers } = await fetch(`${daemon.url}${path}`);
       const [type, sniff] = [headers.get("content-type"), headers.get("x-content-type-options")];
       expect([path, status, type, sniff]).toEqual([path, 200, "image/png", "nosniff"]);
+      for (const tag of [headers.get("etag"), `W/${headers.get("etag")}`])
+        expect((await fetch(`${daemon.url}${path}`, { headers: { "if-none-match": `${tag}` } })).status).toBe(304);
     }
   });
 });

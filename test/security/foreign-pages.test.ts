@@ -39,6 +39,7 @@ const pages = {
   "a page on another port": ["Origin: http://localhost:3000", "Sec-Fetch-Site: same-site"],
   "an image of another site": ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"],
   "a page of an odd site": ["Sec-Fetch-Site: future-value"],
+  "a page that has it fetched ahead": ["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Purpose: prefetch"],
   "a page that says same-origin": ["Origin: http://evil.test", "Sec-Fetch-Site: same-origin"],
 } as const;
 

@@ -64,6 +64,13 @@ export const attacks: Readonly<Record<string, Attack>> = {
     document.body.append(frame);
     await done;
   },
+  "fetched ahead, by speculation rules": async (base) => {
+    const rules = document.createElement("script");
+    rules.type = "speculationrules";
+    rules.textContent = JSON.stringify({ prefetch: [{ source: "list", urls: [`${base}/v1/devices/set/state`] }] });
+    document.head.append(rules);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  },
   "a WebSocket": async (base, path) => {
     const socket = new WebSocket(base.replace("http", "ws") + path);
     await new Promise((resolve) => {
@@ -82,5 +89,6 @@ export const answered: Readonly<Record<keyof typeof attacks, readonly number[]>>
   sendBeacon: [403],
   "an image, a script, a style": [405, 405, 405],
   "a sandboxed frame": [403],
+  "fetched ahead, by speculation rules": [403],
   "a WebSocket": [403],
 };

@@ -1,9 +1,12 @@
 /** Devices that flood a WebSocket (SECURITY.md T10): each line ends with a reason, soon, and little is kept of what came. */
+
+import { heapStats } from "bun:jsc";
 import { afterEach, describe, expect, test } from "bun:test";
 import type net from "node:net";
 import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
+import { readJson } from "../../src/transport/json.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
 import { FrameReader } from "../../src/transport/websocket-frames.ts";
 import { runs, seed, within } from "../support/whole.ts";
@@ -112,6 +115,65 @@ describe("T10 a device that floods", () => {
       socket.resume();
     });
     expect(await drive(port)).toMatchObject({ reason: expect.stringMatching(/hung up|broke/), texts: 0 });
+  });
+});
+
+describe("T10 T34 a device that floods with small frames", () => {
+  const repeated = (bytes: Uint8Array) => Buffer.concat(Array<Uint8Array>(10_000).fill(bytes));
+
+  test.each([
+    ["texts", frame(0x81, "a"), 1],
+    [
+      "texts behind ten pongs, binary messages or fragments",
+      Buffer.concat([
+        ...Array<Buffer>(4).fill(frame(0x8a)),
+        ...Array<Buffer>(4).fill(frame(0x82)),
+        frame(0x02),
+        frame(0x80),
+        frame(0x81, "a"),
+      ]),
+      11,
+    ],
+  ])("T10 T34 %s: they are read by the slice, and the others have their turn", async (_what, bytes, frames) => {
+    const port = await flooding(pour(repeated(bytes), 100));
+    const stamps: number[] = [];
+    const platformHost = { isOwnListener: () => false };
+    const address = { host: "127.0.0.1", port };
+    const onText = () => stamps.push(performance.now());
+    const line = await openWebSocket(
+      { address, path: "/", tls: false, platformHost, onText, onEnd() {} },
+      AbortSignal.timeout(15_000),
+    );
+    await Bun.sleep(500);
+    line.destroy();
+    // Two slices of 400 may lie side by side, and not a third within 15 ms.
+    const third = Math.ceil(800 / frames);
+    expect(stamps.length).toBeGreaterThan(third);
+    expect(Math.min(...stamps.slice(third + 1).map((stamp, at) => stamp - (stamps[at] ?? 0)))).toBeGreaterThan(15);
+  });
+
+  test("T10 pings, and reads none of the answers: it is hung up on", async () => {
+    const port = await flooding((socket) => {
+      socket.pause();
+      pour(repeated(frame(0x89, Buffer.alloc(125))), 1_000)(socket);
+    });
+    expect((await drive(port)).reason).toBe("does not read what it is sent");
+  });
+
+  test("T34 values without end are counted before they are parsed, and long lists are read", () => {
+    const list = (value: string, count: number) => `[${Array<string>(count).fill(value).join()}]`;
+    expect(readJson(list('{"channelId":"7_41_0_0_1307_12265_1","channelNumber":"1"}', 80_000))).toHaveLength(80_000);
+    expect(readJson(list("{}", 2_700_000))).toBeUndefined();
+  });
+
+  test("T34 a message that comes letter by letter takes no more than it says", () => {
+    const reader = new FrameReader({ maxBytes: 8 * 1024 * 1024, maxFragments: 1_024 });
+    expect([...reader.push(frame(0x81, "", 8_000_000))]).toEqual([]);
+    Bun.gc(true);
+    const before = heapStats().objectTypeCounts["Uint8Array"] ?? 0;
+    for (let at = 0; at < 100_000; at++) expect(reader.push(Buffer.from("a")).next().done).toBe(true);
+    Bun.gc(true);
+    expect((heapStats().objectTypeCounts["Uint8Array"] ?? 0) - before).toBeLessThan(100);
   });
 });
 

@@ -48,6 +48,8 @@ made("each file has its type, its tag and the page's policy, and is told to nobo
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     const etag = headers.get("etag") ?? "";
     expect((await ask(own, `/${file}`, { "if-none-match": `"x", ${etag}` })).status).toBe(304);
+    for (const tag of [`W/${etag}`, "*"])
+      expect((await ask(own, `/${file}`, { "if-none-match": tag })).status).toBe(304);
     expect((await ask(own, `/${file}`, { "if-none-match": '"x"' })).status).toBe(200);
   }
 });

@@ -112,7 +112,9 @@ await server.shutdown();`,
   `${answered}, await (await fetch("http://127.0.0.1:7273/")).text());
 await zapd.stop();
 await server.stop(true);`,
-  `const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
+  `const { request } = await import("node:http");
+await new Promise((over) => request("http://127.0.0.1:7273/", { method: "TRACE" }, over).on("error", over).end());
+const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
 const { data } = await (await fetch("http://127.0.0.1:7273/tv/v1/config", patch)).json();
 ${answered}, data.config.discovery.interval_s, (await fetch("http://127.0.0.1:7273//evil.test/v1/health")).status);
 await zapd.stop();

@@ -86,6 +86,16 @@ const answers: readonly [name: string, text: string, asked: Asked, expected: obj
   ["a status of one's own", "HTTP/1.1 577 Update\r\nContent-Length: 0\r\n\r\n", {}, { status: 577 }],
 ];
 
+test("T34 an answer cut into letters ends soon", () => {
+  const letters = bytes("1\r\nx\r\n".repeat(1_000));
+  const cut = (pieces: number) =>
+    read([bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), ...Array<Buffer>(pieces).fill(letters)], {
+      maxBytes: 16 * 1024 * 1024,
+    });
+  expect(cut(32)).toEqual({ begun: true });
+  expect(cut(33)).toEqual({ error: "device_error: answered with more than 32768 chunks" });
+});
+
 describe("an answer", () => {
   for (const [name, text, asked, expected] of answers) {
     test(`framed by ${name} is read`, () => {
