@@ -443,6 +443,11 @@ export interface KeptSecret<Secret> {
   drop(): Promise<void>;
 }
 
+/** SHA-256 of the certificate that a device showed when it was paired; `null` where it showed none. */
+export function pinOf({ secret }: Target<unknown, { certificate?: string | undefined }>): string | null {
+  return secret.readAnyway()?.certificate ?? null;
+}
+
 /** What a connection tells of its device, whether anybody has asked or not. */
 export type DeviceEvent<Memory = unknown> =
   /** The device answers, and this of its state was said anew; power `off` means that it is off, or on its way to be. */

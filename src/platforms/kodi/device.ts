@@ -11,7 +11,7 @@ import { type Ask, httpType, isUuid, macLabel, macOf, nameLabel, socketType, uui
 import { Field } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { PushedState } from "./pushed.ts";
-import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
+import { HttpRpc, isLoginWanted, type Login, loginWanted, usualUser } from "./rpc.ts";
 import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
 import { hasTuner } from "./tuner.ts";
@@ -305,7 +305,7 @@ export class KodiDevice {
 
   /** What it is sent when it asks for a login. */
   #login(): Login {
-    const { user = "kodi", password } = this.target.secret.read() ?? {};
+    const { user = usualUser, password } = this.target.secret.read() ?? {};
     if (!password) throw loginWanted();
     return { user, password };
   }

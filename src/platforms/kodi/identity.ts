@@ -5,7 +5,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
-import { senderOf } from "../query.ts";
+import { senderOf, standIn } from "../query.ts";
 import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
@@ -164,13 +164,13 @@ async function factsBy(ask: Ask): Promise<Told> {
 
 /** The id that it announces; without it its hardware's address, which it may not know yet; without that, where it is. */
 function identified(
-  { host, port }: Address,
+  at: Address,
   { uuid, socket }: Announced,
   { name, mac, softwareVersion }: Told,
   access: Access | null,
 ): Seen {
   return {
-    identity: uuid ?? mac ?? `${host}:${port}`,
+    identity: uuid ?? mac ?? standIn(at),
     ...(uuid === null && { provisional: true as const }),
     facts: {
       name,

@@ -16,7 +16,7 @@ import type {
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { controlsOf } from "./controls.ts";
-import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
+import { plainPort, readSearchAnswer, searchTarget, securePort } from "./endpoints.ts";
 import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
@@ -29,7 +29,7 @@ import { type Topic, topicsOf } from "./state.ts";
 export const webos: Platform<WebosMemory, WebosSecret> = {
   name: "webos",
   ports: { control: securePort, plain: plainPort, wake: 9 },
-  queries: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  queries: [{ over: "ssdp", target: searchTarget, read: readSearchAnswer }],
   memory: webosMemory,
   secret: webosSecret,
   isAppId: isWebosAppId,
