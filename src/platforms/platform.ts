@@ -307,6 +307,15 @@ export interface MediaItem {
   readonly image: string | null;
 }
 
+/** The type of a file, for a device that must be told it. Fails with `unsupported_media` where nobody knows. */
+export function mimeOf({ mime }: MediaItem): string {
+  if (mime !== null) return mime;
+  const problem = "must be told what kind of file it is handed, and the address does not say";
+  throw new ZapdError("unsupported_media", problem, {
+    hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API",
+  });
+}
+
 /** An input, by the word that the state has for it (`hdmi1`), or the device's own where there is none. */
 export interface PlatformInput {
   readonly id: string;
@@ -460,6 +469,9 @@ export type DeviceEvent<Memory = unknown> =
   | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
 
 export type Emit<Memory = unknown> = (event: DeviceEvent<Memory>) => void;
+
+/** No part of the state is pushed, or no capability withheld. */
+export const none: ReadonlySet<never> = new Set();
 
 /** What a device can do. */
 export interface Description {

@@ -13,6 +13,7 @@ import {
   type Facts,
   keysIn,
   type Lead,
+  none,
   type Platform,
   type PlatformHost,
   type Sighting,
@@ -28,7 +29,6 @@ const versions = [1, 2, 3] as const;
 /** Where descriptions are, for an address that was given without a search: libupnp and others, Platinum, sets of Samsung, Sonos. */
 const usualPaths = ["/description.xml", "/", "/dmr", "/xml/device_description.xml"] as const;
 const documentBytes = 256 * 1024;
-const none: ReadonlySet<Capability> = new Set();
 
 export const dlna: Platform<DlnaMemory> = {
   name: "dlna",

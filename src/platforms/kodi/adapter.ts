@@ -8,6 +8,7 @@ import {
   type Facts,
   type Key,
   keysIn,
+  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -63,7 +64,6 @@ function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description 
 
 /** What its notifications tell or hint at; the add-on whose folder is open is among what they hint at while something plays. */
 const pushed: ReadonlySet<StatePart> = new Set(["power", "playback", "volume", "screensaver"]);
-const nothing: ReadonlySet<StatePart> = new Set();
 
 function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, platformHost, emit);
@@ -71,7 +71,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
     state: {
       read: (signal) => readState(device, signal),
       get pushes() {
-        return device.isFollowed ? pushed : nothing;
+        return device.isFollowed ? pushed : none;
       },
     },
     apps: {

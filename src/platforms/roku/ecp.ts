@@ -181,8 +181,8 @@ export class Ecp {
   }
 }
 
-function isOk(answer: Answer): boolean {
-  return answer.status >= 200 && answer.status <= 299;
+export function isOk({ status }: Answer): boolean {
+  return status >= 200 && status <= 299;
 }
 
 function refusedMode(status: number): Facts["access"] {

@@ -5,7 +5,7 @@ import { type Answer, bodyText, type DeviceHttp, refuseRedirect } from "../../tr
 import type { Exchange } from "../../transport/http-connection.ts";
 import { type Archive, pictureBytes } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
-import { developerHint } from "./ecp.ts";
+import { developerHint, isOk } from "./ecp.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
 
 const path = "/plugin_install";
@@ -106,10 +106,6 @@ async function ask(
   return answer;
 }
 
-function isOk({ status }: Answer): boolean {
-  return status >= 200 && status <= 299;
-}
-
 /** Asks for the installer's page. */
 function look(http: DeviceHttp, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
   return http.alone({ method: "GET", path, headers, wanted: "head", maxBytes: pageBytes }, http.within(signal));
@@ -125,7 +121,7 @@ async function askChallenge(
     if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
     throw error.reworded("does not answer on its developer installer", { hint: developerHint });
   });
-  if (answer.status >= 200 && answer.status <= 299) return null;
+  if (isOk(answer)) return null;
   const asked = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
   const challenge = readChallenge(asked);
   if (!challenge && asked !== "")

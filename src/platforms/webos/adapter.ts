@@ -2,16 +2,16 @@
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  StatePart,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  type Key,
+  none,
+  type Platform,
+  type PlatformHost,
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
@@ -41,8 +41,6 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   connect: connectWebos,
 };
 
-const noParts: ReadonlySet<StatePart> = new Set();
-
 /** What works once the set lets us in; waking it needs nobody's leave. */
 const pairedOnly = [
   ...(["state", "apps", "launch", "stop", "keys", "text"] as const),
@@ -71,7 +69,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       read: (signal) => readState(signal),
       readParts: (parts, signal) => readState(signal, topicsOf(parts)),
       get pushes() {
-        return reconnecting.current?.state.pushes ?? noParts;
+        return reconnecting.current?.state.pushes ?? none;
       },
     },
     apps: {
@@ -107,8 +105,7 @@ async function awake<T>(
   work: (registered: RegisteredSession) => Promise<T>,
 ): Promise<T> {
   const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-  const { power } = registered.state;
-  if (power === "standby" || power === "off") {
+  if (registered.state.isOff) {
     if (target.facts.macs.length === 0)
       throw new ZapdError(
         "device_refused",
