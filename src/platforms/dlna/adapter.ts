@@ -2,7 +2,7 @@
  * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, and heard by GENA. Most live inside a set that is driven
  * otherwise as well, and add what that lacks. Facts: protocols/players.md 8.
  */
-import { notUnderstood, ZapdError } from "../../api/errors.ts";
+import { failedWith, notUnderstood } from "../../api/errors.ts";
 import { type Answer, DeviceHttp } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import {
@@ -89,7 +89,7 @@ async function find(lead: Lead, read: (path: string) => Promise<Answer>): Promis
       return readDescription(await read(path), lead, path);
     } catch (error) {
       // What does not answer at one path answers at none.
-      if (!(error instanceof ZapdError) || error.code !== "device_error") throw error;
+      if (!failedWith(error, "device_error")) throw error;
       failure ??= error;
     }
   }

@@ -1,5 +1,5 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, failedWith, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -221,7 +221,7 @@ export class KodiDevice {
     try {
       return await this.#noting(overHttp);
     } catch (error) {
-      const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
+      const isUnproven = failedWith(error, "device_unproven");
       const mayHave = isUnproven || (failedBy(error, "refused") && (this.isFollowed || this.#socket !== null));
       const hasNone = !this.isFollowed && this.#noSocketAt > since;
       if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
@@ -264,7 +264,7 @@ export class KodiDevice {
     } catch (error) {
       if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
-      const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
+      const isUnproven = failedWith(error, "device_unproven");
       if (!(isLoginWanted(error) || isUnproven)) this.#unvouched();
       throw error;
     }

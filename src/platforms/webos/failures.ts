@@ -1,5 +1,5 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { DeviceError, failedBy, hungUpBefore, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, failedWith, hungUpBefore, ZapdError } from "../../api/errors.ts";
 import { number, text } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
@@ -94,5 +94,5 @@ export function unproven(stranger: Stranger): DeviceError {
 
 /** Whether somebody answered who is not the set, or does not prove to be. */
 export function isStranger(error: unknown): error is DeviceError {
-  return failedBy(error, "wrong_device") || (error instanceof DeviceError && error.code === "device_unproven");
+  return failedBy(error, "wrong_device") || failedWith(error, "device_unproven");
 }
