@@ -448,6 +448,11 @@ export function failedBy(error: unknown, ...reasons: readonly DeviceReason[]): e
   return error instanceof DeviceError && reasons.includes(error.reason);
 }
 
+/** A code as it came from elsewhere, where it is one of ours. */
+export function knownCode(said: unknown): ErrorCode {
+  return typeof said === "string" && Object.hasOwn(codes, said) ? (said as ErrorCode) : "internal_error";
+}
+
 /** Whether something failed with this code. */
 export function failedWith(error: unknown, code: ErrorCode): error is ZapdError {
   return error instanceof ZapdError && error.code === code;

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { openStream, type SceneInfo, type SceneResult, type StepResult } from "../api/client.ts";
 import { linesOf } from "../api/client-stream.ts";
-import { codes, type ErrorCode, exits, type Failure } from "../api/errors.ts";
+import { codes, exits, type Failure, knownCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { never } from "../system/sleep.ts";
 import { counted } from "../system/text.ts";
@@ -119,8 +119,8 @@ async function follow(context: Context, asked: Asked): Promise<number> {
 /** The exit status of the failure that stopped it. */
 function exitOf({ outcome, steps }: SceneResult): number {
   if (outcome === "done" || outcome === "checked") return exits.ok;
-  const code = steps.findLast(({ error }) => error !== undefined)?.error?.code;
-  return code !== undefined && Object.hasOwn(codes, code) ? codes[code as ErrorCode].exit : exits.failed;
+  const failed = steps.findLast(({ error }) => error !== undefined);
+  return codes[knownCode(failed?.error?.code)].exit;
 }
 
 /** What went wrong: at each device, or as a whole. */
