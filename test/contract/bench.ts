@@ -35,8 +35,8 @@ export interface SimulatedSet {
   readyForKey?(key: Key): Promise<void>;
   /** Opens a field that takes text, where there must be one. */
   readyForText?(): Promise<void> | void;
-  /** Writes a line on the developer console. */
-  say(line: string): void;
+  /** Writes a line on the developer console, where there is one. */
+  say?(line: string): void;
   stop(): Promise<void>;
 }
 
