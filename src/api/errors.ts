@@ -448,6 +448,16 @@ export function failedBy(error: unknown, ...reasons: readonly DeviceReason[]): e
   return error instanceof DeviceError && reasons.includes(error.reason);
 }
 
+/** A code as it came from elsewhere, where it is one of ours. */
+export function knownCode(said: unknown): ErrorCode {
+  return typeof said === "string" && Object.hasOwn(codes, said) ? (said as ErrorCode) : "internal_error";
+}
+
+/** Whether something failed with this code. */
+export function failedWith(error: unknown, code: ErrorCode): error is ZapdError {
+  return error instanceof ZapdError && error.code === code;
+}
+
 /** Another device has taken the address of the one that is meant: no silence, and nothing that waking would mend. */
 export function wrongDevice(host: string): DeviceError {
   return new DeviceError("device_unreachable", `is not at ${host} any more: another device answers there`, {

@@ -64,16 +64,15 @@ async function callOnce<Name extends ValueName>(
 ): Promise<Called<Name>> {
   const { signal: own } = given as Given;
   const deadline = untilAnswered ? undefined : context.deadline();
-  const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
+  const signal = own && deadline ? AbortSignal.any([own, deadline]) : (own ?? deadline);
   const isUpload = endpoints[name].path === endpoints.installPackage.path;
   const send = createCall(apiOf(context, isUpload)) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
     const { data, text } = await send(name, { ...given, signal });
     return { data, text: text.trim() };
   } catch (error) {
-    const late = deadline?.signal.aborted ? deadline.ms : undefined;
-    if (signal?.aborted && late === undefined && !(error instanceof ApiError)) throw error;
-    throw await failureOf(error, context, name, late);
+    if (own?.aborted && !deadline?.aborted && !(error instanceof ApiError)) throw error;
+    throw await failureOf(error, context, name);
   }
 }
 
@@ -83,19 +82,12 @@ export function apiOf(context: Context, upload = false, caller: Caller = "cli"):
   return { url: "http://zapd/v1", fetch, lease: process.env["ZAPD_LEASE"] || undefined };
 }
 
-/**
- * What a call failed with, as a command fails: the daemon's own failure, or why it has not answered. `lateMs` is the time
- * that the call was given, where that is over.
- */
-export async function failureOf(
-  error: unknown,
-  context: Context,
-  name?: EndpointName,
-  lateMs?: number,
-): Promise<CommandError> {
+/** What a call, of that name, failed with, as a command fails: the daemon's own failure, or why it has not answered. */
+export async function failureOf(error: unknown, context: Context, name?: EndpointName): Promise<CommandError> {
   if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
-  if (error instanceof ZapdError && lateMs === undefined) return CommandError.of(error);
-  return (await import("./unanswered.ts")).unanswered(error, context, name, lateMs);
+  const late = name && context.isLate ? name : undefined;
+  if (error instanceof ZapdError && !late) return CommandError.of(error);
+  return (await import("./unanswered.ts")).unanswered(error, context, late);
 }
 
 /** A call that takes longer than this shows what it waits for. */

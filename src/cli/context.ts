@@ -64,7 +64,7 @@ export class Context {
   readonly timeoutMs: number | undefined;
   readonly #values: Parsed["values"];
   #found: string | undefined;
-  #deadline: { readonly signal: AbortSignal; readonly ms: number } | undefined;
+  #deadline: AbortSignal | undefined;
 
   constructor({ values, positionals }: Parsed, timeoutMs?: number) {
     this.words = positionals;
@@ -96,10 +96,14 @@ export class Context {
   }
 
   /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
-  deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined {
-    const ms = this.timeoutMs;
-    if (ms !== undefined) this.#deadline ??= { signal: AbortSignal.timeout(ms), ms };
+  deadline(): AbortSignal | undefined {
+    if (this.timeoutMs !== undefined) this.#deadline ??= AbortSignal.timeout(this.timeoutMs);
     return this.#deadline;
+  }
+
+  /** Whether that time is over. */
+  get isLate(): boolean {
+    return this.#deadline?.aborted === true;
   }
 
   /** The control socket to call. */

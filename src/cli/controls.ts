@@ -112,10 +112,9 @@ async function save(context: Context, name: "getScreenshot" | "getIcon", given: 
   const isForStdout = file === "-";
   if (isForStdout && context.json)
     throw new UsageError("the picture and the response of --json would both go to stdout: -o FILE keeps them apart");
-  const deadline = context.deadline();
-  const asked = { id: context.device, ...given, signal: deadline?.signal };
+  const asked = { id: context.device, ...given, signal: context.deadline() };
   const picture = await readPicture(apiOf(context), name, asked).catch(async (error: unknown) => {
-    throw await failureOf(error, context, name, deadline?.signal.aborted ? deadline.ms : undefined);
+    throw await failureOf(error, context, name);
   });
   const bytes = Buffer.from(await picture.arrayBuffer());
   if (isForStdout) {

@@ -106,3 +106,16 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
     .map((line, at) => (at === 0 ? `zapd: ${line}` : indent + line))
     .join("\n");
 }
+
+/** Prints one failure of many; its hint only below the first failure that has it. `told` holds the hints that were printed. */
+export function tellFailure(
+  context: Pick<Context, "say">,
+  message: string,
+  hint: string | undefined,
+  told: Set<string>,
+): void {
+  context.say(`zapd: ${printable(message)}`);
+  if (hint === undefined || told.has(hint)) return;
+  told.add(hint);
+  context.say(`      ${printable(hint)}`);
+}

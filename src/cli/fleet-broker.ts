@@ -40,7 +40,7 @@ export async function openFleet(
   { states = false }: { readonly states?: boolean },
 ): Promise<OpenFleet> {
   const mqtt = await settingsOf(context);
-  const signal = context.deadline()?.signal;
+  const signal = context.deadline();
   const name = `zapd-fleet-${randomBytes(6).toString("hex")}`;
   try {
     const bus = await connectBus(brokerOf(mqtt, process.env), { clientId: name, ...(signal && { signal }) });

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { activity, powerWords } from "../api/client-words.ts";
-import { codes, type ErrorCode, exits, ZapdError } from "../api/errors.ts";
+import { codes, exits, knownCode, ZapdError } from "../api/errors.ts";
 import { labelWord } from "../api/routes.ts";
 import type { State } from "../api/schemas.ts";
 import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
@@ -12,7 +12,8 @@ import { printable } from "../system/printable.ts";
 import { counted } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
-import { CommandError, tellFailure, UsageError } from "./failure.ts";
+import { tellFailure } from "./explain.ts";
+import { CommandError, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
 import { ownerHere } from "./lease.ts";
@@ -182,9 +183,8 @@ function checkScene(data: unknown): unknown {
   const steps: readonly unknown[] = data["steps"];
   const errors = steps.flatMap((step) => (isObject(step) && isObject(step["error"]) ? [step["error"]] : []));
   const { code, message, hint } = errors[0] ?? {};
-  const known = typeof code === "string" && Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
   throw new ZapdError(
-    known,
+    knownCode(code),
     typeof message === "string" ? message.slice(0, 1_024) : "The scene was not run to its end",
     typeof hint === "string" ? { hint: hint.slice(0, 1_024) } : {},
   );

@@ -5,7 +5,8 @@ import type { EndpointName } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError, tellFailure } from "./failure.ts";
+import { tellFailure } from "./explain.ts";
+import { CommandError } from "./failure.ts";
 
 /** The same command to every device of the group of `-d`; fails where not all took it, and tells of those that did not. */
 export async function callGroup(

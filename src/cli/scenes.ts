@@ -2,8 +2,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { openStream, type SceneInfo, type SceneResult, type StepResult } from "../api/client.ts";
 import { linesOf } from "../api/client-stream.ts";
-import { codes, type ErrorCode, exits, type Failure } from "../api/errors.ts";
+import { codes, exits, type Failure, knownCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
+import { never } from "../system/sleep.ts";
 import { counted } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -23,10 +24,8 @@ export async function run(context: Context): Promise<number> {
   const asked = await askedFor(word, context);
   const isDry = context.flag("dry-run");
   if (isDry || context.json) {
-    const called =
-      asked.name === "runScene"
-        ? await call(context, asked.name, asked.given)
-        : await call(context, asked.name, asked.given);
+    // Each name goes with its own words, which types cannot follow through a union.
+    const called = await call(context, asked.name as "runSteps", asked.given as { readonly body: object });
     context.show(called, ({ steps }) => steps.map((step) => shownStep(context, step)).join("\n"));
     return exitOf(called.data);
   }
@@ -90,7 +89,6 @@ type Line =
 
 /** Runs it, and tells each step as it ends. The run ends with the command. */
 async function follow(context: Context, asked: Asked): Promise<number> {
-  const deadline = context.deadline();
   const told = new Set<string>();
   const tell = (step: StepResult) => {
     told.add(step.at);
@@ -99,7 +97,7 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
   };
   try {
-    const signal = deadline?.signal ?? new AbortController().signal;
+    const signal = context.deadline() ?? never;
     const body = await openStream(apiOf(context), asked.name, { ...asked.given, signal });
     for await (const text of linesOf(body, signal)) {
       const line = JSON.parse(text) as Line;
@@ -113,7 +111,7 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       return exitOf(line.data);
     }
   } catch (error) {
-    throw await failureOf(error, context, asked.name, deadline?.signal.aborted ? deadline.ms : undefined);
+    throw await failureOf(error, context, asked.name);
   }
   throw new CommandError("the daemon ended before the scene did", exits.failed);
 }
@@ -121,8 +119,8 @@ async function follow(context: Context, asked: Asked): Promise<number> {
 /** The exit status of the failure that stopped it. */
 function exitOf({ outcome, steps }: SceneResult): number {
   if (outcome === "done" || outcome === "checked") return exits.ok;
-  const code = steps.findLast(({ error }) => error !== undefined)?.error?.code;
-  return code !== undefined && Object.hasOwn(codes, code) ? codes[code as ErrorCode].exit : exits.failed;
+  const failed = steps.findLast(({ error }) => error !== undefined);
+  return codes[knownCode(failed?.error?.code)].exit;
 }
 
 /** What went wrong: at each device, or as a whole. */

@@ -5,12 +5,12 @@ import { type EndpointName, endpoints } from "../api/routes.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 
-/** The failure of a call of that name; `lateMs` is the time that it was given, where that is over. */
-export function unanswered(error: unknown, context: Context, name?: EndpointName, lateMs?: number): CommandError {
+/** The failure of a call; `late` is its name, where the time is over that it was given. */
+export function unanswered(error: unknown, context: Context, late?: EndpointName): CommandError {
   const socket = context.socket();
   const code = systemCode(error);
   if (error instanceof CommandError) return error;
-  if (name && lateMs !== undefined) return late(name, lateMs);
+  if (late) return tooLate(late, context.timeoutMs ?? 0);
   if (error instanceof NotZapdError) return new CommandError(`what answers at ${socket} is not zapd`, exits.failed);
   if (code === "ECONNRESET" || code === "EPIPE")
     return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why");
@@ -24,7 +24,7 @@ export function unanswered(error: unknown, context: Context, name?: EndpointName
   });
 }
 
-function late(name: EndpointName, ms: number): CommandError {
+function tooLate(name: EndpointName, ms: number): CommandError {
   const { method, path } = endpoints[name];
   const commanded = method !== "get" && path.startsWith(`${endpoints.getDevice.path}/`);
   const time = ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;

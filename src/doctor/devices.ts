@@ -1,11 +1,9 @@
 /** Checks of the devices: whether each answers and takes commands, and whether packages can be installed. */
 import type { Device, State } from "../api/client.ts";
+import { powerWords } from "../api/client-words.ts";
 import type { Failure, Outcome } from "../api/errors.ts";
 import { listed, shortTime } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
-
-/** How a device that answers is, in words. */
-const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
 
 /** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */
 const answerTimeoutMs = 8_000;

@@ -36,16 +36,19 @@ export function isBearer(header: string | undefined, token: string): boolean {
 
 async function readToken(state: string): Promise<string | null> {
   const path = tokenFile(state);
-  const text = wrapped(path, () =>
-    readUtf8(path, mostBytes, (found) => {
+  let text: string | null;
+  try {
+    text = readUtf8(path, mostBytes, (found) => {
       checkOwned(path, found);
       // Anybody else who could read it would be let in.
       if (process.platform !== "win32" && (found.mode & 0o077) !== 0)
         throw new ZapdError("config_invalid", `${path} could be read by others, who would be let in`, {
           hint: "Have another made: zapd mcp token --new",
         });
-    }),
-  );
+    });
+  } catch (error) {
+    throw error instanceof ZapdError ? error : unreadable(path, error);
+  }
   if (text === null) return null;
   const token = text.trim();
   if (form.test(token)) return token;
@@ -68,14 +71,6 @@ async function makeToken(state: string): Promise<string> {
     throw unreadable(path, error);
   } finally {
     await rm(temporary, { force: true });
-  }
-}
-
-function wrapped<T>(path: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof ZapdError ? error : unreadable(path, error);
   }
 }
 

@@ -9,6 +9,7 @@ import tls from "node:tls";
 import type { MqttClient } from "mqtt";
 import * as clientModule from "mqtt/lib/client";
 import { systemCode, textOf } from "../api/errors.ts";
+import { never, orAborted } from "../system/sleep.ts";
 import { Turns } from "../system/turns.ts";
 import {
   type Bus,
@@ -167,7 +168,8 @@ class MqttBus implements Bus {
   readonly #replies = new Map<string, Promise<unknown>>();
   /** Messages that the broker has to acknowledge. */
   readonly #turns: Turns;
-  #over: BusError | undefined;
+  /** Aborted with the reason when the connection ends. */
+  readonly #over = new AbortController();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -188,7 +190,7 @@ class MqttBus implements Bus {
         if (filters.some((filter) => matches(filter, topic))) listener(message);
     });
     void ended.then((why) => {
-      this.#over = why;
+      this.#over.abort(why);
       for (const { reject } of this.#waiting.values()) reject(why);
       this.#waiting.clear();
       this.#subscriptions.clear();
@@ -219,7 +221,7 @@ class MqttBus implements Bus {
     const around = [topic, ...Object.values(properties)].reduce<number>((sum, one) => sum + lengthOf(one), headerBytes);
     if (bytes.length + around > takes.packet) throw tooLarge(bytes.length, topic, takes.packet);
     const publish = async () => {
-      if (this.#over) throw this.#over;
+      this.#over.signal.throwIfAborted();
       await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
     };
     try {
@@ -229,9 +231,8 @@ class MqttBus implements Bus {
       if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, broker);
       if (typeof code === "number") throw notTaken(topic, code, broker);
       if (error instanceof BusError) throw error;
-      throw (
-        this.#over ?? new BusError("closed", `The message to ${topic} was not sent: ${textOf(error)}`, { cause: error })
-      );
+      this.#over.signal.throwIfAborted();
+      throw new BusError("closed", `The message to ${topic} was not sent: ${textOf(error)}`, { cause: error });
     }
   }
 
@@ -240,11 +241,11 @@ class MqttBus implements Bus {
     listener: (message: Message) => void,
     qos: 0 | 1 = 1,
   ): Promise<() => Promise<void>> {
-    if (this.#over) throw this.#over;
+    this.#over.signal.throwIfAborted();
     const subscription = { filters, listener };
     this.#subscriptions.add(subscription);
     const leave = async () => {
-      if (!this.#subscriptions.delete(subscription) || this.#over) return;
+      if (!this.#subscriptions.delete(subscription) || this.#over.signal.aborted) return;
       const others = new Set([...this.#subscriptions].flatMap((one) => one.filters));
       const unused = filters.filter((filter) => !others.has(filter));
       if (unused.length > 0) await this.#bounded(this.#connection.client.unsubscribeAsync(unused)).catch(() => {});
@@ -256,9 +257,9 @@ class MqttBus implements Bus {
       if (refused) throw forbidden(`hear ${refused.topic}`, this.#connection.broker);
     } catch (error) {
       await leave();
-      throw error instanceof BusError
-        ? error
-        : (this.#over ?? forbidden(`hear ${filters.join(", ")}`, this.#connection.broker));
+      if (error instanceof BusError) throw error;
+      this.#over.signal.throwIfAborted();
+      throw forbidden(`hear ${filters.join(", ")}`, this.#connection.broker);
     }
     return leave;
   }
@@ -266,16 +267,13 @@ class MqttBus implements Bus {
   async request(
     topic: string,
     body: Readonly<Record<string, unknown>>,
-    { replyTo, timeoutMs, signal }: RequestOptions,
+    { replyTo, timeoutMs, signal = never }: RequestOptions,
   ): Promise<unknown> {
     await this.#subscribeTo(replyTo);
     const mark = randomBytes(12).toString("base64url");
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const late = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
     const timer = setTimeout(() => reject(late), timeoutMs);
-    const aborted = () => reject(signal?.reason);
-    signal?.addEventListener("abort", aborted, { once: true });
-    if (signal?.aborted) aborted();
     this.#waiting.set(mark, { resolve, reject });
     // Where it is given up before it is sent, the other promise says so.
     promise.catch(() => {});
@@ -293,10 +291,9 @@ class MqttBus implements Bus {
           messageExpiryInterval: commandExpiryS,
         },
       );
-      return await promise;
+      return await orAborted(promise, signal);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", aborted);
       this.#waiting.delete(mark);
     }
   }
@@ -316,7 +313,7 @@ class MqttBus implements Bus {
   }
 
   async close(): Promise<void> {
-    if (this.#over) return;
+    if (this.#over.signal.aborted) return;
     this.#connection.leave(
       new BusError("left", `${this.#connection.clientId} has left ${this.#connection.broker.url}`),
     );
@@ -329,12 +326,8 @@ class MqttBus implements Bus {
   }
 
   /** Fails when the connection ends before the broker has answered. */
-  async #bounded<T>(work: Promise<T>): Promise<T> {
-    const over = this.#connection.ended.then((why) => {
-      throw why;
-    });
-    over.catch(() => {});
-    return Promise.race([work, over]);
+  #bounded<T>(work: Promise<T>): Promise<T> {
+    return orAborted(work, this.#over.signal);
   }
 }
 

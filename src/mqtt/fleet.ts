@@ -2,7 +2,7 @@
  * Many sites on one broker, as a client sees them: what each keeps there of itself and its devices, and the same command to
  * many of them. There is no coordinator: each daemon alone decides over its devices, and answers for itself.
  */
-import { codes, type ErrorCode, ZapdError } from "../api/errors.ts";
+import { type ErrorCode, knownCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 import { Turns } from "../system/turns.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
@@ -305,9 +305,8 @@ function readAnswer(answer: unknown, site: FleetSite): unknown {
   const message = isObject(error) ? textIn(error["message"], 4_096) : null;
   if (!isObject(error) || code === null || message === null)
     throw new ZapdError("internal_error", `${site.site} answered with something else than an answer`);
-  const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
   const hint = textIn(error["hint"], 4_096);
-  throw new ZapdError(known, message, { ...(hint !== null && { hint }) });
+  throw new ZapdError(knownCode(code), message, { ...(hint !== null && { hint }) });
 }
 
 function textIn(value: unknown, longest: number = most.text): string | null {

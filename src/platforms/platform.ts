@@ -307,6 +307,15 @@ export interface MediaItem {
   readonly image: string | null;
 }
 
+/** The type of a file, for a device that must be told it. Fails with `unsupported_media` where nobody knows. */
+export function mimeOf({ mime }: MediaItem): string {
+  if (mime !== null) return mime;
+  const problem = "must be told what kind of file it is handed, and the address does not say";
+  throw new ZapdError("unsupported_media", problem, {
+    hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API",
+  });
+}
+
 /** An input, by the word that the state has for it (`hdmi1`), or the device's own where there is none. */
 export interface PlatformInput {
   readonly id: string;
@@ -443,6 +452,11 @@ export interface KeptSecret<Secret> {
   drop(): Promise<void>;
 }
 
+/** SHA-256 of the certificate that a device showed when it was paired; `null` where it showed none. */
+export function pinOf({ secret }: Target<unknown, { certificate?: string | undefined }>): string | null {
+  return secret.readAnyway()?.certificate ?? null;
+}
+
 /** What a connection tells of its device, whether anybody has asked or not. */
 export type DeviceEvent<Memory = unknown> =
   /** The device answers, and this of its state was said anew; power `off` means that it is off, or on its way to be. */
@@ -455,6 +469,9 @@ export type DeviceEvent<Memory = unknown> =
   | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
 
 export type Emit<Memory = unknown> = (event: DeviceEvent<Memory>) => void;
+
+/** No part of the state is pushed, or no capability withheld. */
+export const none: ReadonlySet<never> = new Set();
 
 /** What a device can do. */
 export interface Description {

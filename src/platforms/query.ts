@@ -37,6 +37,31 @@ export type DiscoveryQuery =
   | { readonly over: "ssdp"; readonly target: string; read(answer: SsdpAnswer): Lead | null }
   | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Lead | null };
 
+/** What stands for the identity of a device that does not say who it is: where it was found. */
+export function standIn({ host, port }: Address): string {
+  return `${host}:${port}`;
+}
+
+/** Whether an identity is a place, on platforms whose own identities have no colon. */
+export function isStandIn(identity: string): boolean {
+  return identity.includes(":");
+}
+
+/**
+ * The place that an answer names as its LOCATION. The host as written must be the sender's own address: never a name, another
+ * host or a disguised number (SECURITY.md T6).
+ */
+export function locationOf({ headers, source }: SsdpAnswer): (Address & { readonly path: string }) | null {
+  const location = headers.get("location") ?? "";
+  if (location.length > longestLocation || !URL.canParse(location)) return null;
+  const url = new URL(location);
+  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
+  if (literal !== source || url.hostname !== source || url.port === "0") return null;
+  return { host: source, port: Number(url.port || 80), path: url.pathname + url.search };
+}
+
+const longestLocation = 2_048;
+
 /** The host that announces a service: its sender, whatever other address it names; `null` where it names only others. */
 export function senderOf({ source, addresses }: Pick<MdnsService, "source" | "addresses">): string | null {
   if (!/^[0-9.]+$/.test(source)) return null;

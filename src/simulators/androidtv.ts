@@ -38,6 +38,11 @@ interface Client {
   said: Promise<void>;
 }
 
+/** Whether a client has been greeted, and can do what it is to be told of. */
+function isTold({ isActive, features }: Client, feature: number): boolean {
+  return isActive && ((features ?? 0) & feature) !== 0;
+}
+
 /** One key as it came: 1 is down, 2 up, 3 both. */
 export interface ReceivedKey {
   readonly code: number;
@@ -392,25 +397,22 @@ export class AndroidTvSimulator extends SimulatedSet {
 
   #tellPower(): void {
     for (const client of this.#clients)
-      if (client.isActive && ((client.features ?? 0) & POWER) !== 0)
-        this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
+      if (isTold(client, POWER)) this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
   }
 
   #tellVolume(client: Client): void {
     const { volume, model } = this.#options;
-    if (!client.isActive || ((client.features ?? 0) & VOLUME) === 0 || volume === null) return;
+    if (!isTold(client, VOLUME) || volume === null) return;
     this.#send(client, { 50: { 3: model, 6: volume.max, 7: this.#level, 8: this.#muted ? 1 : 0 } });
   }
 
   #tellApp(client: Client): void {
-    if (client.isActive && ((client.features ?? 0) & IME) !== 0)
-      this.#send(client, { 20: { 1: { 1: 7, 12: this.#front } } });
+    if (isTold(client, IME)) this.#send(client, { 20: { 1: { 1: 7, 12: this.#front } } });
   }
 
   #tellCounters(): void {
     const { ime, field } = this.#counters;
-    for (const client of this.#clients)
-      if (client.isActive && ((client.features ?? 0) & IME) !== 0) this.#send(client, { 21: { 1: ime, 2: field } });
+    for (const client of this.#clients) if (isTold(client, IME)) this.#send(client, { 21: { 1: ime, 2: field } });
   }
 
   #send(client: Client, message: Written): void {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { createCertificateFor } from "./bench/certificate.ts";
+import { sharedCertificate } from "./bench/certificate.ts";
 import { type Content, contentIn, contentOf } from "./bench/json.ts";
 import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
@@ -48,9 +48,6 @@ export interface ReceivedCommand {
   readonly content: Content;
 }
 
-/** All devices of this process show one certificate: making one takes its time. */
-let shared: ReturnType<typeof createCertificateFor> | null = null;
-
 export class CastSimulator extends SimulatedSet {
   /** As it is announced: 32 characters of hex. */
   readonly id: string;
@@ -78,10 +75,9 @@ export class CastSimulator extends SimulatedSet {
     this.#level = known.volume.level;
     this.#standBy = known.standBy;
     this.#player = new Player(known, () => this.#tellMedia());
-    this.#listener = this.listen(known.port, (track) => {
-      shared ??= createCertificateFor("cast");
-      return createTlsServer({ ...shared }, (socket) => this.#serve(socket), track);
-    });
+    this.#listener = this.listen(known.port, (track) =>
+      createTlsServer({ ...sharedCertificate("cast") }, (socket) => this.#serve(socket), track),
+    );
     this.every(known.heartbeatMs, () => this.#beat());
     if (known.mdns)
       this.discover(
@@ -149,24 +145,24 @@ export class CastSimulator extends SimulatedSet {
   setVolume(level: number, muted = this.#muted): void {
     this.#level = level;
     this.#muted = muted;
-    this.#tellReceiver(0);
+    this.#tellReceiver();
   }
 
   /** The screen that it is plugged into goes to standby or comes on; `null`: it does not say. */
   setStandBy(standBy: boolean | null): void {
     this.#standBy = standBy;
-    this.#tellReceiver(0);
+    this.#tellReceiver();
   }
 
   /** Another sender launches an app, or leaves it. */
   launch(appId: string): void {
     if (!this.#start(appId)) throw new Error(`the device has no app ${appId}`);
-    this.#tellReceiver(0);
+    this.#tellReceiver();
   }
 
   leave(): void {
     this.#end();
-    this.#tellReceiver(0);
+    this.#tellReceiver();
   }
 
   /** Another sender plays something in the app that runs. */
@@ -319,7 +315,7 @@ export class CastSimulator extends SimulatedSet {
         return answer({ type: "LAUNCH_ERROR", requestId, reason: fails ?? "NOT_FOUND" });
       // Newer receivers say all this before the answer (3.3).
       answer({ type: "LAUNCH_STATUS", launchRequestId: requestId, requestId: 0, status: "USER_ALLOWED" });
-      this.#tellReceiver(0);
+      this.#tellReceiver();
       return answer(this.#receiverStatus(requestId));
     }
     if (type === "STOP") {
@@ -327,7 +323,7 @@ export class CastSimulator extends SimulatedSet {
       if (sessionId !== undefined && sessionId !== this.#session?.sessionId)
         return answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_SESSION_ID" });
       this.#end();
-      this.#tellReceiver(0);
+      this.#tellReceiver();
       return answer(this.#receiverStatus(requestId));
     }
     if (type === "SET_VOLUME") {
@@ -341,7 +337,7 @@ export class CastSimulator extends SimulatedSet {
         });
       } else if (this.#options.volume.refuses)
         return answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
-      this.#tellReceiver(0);
+      this.#tellReceiver();
       return answer(this.#receiverStatus(requestId));
     }
     answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
@@ -441,19 +437,19 @@ export class CastSimulator extends SimulatedSet {
     return { type: "MEDIA_STATUS", requestId, status: status === null ? [] : [status] };
   }
 
-  /** To all who have said CONNECT to it: some senders take nothing else than what is for everybody (3.5). */
-  #tellReceiver(requestId: unknown): void {
-    for (const client of this.#clients)
-      if ([...client.joined].some((way) => way.endsWith(` ${PLATFORM}`)))
-        this.#send(client, PLATFORM, "*", RECEIVER, this.#receiverStatus(requestId));
+  #tellReceiver(): void {
+    this.#tell(PLATFORM, RECEIVER, this.#receiverStatus(0));
   }
 
   #tellMedia(): void {
-    const { transportId } = this.#session ?? {};
-    if (transportId === undefined) return;
+    if (this.#session) this.#tell(this.#session.transportId, MEDIA, this.#mediaStatus(0));
+  }
+
+  /** To all who have said CONNECT to who tells it: some senders take nothing else than what is for everybody (3.5). */
+  #tell(source: string, namespace: string, content: Content): void {
     for (const client of this.#clients)
-      if ([...client.joined].some((way) => way.endsWith(` ${transportId}`)))
-        this.#send(client, transportId, "*", MEDIA, this.#mediaStatus(0));
+      if ([...client.joined].some((way) => way.endsWith(` ${source}`)))
+        this.#send(client, source, "*", namespace, content);
   }
 
   #send({ socket }: Client, source: string, destination: string, namespace: string, content: Content): void {

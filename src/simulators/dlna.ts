@@ -73,7 +73,7 @@ export class DlnaSimulator extends SimulatedSet {
   }
 
   setName(name: string): void {
-    this.#model.name.now = name;
+    this.#model.name = name;
   }
 
   /** Plays something that somebody else handed to it. */

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import { type Certificate, sharedCertificate } from "./bench/certificate.ts";
 import { digest } from "./bench/identity.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
@@ -15,14 +15,8 @@ import { answerRest } from "./samsung/rest.ts";
 export type { Certificate } from "./bench/certificate.ts";
 export type { Prompting, SamsungEvent, SamsungSimulatorOptions, SimulatedApp, Traits } from "./samsung/options.ts";
 
-let shared: Certificate | null = null;
-
-/** The certificate of all sets in this process. Whether real sets share one is in no source; a client must not count on either. */
-function sharedCertificate(): Certificate {
-  shared ??= createCertificateFor("SmartViewSDK");
-  return shared;
-}
-
+/** Whether real sets share their certificate is in no source; a client must not count on either. */
+const COMMON_NAME = "SmartViewSDK";
 const CHANNEL = "/api/v2/channels/samsung.remote.control";
 
 /** A Samsung set of 2016 or newer (smart-tvs.md 3). */
@@ -44,7 +38,8 @@ export class SamsungSimulator extends SimulatedSet {
     const model = new Model(options);
     const { host, duid, usedMac } = model.identity;
     super({ host, wakeMac: usedMac, wakePort: options.wakePort, emit: model.emit });
-    const { securePort = 8002, plainPort = 8001, rendererPort = 9197, certificate = sharedCertificate() } = options;
+    const { securePort = 8002, plainPort = 8001, rendererPort = 9197 } = options;
+    const { certificate = sharedCertificate(COMMON_NAME) } = options;
     this.duid = duid;
     this.mac = usedMac;
     this.fingerprint = digest(new X509Certificate(certificate.cert).raw);
@@ -139,11 +134,6 @@ export class SamsungSimulator extends SimulatedSet {
     const { prompt } = this.#model;
     prompt?.end(allow ? "allowed" : "denied");
     return prompt !== null;
-  }
-
-  /** Every client has to be allowed again. */
-  forgetTokens(): void {
-    this.#model.tokens.clear();
   }
 
   /** A key of the remote that came with the set. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
-import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import { type Certificate, createCertificateFor, sharedCertificate } from "./bench/certificate.ts";
 import { picture } from "./bench/documents.ts";
 import type { Build, Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
@@ -25,17 +25,12 @@ export type {
   WebosSimulatorOptions,
 } from "./webos/options.ts";
 
-/** A certificate under the name that every set gives (smart-tvs.md 1.3). */
+/** The name that every set gives; all of them have one certificate (smart-tvs.md 1.3). */
+const COMMON_NAME = "LGE TV SSG";
+
+/** A certificate under the name that every set gives. */
 export function createCertificate(): Certificate {
-  return createCertificateFor("LGE TV SSG");
-}
-
-let shared: Certificate | null = null;
-
-/** The certificate of all sets in this process: real sets share one as well (smart-tvs.md 1.3). */
-function sharedCertificate(): Certificate {
-  shared ??= createCertificate();
-  return shared;
+  return createCertificateFor(COMMON_NAME);
 }
 
 /** What a set was logged telling while it went off; nothing came after these (MaxvandeLaar/homey-webos-plus#18). */
@@ -64,7 +59,7 @@ export class WebosSimulator extends SimulatedSet {
   constructor(options: WebosSimulatorOptions) {
     const model = new Model(options);
     const { host, uuid, mac, wifiMac, network } = model.identity;
-    const { securePort = 3001, plainPort = 3000, certificate = sharedCertificate() } = options;
+    const { securePort = 3001, plainPort = 3000, certificate = sharedCertificate(COMMON_NAME) } = options;
     const { secure, plain } = model.firmware;
     super({ host, wakeMac: network === "wired" ? mac : wifiMac, wakePort: options.wakePort, emit: model.emit });
     this.uuid = uuid;

@@ -2,7 +2,7 @@
  * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
  * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
  */
-import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, failedWith } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
@@ -259,7 +259,7 @@ export class DeviceHttp {
     refuseOwn(address, platformHost);
     return HttpConnection.open(address, signal, certificate).catch((error: unknown) => {
       const { silentHint } = this.#options;
-      if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+      if (silentHint === undefined || !failedWith(error, "device_unreachable")) throw error;
       throw error.reworded(error.message, { hint: silentHint });
     });
   }

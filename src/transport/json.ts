@@ -40,6 +40,14 @@ export function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;
 }
 
+export function flag(value: unknown): boolean | null {
+  return typeof value === "boolean" ? value : null;
+}
+
+export function number(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
 /** The objects in a list under a name; what is empty may be left out. */
 export function listOf(said: Json, name: string, most = 2_000): Json[] {
   const list = said[name];

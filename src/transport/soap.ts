@@ -36,6 +36,21 @@ export async function tellSoap(http: SoapHttp, action: SoapAction, signal: Abort
 /** What an action answered, by name. */
 export type SoapValues = ReadonlyMap<string, string>;
 
+/** A service that has no answer to a question says nothing; a device that is gone is gone. */
+export async function unlessFault(asked: Promise<SoapValues>): Promise<SoapValues> {
+  return asked.catch((error: unknown) => {
+    if (error instanceof SoapFault) return new Map();
+    throw error;
+  });
+}
+
+/** A boolean (Device Architecture 1.1, table 2-8); `null` where it is none. */
+export function soapFlag(said: string | undefined): boolean | null {
+  const word = said?.trim().toLowerCase() ?? "";
+  if (["1", "true", "yes"].includes(word)) return true;
+  return ["0", "false", "no"].includes(word) ? false : null;
+}
+
 /** A device answered an action with a fault, or with a status that says that it has no such action there. */
 export class SoapFault extends DeviceError {
   /** The `errorCode` of UPnP: 401 for an action that it lacks, 402 for wrong arguments, from 700 on the service's own; `null` where it gives none. */

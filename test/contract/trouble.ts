@@ -148,6 +148,8 @@ export function troubleContract(bench: Bench): void {
       const { set, connection } = await direct();
       await has(connection.state).read(never);
       await set.stop();
+      // What it pushed is told for as long as its end has not been heard.
+      await until("its end is heard", () => !has(connection.state).pushes?.size);
       await Bun.sleep(20);
       const asked = [
         has(connection.state).read(never),

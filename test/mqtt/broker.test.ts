@@ -1,5 +1,5 @@
 /** A connection to a broker: why there is none, who takes its place, and what is not taken from it. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
@@ -110,6 +110,15 @@ describe("what answers is no broker, or one that goes too far", () => {
       "taken_over",
       "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
     ]);
+  });
+
+  test("a message that was sent leaves nothing that waits for the connection to end", async () => {
+    using any = await answering((socket) => socket.once("data", () => socket.write(Buffer.from([0x20, 3, 0, 0, 0]))));
+    const bus = await connectBus(any.broker, { clientId: "a" });
+    const waiting = spyOn(bus.ended, "then");
+    for (const topic of ["a", "b", "c"]) await bus.publish(topic, "{}");
+    expect(waiting).not.toHaveBeenCalled();
+    await bus.close();
   });
 
   test("one that takes little is sent no more of it at a time", async () => {

@@ -1,5 +1,5 @@
 /** A set of a platform, and a connection to it: what the tests of every platform do alike. */
-import { afterEach } from "bun:test";
+import { afterAll, afterEach, spyOn } from "bun:test";
 import { perform } from "../../src/devices/press.ts";
 import type {
   Connection,
@@ -30,6 +30,18 @@ export function tidy(when: typeof afterEach = afterEach): void {
   when(async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
+}
+
+/** Time that passes at once: so many milliseconds more than have gone by, until the test ends. */
+export function passing(): { ms: number } {
+  const passed = { ms: 0 };
+  const now = performance.now.bind(performance);
+  const clock = spyOn(performance, "now").mockImplementation(() => now() + passed.ms);
+  afterEach(() => {
+    passed.ms = 0;
+  });
+  afterAll(() => clock.mockRestore());
+  return passed;
 }
 
 export interface Line<S, Memory = unknown, Secret = unknown> {

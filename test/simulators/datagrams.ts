@@ -31,12 +31,3 @@ export async function sendDatagram(datagram: Uint8Array, port: number, host: str
   const socket = createSocket("udp4");
   await new Promise<void>((resolve) => socket.send(datagram, port, host, () => socket.close(() => resolve())));
 }
-
-/** Only Linux answers on all of 127.0.0.0/8 without being told to. Null when it works, else why not. */
-export async function whyNoLoopbackAliases(): Promise<string | null> {
-  const socket = createSocket("udp4");
-  return await new Promise((resolve) => {
-    socket.once("error", (error) => resolve(`this machine cannot bind 127.0.0.2 (${error.message})`));
-    socket.bind(0, "127.0.0.2", () => socket.close(() => resolve(null)));
-  });
-}

@@ -4,8 +4,9 @@ import { basename } from "node:path";
 import { Bonjour } from "bonjour-service";
 import WebSocket from "ws";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
+import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi, whyNoTuner } from "../support/real-kodi.ts";
-import { ask, call, type Listening, listen, post, until } from "./kodi/client.ts";
+import { ask, call, type Listening, listen, post } from "./kodi/client.ts";
 import { exchanges } from "./kodi/exchanges.ts";
 import type { Place, Step } from "./kodi/steps.ts";
 

@@ -110,7 +110,7 @@ function drip(socket: net.Socket): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-/** Waits for what must come true, at most five seconds. */
+/** Waits for what must come true. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {

@@ -83,27 +83,13 @@ async function first(isHttp: boolean, reached: Reached): Promise<Agent> {
   const { person } = reached;
   const client = new FirstClient(who, { capabilities: person ? { elicitation: {} } : {} });
   if (person) client.setRequestHandler(ElicitRequestSchema, async ({ params }) => person(params.message));
-  let told = (_uri: string) => {};
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => told(params.uri));
   // The types of the first edition are not made for exact optional properties.
   await client.connect((isHttp ? new FirstHttp(...endpoint(reached)) : new FirstStdio(program(reached))) as never);
-  return {
-    tools: async () => (await client.listTools()).tools,
-    call: async (name, args = {}) => (await client.callTool({ name, arguments: args })) as unknown as ToolAnswer,
-    resources: async () => (await client.listResources()).resources,
-    read: async (uri) => textOf((await client.readResource({ uri })).contents),
-    async changed(uri, change) {
-      const heard = Promise.withResolvers<void>();
-      told = (one) => {
-        if (one === uri) heard.resolve();
-      };
-      await client.subscribeResource({ uri });
-      await change();
-      await heard.promise;
-      await client.unsubscribeResource({ uri });
-    },
-    close: () => client.close(),
-  };
+  return agentOf(client, async (uri, told) => {
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => told(params.uri));
+    await client.subscribeResource({ uri });
+    return () => client.unsubscribeResource({ uri });
+  });
 }
 
 async function second(isHttp: boolean, reached: Reached): Promise<Agent> {
@@ -113,9 +99,19 @@ async function second(isHttp: boolean, reached: Reached): Promise<Agent> {
     versionNegotiation: { mode: "auto" },
   });
   if (person) client.setRequestHandler("elicitation/create", async ({ params }) => person(params.message));
-  let told = (_uri: string) => {};
-  client.setNotificationHandler("notifications/resources/updated", ({ params }) => told(params.uri));
   await client.connect(isHttp ? new SecondHttp(...endpoint(reached)) : new SecondStdio(program(reached)));
+  return agentOf(client, async (uri, told) => {
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => told(params.uri));
+    const subscription = await client.listen({ resourceSubscriptions: [uri] });
+    return () => subscription.close();
+  });
+}
+
+/** `follow` has a resource followed, and gives what ends that. */
+function agentOf(
+  client: FirstClient | SecondClient,
+  follow: (uri: string, told: (uri: string) => void) => Promise<() => Promise<unknown>>,
+): Agent {
   return {
     tools: async () => (await client.listTools()).tools,
     call: async (name, args = {}) => (await client.callTool({ name, arguments: args })) as unknown as ToolAnswer,
@@ -123,13 +119,12 @@ async function second(isHttp: boolean, reached: Reached): Promise<Agent> {
     read: async (uri) => textOf((await client.readResource({ uri })).contents),
     async changed(uri, change) {
       const heard = Promise.withResolvers<void>();
-      told = (one) => {
+      const end = await follow(uri, (one) => {
         if (one === uri) heard.resolve();
-      };
-      const subscription = await client.listen({ resourceSubscriptions: [uri] });
+      });
       await change();
       await heard.promise;
-      await subscription.close();
+      await end();
     },
     close: () => client.close(),
   };

@@ -8,6 +8,7 @@ import {
   type Description,
   type Emit,
   type Facts,
+  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -72,7 +73,6 @@ function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): 
 }
 
 const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "volume"]);
-const untold: ReadonlySet<StatePart> = new Set();
 
 const commandCodes: Readonly<Record<PlaybackCommand, number>> = {
   play: keyCodes.play,
@@ -88,7 +88,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
     state: {
       read: async (signal) => describeState((await device.session(signal)).told),
       get pushes() {
-        return device.current ? pushed : untold;
+        return device.current ? pushed : none;
       },
     },
     apps: {

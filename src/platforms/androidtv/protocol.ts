@@ -5,7 +5,7 @@ import { encode, type Fields, varint } from "../../transport/protobuf.ts";
 /** A frame is some hundred bytes long; text of 1,024 characters is the longest. */
 const maxBytes = 64 * 1024;
 /** A length has three bytes at most, then. */
-export const headBytes = 3;
+const headBytes = 3;
 /** How a stream of either port is cut into messages. */
 export const framing = { readHead, headBytes, maxBytes } as const;
 /** A message with its length before it. */
@@ -15,7 +15,7 @@ export function frameOf(message: Fields): Buffer {
 }
 
 /** How long a frame is; `null` while too little of it has come. */
-export function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
+function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
   for (let at = 0, body = 0; at < Math.min(bytes.length, headBytes); at++) {
     const byte = bytes[at] ?? 0;
     body += (byte % 0x80) * 0x80 ** at;

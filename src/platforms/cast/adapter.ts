@@ -8,6 +8,7 @@ import {
   type Facts,
   type Key,
   keysIn,
+  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -60,17 +61,15 @@ const castKeys: Readonly<Partial<Record<Key, Press>>> = {
 };
 
 const always: readonly Capability[] = ["state", "launch", "stop", "keys", "seek", "media", "playback", "artwork"];
-const nothing: ReadonlySet<Capability> = new Set();
 
 function describeCast(_facts: Facts, { volume }: CastMemory): Description {
   const isFixed = volume === "fixed";
   const has = new Set<Capability>([...always, ...(isFixed ? [] : (["volume", "mute"] as const))]);
   const keys = keysIn(castKeys).filter((key) => !isFixed || !volumeKeys.has(key));
-  return { has, withheld: nothing, keys: new Set(keys) };
+  return { has, withheld: none, keys: new Set(keys) };
 }
 
 const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "playback", "volume"]);
-const untold: ReadonlySet<StatePart> = new Set();
 
 function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<CastMemory>): Connection {
   const device = new CastDevice(target, platformHost, emit);
@@ -82,7 +81,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
         return describeState(receiver, session.media);
       },
       get pushes() {
-        return device.current ? pushed : untold;
+        return device.current ? pushed : none;
       },
     },
     apps: {

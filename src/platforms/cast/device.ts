@@ -1,11 +1,20 @@
 /** One Cast device: a session that stays open, proven to be with the one that is meant, and what is done over it. */
-import { DeviceError, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedWith, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
-import type { Confirmed, DeepLink, Emit, MediaItem, PlatformApp, PlatformHost, PlaybackCommand } from "../platform.ts";
+import {
+  type Confirmed,
+  type DeepLink,
+  type Emit,
+  type MediaItem,
+  mimeOf,
+  type PlatformApp,
+  type PlatformHost,
+  type PlaybackCommand,
+} from "../platform.ts";
 import { serviceNames } from "../services.ts";
 import { prove } from "./identity.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
@@ -77,7 +86,7 @@ export class CastDevice {
     try {
       return { session, receiver: await session.refresh(signal) };
     } catch (error) {
-      if (signal.aborted || !(error instanceof ZapdError) || error.code !== "device_timeout") throw error;
+      if (signal.aborted || !failedWith(error, "device_timeout")) throw error;
       session.destroy();
       throw new DeviceError("device_unreachable", error.message, { phase: "connect", reason: "timeout", cause: error });
     }
@@ -193,13 +202,9 @@ export class CastDevice {
   }
 
   /** Hands a file to the default receiver, which fetches it. */
-  async play({ url, mime, title, image }: MediaItem, signal: AbortSignal): Promise<void> {
-    if (mime === null)
-      throw new ZapdError(
-        "unsupported_media",
-        "must be told what kind of file it is handed, and the address does not say",
-        { hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API" },
-      );
+  async play(item: MediaItem, signal: AbortSignal): Promise<void> {
+    const { url, title, image } = item;
+    const mime = mimeOf(item);
     const { session, receiver } = await this.#ready(signal);
     const isThere = receiver.running?.ids.includes(defaultReceiver) === true;
     if (!isThere && !(await this.#launch(session, defaultReceiver, signal)))

@@ -12,11 +12,11 @@ export interface CastMessage {
   readonly text: string;
 }
 
-/** A set takes and says 64 KiB at most. */
-export const maxBytes = 64 * 1024;
-export const headBytes = 4;
+const headBytes = 4;
+/** How the stream is cut into messages: a set takes and says 64 KiB at most. */
+export const framing = { readHead, headBytes, maxBytes: 64 * 1024 } as const;
 
-export function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
+function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
   return bytes.length < headBytes ? null : { head: headBytes, body: bytes.readUInt32BE(0) };
 }
 

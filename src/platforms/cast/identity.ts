@@ -5,7 +5,7 @@ import { text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { saidNothing } from "../../transport/websocket.ts";
 import type { Kind, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
-import { senderOf } from "../query.ts";
+import { senderOf, standIn } from "../query.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { readId } from "./protocol.ts";
 import { CastSession, type Told } from "./session.ts";
@@ -61,7 +61,7 @@ export async function identifyCast(
     const identity = isGroup ? announced : (own ?? announced);
     const mac = isGroup ? null : readMac(told.mac);
     return {
-      identity: identity ?? `${host}:${port}`,
+      identity: identity ?? standIn(lead),
       ...(identity === null && { provisional: true }),
       ...(isGroup ? { alone: true } : mac !== null && { ids: [`mac:${mac}`] }),
       ...(receiver.standby !== null && { power: receiver.standby ? "standby" : "on" }),

@@ -1,5 +1,5 @@
 /** What a Cast device says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 3, by section. */
-import { asJson, isJson, type Json, listOf, text } from "../../transport/json.ts";
+import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState, Playback, Power } from "../platform.ts";
 import type { CastMemory } from "./memory.ts";
 import { backdrop, castServices } from "./services.ts";
@@ -41,14 +41,13 @@ export function readReceiver(said: Json): Receiver {
   const volume = asJson(status["volume"]);
   const { level, muted, controlType, stepInterval } = volume;
   const control = (["attenuation", "fixed", "master"] as const).find((one) => one === controlType) ?? null;
-  const { isStandBy } = status;
   return {
     running: readRunning(listOf(status, "applications", 1)[0]),
     level: typeof level === "number" && level >= 0 && level <= 1 ? level : null,
-    muted: typeof muted === "boolean" ? muted : null,
+    muted: flag(muted),
     step: typeof stepInterval === "number" && stepInterval > 0 && stepInterval <= 1 ? stepInterval : usualStep,
     control,
-    standby: typeof isStandBy === "boolean" ? isStandBy : null,
+    standby: flag(status["isStandBy"]),
   };
 }
 
@@ -108,7 +107,6 @@ export function readMedia(said: Json, before: Media | null, now = performance.no
   if (!status || typeof mediaSessionId !== "number" || playing === undefined) return null;
   const same = before?.sessionId === mediaSessionId ? before : null;
   const { currentTime, playbackRate, supportedMediaCommands } = status;
-  const number = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : null);
   const media = isJson(status["media"]) ? status["media"] : null;
   const metadata = asJson(media?.["metadata"]);
   const duration = number(media?.["duration"]);

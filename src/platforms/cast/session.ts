@@ -10,7 +10,7 @@ import { asJson, isJson, type Json, readJson, text } from "../../transport/json.
 import { RpcSession } from "../../transport/rpc.ts";
 import type { LineEnd } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
-import { decode, encode, headBytes, maxBytes, readHead } from "./frames.ts";
+import { decode, encode, framing } from "./frames.ts";
 import { type Media, namespaces, type Receiver, readId, readMedia, readReceiver, receiverId } from "./protocol.ts";
 
 type Host = Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
@@ -39,7 +39,6 @@ export interface Told {
 export class CastSession extends RpcSession<Json, FramedLine> {
   readonly #address: Address;
   readonly #host: Host;
-  #line: FramedLine | undefined;
   #last = 0;
   #receiver: Receiver | null = null;
   #media: Media | null = null;
@@ -56,20 +55,10 @@ export class CastSession extends RpcSession<Json, FramedLine> {
   }
 
   protected async connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<FramedLine> {
-    const line = await openFramed(
-      {
-        address: this.#address,
-        platformHost: this.#host,
-        readHead,
-        headBytes,
-        maxBytes,
-        onFrame: (body) => this.#take(body),
-        onEnd,
-      },
-      signal,
-    );
-    this.#line = line;
-    this.#say(namespaces.connection, receiverId, { type: "CONNECT", origin: {} });
+    const onFrame = (body: Buffer) => this.#take(body);
+    const options = { address: this.#address, platformHost: this.#host, ...framing, onFrame, onEnd };
+    const line = await openFramed(options, signal);
+    line.send(bytesOf(namespaces.connection, receiverId, { type: "CONNECT", origin: {} }));
     return line;
   }
 
@@ -109,8 +98,7 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     const id = ++this.#last;
     // Setup has a word of its own for it.
     const numbered = { ...message, [namespace === namespaces.setup ? "request_id" : "requestId"]: id };
-    const send = (line: FramedLine) =>
-      line.send(encode({ source: senderId, destination, namespace, text: JSON.stringify(numbered) }));
+    const send = (line: FramedLine) => line.send(bytesOf(namespace, destination, numbered));
     return this.question(id, send, deadline(withinMs, signal));
   }
 
@@ -149,7 +137,7 @@ export class CastSession extends RpcSession<Json, FramedLine> {
   }
 
   #say(namespace: string, destination: string, message: Json): void {
-    this.#line?.send(encode({ source: senderId, destination, namespace, text: JSON.stringify(message) }));
+    this.tell((line) => line.send(bytesOf(namespace, destination, message)));
   }
 
   async #askMedia(transport: string, signal: AbortSignal): Promise<void> {
@@ -206,6 +194,10 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     this.#media = null;
     this.#changed();
   }
+}
+
+function bytesOf(namespace: string, destination: string, message: Json): Buffer {
+  return encode({ source: senderId, destination, namespace, text: JSON.stringify(message) });
 }
 
 /** `DEVICE_INFO`, and `eureka_info` of setup: what the one does not say, the other may. */

@@ -2,7 +2,7 @@
  * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, and heard by GENA. Most live inside a set that is driven
  * otherwise as well, and add what that lacks. Facts: protocols/players.md 8.
  */
-import { notUnderstood, ZapdError } from "../../api/errors.ts";
+import { failedWith, notUnderstood } from "../../api/errors.ts";
 import { type Answer, DeviceHttp } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type Facts,
   keysIn,
   type Lead,
+  none,
   type Platform,
   type PlatformHost,
   type Sighting,
@@ -28,7 +29,6 @@ const versions = [1, 2, 3] as const;
 /** Where descriptions are, for an address that was given without a search: libupnp and others, Platinum, sets of Samsung, Sonos. */
 const usualPaths = ["/description.xml", "/", "/dmr", "/xml/device_description.xml"] as const;
 const documentBytes = 256 * 1024;
-const none: ReadonlySet<Capability> = new Set();
 
 export const dlna: Platform<DlnaMemory> = {
   name: "dlna",
@@ -89,7 +89,7 @@ async function find(lead: Lead, read: (path: string) => Promise<Answer>): Promis
       return readDescription(await read(path), lead, path);
     } catch (error) {
       // What does not answer at one path answers at none.
-      if (!(error instanceof ZapdError) || error.code !== "device_error") throw error;
+      if (!failedWith(error, "device_error")) throw error;
       failure ??= error;
     }
   }

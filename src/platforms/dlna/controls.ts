@@ -1,7 +1,7 @@
 /** What a renderer can be told (players.md 8, 9), and what its refusals mean. */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
-import { SoapFault } from "../../transport/soap.ts";
+import { SoapFault, unlessFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
 import { dlnaKeys } from "./keys.ts";
 import { describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
@@ -41,7 +41,7 @@ export async function tellPlayer(
   // What it can do now it says where it is asked.
   const isAsked = own.includes("GetCurrentTransportActions") && !renderer.stack.agreesToAll;
   if ((what === "next" || what === "previous") && isAsked) {
-    const now = readActions(await renderer.ask("transport", "GetCurrentTransportActions", signal).catch(unlessGone));
+    const now = readActions(await unlessFault(renderer.ask("transport", "GetCurrentTransportActions", signal)));
     if (now.size > 0 && !now.has(actions[what].toLowerCase()))
       throw new ZapdError("device_refused", `has nothing ${what === "next" ? "after" : "before"} what it plays`);
   }
@@ -96,7 +96,7 @@ export async function playMedia(renderer: Renderer, item: MediaItem, signal: Abo
 async function ownType(renderer: Renderer, mime: string, signal: AbortSignal): Promise<string> {
   const { connections } = renderer.memory;
   if (!connections) return mime;
-  const said = await renderer.ask("connections", "GetProtocolInfo", signal).catch(unlessGone);
+  const said = await unlessFault(renderer.ask("connections", "GetProtocolInfo", signal));
   return typeFor(mime, said.get("Sink") ?? "");
 }
 
@@ -152,12 +152,6 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
 
 function isNotNow({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
   return error instanceof SoapFault && error.errorCode !== null && stack.notNow.has(error.errorCode);
-}
-
-/** A service that has no answer to a question says nothing; a device that is gone is gone. */
-function unlessGone(error: unknown): ReadonlyMap<string, string> {
-  if (error instanceof SoapFault) return new Map();
-  throw error;
 }
 
 function nothingThere(problem: string): ZapdError {

@@ -4,22 +4,16 @@ import { escaped, type SoapValues } from "../../transport/soap.ts";
 import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
 import { documentText, readXml } from "../../transport/xml.ts";
 import type { Address, Facts, Kind, Lead, MediaItem, Playback, SsdpAnswer } from "../platform.ts";
+import { locationOf } from "../query.ts";
 import type { DlnaMemory, Service } from "./memory.ts";
 import { stackOf } from "./stacks.ts";
 
 const rendererType = /^urn:schemas-upnp-org:device:MediaRenderer:\d+$/;
-const longestPath = 2_048;
 
-/** Reads an answer to a search: the place that it names must be its sender, written as it is (SECURITY.md T6). */
-export function readSearchAnswer({ headers, source }: SsdpAnswer): Lead | null {
+export function readSearchAnswer(answer: SsdpAnswer): Lead | null {
+  const { headers } = answer;
   const said = [headers.get("st") ?? "", ...(headers.get("usn")?.split("::").slice(1) ?? [])];
-  if (!said.some((type) => rendererType.test(type.trim()))) return null;
-  const location = headers.get("location") ?? "";
-  if (location.length > longestPath || !URL.canParse(location)) return null;
-  const url = new URL(location);
-  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
-  if (literal !== source || url.hostname !== source || url.port === "0") return null;
-  return { host: source, port: url.port === "" ? 80 : Number(url.port), path: url.pathname + url.search };
+  return said.some((type) => rendererType.test(type.trim())) ? locationOf(answer) : null;
 }
 
 function pageOf(url: string | null, { host }: Address): number | null {

@@ -1,8 +1,16 @@
 /** One renderer: its services called, what it does read, and what it tells by itself. */
 import { notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
-import { askSoap, SoapFault, type SoapValues, tellSoap } from "../../transport/soap.ts";
-import type { Emit, PlatformHost, PlatformState, Playback, StatePart } from "../platform.ts";
+import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
+import {
+  type Emit,
+  none,
+  type PlatformHost,
+  type PlatformState,
+  type Playback,
+  type StatePart,
+  stateParts,
+} from "../platform.ts";
 import { Events } from "./events.ts";
 import type { DlnaMemory, DlnaTarget, Service } from "./memory.ts";
 import { levelOf, ownVolume, type Range, readDescription, readPosition, readStatus, usualRange } from "./protocol.ts";
@@ -29,8 +37,7 @@ const unmutesWithinMs = 3_000;
 
 const nothing = { power: "unknown", app: null, screensaver: null, input: null } as const;
 /** A renderer has nothing else that could change. */
-const everything: ReadonlySet<StatePart> = new Set(["power", "app", "screensaver", "playback", "volume", "input"]);
-const untold: ReadonlySet<StatePart> = new Set();
+const everything: ReadonlySet<StatePart> = new Set(stateParts);
 
 export class Renderer {
   readonly #target: DlnaTarget;
@@ -74,7 +81,7 @@ export class Renderer {
 
   /** All there is, while it tells of its changes by itself. */
   get pushes(): ReadonlySet<StatePart> {
-    return this.#events.isHeard && this.#seen !== undefined ? everything : untold;
+    return this.#events.isHeard && this.#seen !== undefined ? everything : none;
   }
 
   /** Asks a service for values. */
@@ -142,9 +149,9 @@ export class Renderer {
   /** What it plays; `null` where that is nothing, or it does not say (players.md 8: 501 from an Onkyo). */
   async playback(signal: AbortSignal): Promise<Playback | null> {
     if (!this.memory.transport) return null;
-    const status = readStatus(await this.#unlessRefused(this.ask("transport", "GetTransportInfo", signal)));
+    const status = readStatus(await unlessFault(this.ask("transport", "GetTransportInfo", signal)));
     if (status === null) return null;
-    return readPosition(status, await this.#unlessRefused(this.ask("transport", "GetPositionInfo", signal)));
+    return readPosition(status, await unlessFault(this.ask("transport", "GetPositionInfo", signal)));
   }
 
   /** How loud it is, as it shows it; `null` where it does not. */
@@ -152,11 +159,10 @@ export class Renderer {
     const { volume: range = usualRange, mutes = true } = this.memory;
     if (range === null && !mutes) return null;
     const channel = { Channel: "Master" };
-    const loud = range && (await this.#unlessRefused(this.ask("rendering", "GetVolume", signal, channel)));
-    const mute = mutes ? await this.#unlessRefused(this.ask("rendering", "GetMute", signal, channel)) : undefined;
+    const loud = range && (await unlessFault(this.ask("rendering", "GetVolume", signal, channel)));
+    const mute = mutes ? await unlessFault(this.ask("rendering", "GetMute", signal, channel)) : undefined;
     const own = Number(loud?.get("CurrentVolume") ?? Number.NaN);
-    const word = mute?.get("CurrentMute")?.trim().toLowerCase();
-    const muted = word === undefined || word === "" ? null : word === "1" || word === "true" || word === "yes";
+    const muted = soapFlag(mute?.get("CurrentMute"));
     const level = range && Number.isFinite(own) ? this.#levelOf(own, range, muted) : null;
     this.#heard = { level, muted };
     return this.#heard;
@@ -193,14 +199,6 @@ export class Renderer {
     const service = this.memory[of];
     if (service) return service;
     throw new ZapdError("unsupported_operation", `has no ${names[of]} that could be called`);
-  }
-
-  /** What a service has no answer to is no answer. */
-  async #unlessRefused(asked: Promise<SoapValues>): Promise<SoapValues> {
-    return asked.catch((error: unknown) => {
-      if (error instanceof SoapFault) return new Map();
-      throw error;
-    });
   }
 
   #alone<T extends Sent>(sent: T): T {

@@ -1,5 +1,5 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
-import { failedBy, ZapdError } from "../../api/errors.ts";
+import { failedBy, failedWith, ZapdError } from "../../api/errors.ts";
 import {
   type Capability,
   type Connection,
@@ -8,6 +8,7 @@ import {
   type Facts,
   type Key,
   keysIn,
+  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -63,7 +64,6 @@ function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description 
 
 /** What its notifications tell or hint at; the add-on whose folder is open is among what they hint at while something plays. */
 const pushed: ReadonlySet<StatePart> = new Set(["power", "playback", "volume", "screensaver"]);
-const nothing: ReadonlySet<StatePart> = new Set();
 
 function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, platformHost, emit);
@@ -71,7 +71,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
     state: {
       read: (signal) => readState(device, signal),
       get pushes() {
-        return device.isFollowed ? pushed : nothing;
+        return device.isFollowed ? pushed : none;
       },
     },
     apps: {
@@ -116,7 +116,7 @@ function powerOf(device: KodiDevice): PowerControl {
         await device.players(signal);
         return true;
       } catch (error) {
-        if (isLoginWanted(error) || (error instanceof ZapdError && error.code === "device_unproven")) return true;
+        if (isLoginWanted(error) || failedWith(error, "device_unproven")) return true;
         // A machine that is up refuses at once, where it did not say that it goes to sleep.
         machineIsUp = failedBy(error, "refused") && !device.asleep;
         throw error;

@@ -39,9 +39,15 @@ export async function listApps(device: KodiDevice, signal: AbortSignal): Promise
   return [...apps.values()];
 }
 
-export async function readFavourites(device: KodiDevice, signal: AbortSignal): Promise<Json[]> {
+async function readFavourites(device: KodiDevice, signal: AbortSignal): Promise<Json[]> {
   const properties = ["path", "window", "windowparameter", "thumbnail"];
   return listOf(await device.read("Favourites.GetFavourites", { properties }, signal), "favourites");
+}
+
+/** The favourite that an id stands for. */
+export async function favouriteOf(device: KodiDevice, id: string, signal: AbortSignal): Promise<Json | undefined> {
+  const title = id.slice(favouritePrefix.length);
+  return (await readFavourites(device, signal)).find((one) => text(one["title"])?.trim() === title);
 }
 
 export async function launchApp(
@@ -51,7 +57,7 @@ export async function launchApp(
   signal: AbortSignal,
 ): Promise<Confirmed> {
   await refuseIfDialog(device, signal);
-  if (id.startsWith(favouritePrefix)) return openFavourite(device, id.slice(favouritePrefix.length), signal);
+  if (id.startsWith(favouritePrefix)) return openFavourite(device, id, signal);
   if (id.startsWith(channelPrefix)) return openChannel(device, Number(id.slice(channelPrefix.length)), signal);
   return /[:/\\]/.test(id) ? openFile(device, id, signal) : runAddon(device, id, params, signal);
 }
@@ -97,9 +103,9 @@ async function runAddon(
   return false;
 }
 
-async function openFavourite(device: KodiDevice, title: string, signal: AbortSignal): Promise<Confirmed> {
-  const found = (await readFavourites(device, signal)).find((one) => text(one["title"])?.trim() === title);
-  if (!found) throw notInstalled(`favourite "${title}"`);
+async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal): Promise<Confirmed> {
+  const found = await favouriteOf(device, id, signal);
+  if (!found) throw notInstalled(`favourite "${id.slice(favouritePrefix.length)}"`);
   const path = text(found["path"]) ?? "";
   if (found["type"] === "media") return openFile(device, path, signal);
   if (found["type"] === "script") return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);

@@ -2,9 +2,9 @@
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
-import type { Connection, PlatformChannel, PlaybackCommand } from "../platform.ts";
+import type { Connection, PlatformChannel } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { kodiKeys } from "./keys.ts";
+import { activePlayer, playerCommands } from "./keys.ts";
 import { channelPrefix } from "./protocol.ts";
 import { hasTuner, readChannels, showsChannel, tunerHint } from "./tuner.ts";
 
@@ -24,9 +24,10 @@ export function kodiControls(device: KodiDevice): Controls {
     },
     playback: {
       does: new Set(["play", "pause", "stop", "next", "previous"]),
-      do: (what, signal) => tellPlayer(device, what, signal),
+      do: async (what, signal) => void (await playerCommands[what](device, signal)),
       async seek(positionMs, signal) {
-        const { playerid, canseek } = await playerOf(device, ["canseek"], signal);
+        const playerid = await activePlayer(device, signal);
+        const { canseek } = await device.read("Player.GetProperties", { playerid, properties: ["canseek"] }, signal);
         if (canseek === false) throw new ZapdError("device_refused", "cannot seek in what it plays");
         const seconds = Math.floor(positionMs / 1_000);
         const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
@@ -50,27 +51,6 @@ export function kodiControls(device: KodiDevice): Controls {
     notify: async (message, signal) =>
       void (await device.command("GUI.ShowNotification", { title: "zapd", message }, signal)),
   };
-}
-
-async function tellPlayer(device: KodiDevice, what: PlaybackCommand, signal: AbortSignal): Promise<void> {
-  if (what !== "next" && what !== "previous") return void (await kodiKeys[what]?.(device, signal));
-  const { playerid } = await playerOf(device, [], signal);
-  await device.command("Player.GoTo", { playerid, to: what }, signal);
-}
-
-/** The player that is active, with some of its properties. */
-async function playerOf(device: KodiDevice, properties: readonly string[], signal: AbortSignal) {
-  const playerid = await playerId(device, signal);
-  const read = properties.length > 0 ? await device.read("Player.GetProperties", { playerid, properties }, signal) : {};
-  return { canseek: undefined, ...read, playerid };
-}
-
-async function playerId(device: KodiDevice, signal: AbortSignal): Promise<number> {
-  const [playerid] = await device.players(signal);
-  if (playerid !== undefined) return playerid;
-  throw new ZapdError("device_refused", "plays nothing", {
-    hint: "Play something first, such as with zapd launch APP -d {device}",
-  });
 }
 
 /** Those of its tuner. Without one it fails at the question, so that is asked first (9). */

@@ -1,5 +1,5 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, failedWith, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -11,7 +11,7 @@ import { type Ask, httpType, isUuid, macLabel, macOf, nameLabel, socketType, uui
 import { Field } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { PushedState } from "./pushed.ts";
-import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
+import { HttpRpc, isLoginWanted, type Login, loginWanted, usualUser } from "./rpc.ts";
 import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
 import { hasTuner } from "./tuner.ts";
@@ -221,7 +221,7 @@ export class KodiDevice {
     try {
       return await this.#noting(overHttp);
     } catch (error) {
-      const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
+      const isUnproven = failedWith(error, "device_unproven");
       const mayHave = isUnproven || (failedBy(error, "refused") && (this.isFollowed || this.#socket !== null));
       const hasNone = !this.isFollowed && this.#noSocketAt > since;
       if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
@@ -264,7 +264,7 @@ export class KodiDevice {
     } catch (error) {
       if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
-      const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
+      const isUnproven = failedWith(error, "device_unproven");
       if (!(isLoginWanted(error) || isUnproven)) this.#unvouched();
       throw error;
     }
@@ -305,7 +305,7 @@ export class KodiDevice {
 
   /** What it is sent when it asks for a login. */
   #login(): Login {
-    const { user = "kodi", password } = this.target.secret.read() ?? {};
+    const { user = usualUser, password } = this.target.secret.read() ?? {};
     if (!password) throw loginWanted();
     return { user, password };
   }

@@ -1,11 +1,11 @@
 /** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
-import { failedBy, ZapdError } from "../../api/errors.ts";
+import { failedBy, failedWith, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
-import { senderOf } from "../query.ts";
+import { senderOf, standIn } from "../query.ts";
 import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
@@ -48,7 +48,7 @@ export async function identifyKodi(lead: Lead, platformHost: PlatformHost, signa
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // A port that somebody gave may be that of the socket.
-    if (type === httpType || (error instanceof ZapdError && error.code === "device_unreachable")) throw error;
+    if (type === httpType || failedWith(error, "device_unreachable")) throw error;
     return bySocket(lead, platformHost, signal).catch(() => {
       throw error;
     });
@@ -164,13 +164,13 @@ async function factsBy(ask: Ask): Promise<Told> {
 
 /** The id that it announces; without it its hardware's address, which it may not know yet; without that, where it is. */
 function identified(
-  { host, port }: Address,
+  at: Address,
   { uuid, socket }: Announced,
   { name, mac, softwareVersion }: Told,
   access: Access | null,
 ): Seen {
   return {
-    identity: uuid ?? mac ?? `${host}:${port}`,
+    identity: uuid ?? mac ?? standIn(at),
     ...(uuid === null && { provisional: true as const }),
     facts: {
       name,

@@ -2,7 +2,7 @@
 import { failedBy, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
-import type { Key } from "../platform.ts";
+import type { Key, PlaybackCommand } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { readPlayer } from "./state.ts";
@@ -23,17 +23,19 @@ const leaving =
     return device.command(method, {}, signal);
   };
 
-/** A command to the player that is active: never one of a fixed id, as plug-in videos play as player 0. */
+/** The player that is active: never one of a fixed id, as plug-in videos play as player 0. */
+export async function activePlayer(device: KodiDevice, signal: AbortSignal): Promise<number> {
+  const [playerid] = await device.players(signal);
+  if (playerid !== undefined) return playerid;
+  throw new ZapdError("device_refused", "plays nothing", {
+    hint: "Play something first, such as with zapd launch APP -d {device}",
+  });
+}
+
 const toPlayer =
   (method: string, params: Json): Press =>
-  async (device, signal) => {
-    const [playerid] = await device.players(signal);
-    if (playerid === undefined)
-      throw new ZapdError("device_refused", "plays nothing", {
-        hint: "Play something first, such as with zapd launch APP -d {device}",
-      });
-    return device.command(method, { playerid, ...params }, signal);
-  };
+  async (device, signal) =>
+    device.command(method, { playerid: await activePlayer(device, signal), ...params }, signal);
 
 /** `ExecuteAction pause` toggles; this does what it says, however often (7.3). */
 const setPlaying =
@@ -118,4 +120,12 @@ export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   "input-tuner": openTuner,
   info: send("Input.Info"),
   options: send("Input.ContextMenu"),
+};
+
+export const playerCommands: Readonly<Record<PlaybackCommand, Press>> = {
+  play: setPlaying(true),
+  pause: setPlaying(false),
+  stop: stopPlayers,
+  next: toPlayer("Player.GoTo", { to: "next" }),
+  previous: toPlayer("Player.GoTo", { to: "previous" }),
 };

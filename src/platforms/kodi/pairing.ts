@@ -3,11 +3,10 @@ import { DeviceError, pairingFailed } from "../../api/errors.ts";
 import type { Facts, Pairing, PlatformHost } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
-import { HttpRpc, isLoginWanted, type Login, passwordHint } from "./rpc.ts";
+import { HttpRpc, isLoginWanted, type Login, passwordHint, usualUser } from "./rpc.ts";
 
 /** It shows nothing, and waits for nobody: a person may look for the password. */
 const typedWithin = 180_000;
-const usualUser = "kodi";
 
 /**
  * Begins with a call without a login: only one that asks for it, as Kodi does, is told it, and only after a 401 of its own

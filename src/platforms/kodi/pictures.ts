@@ -6,7 +6,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { asJson, type Json } from "../../transport/json.ts";
 import { pictureBytes } from "../platform.ts";
-import { readAddonDetails, readFavourites } from "./apps.ts";
+import { favouriteOf, readAddonDetails } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { encoded, favouritePrefix } from "./protocol.ts";
 
@@ -20,13 +20,10 @@ const [posterLabel, thumbLabel, fanartLabel] = ["Player.Art(poster)", "Player.Ar
 
 /** The icon of an add-on, or the picture of a favourite. */
 export async function iconOf(device: KodiDevice, id: string, signal: AbortSignal): Promise<Uint8Array | null> {
-  if (!id.startsWith(favouritePrefix)) {
-    const { thumbnail } = await readAddonDetails(device, id, ["thumbnail"], signal);
-    return firstGiven(device, [thumbnail], signal);
-  }
-  const title = id.slice(favouritePrefix.length);
-  const favourite = (await readFavourites(device, signal)).find((one) => String(one["title"]).trim() === title);
-  return firstGiven(device, [favourite?.["thumbnail"]], signal);
+  const named = id.startsWith(favouritePrefix)
+    ? await favouriteOf(device, id, signal)
+    : await readAddonDetails(device, id, ["thumbnail"], signal);
+  return firstGiven(device, [named?.["thumbnail"]], signal);
 }
 
 /** The best picture of what plays: of its item, then what it found beside the file and shows itself. */

@@ -1,12 +1,12 @@
 /** What Kodi says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 7, by section. */
-import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { asJson, flag, isJson, type Json, number, text } from "../../transport/json.ts";
 import type { PlatformApp, Playback } from "../platform.ts";
 import { kodiServices } from "./services.ts";
 
 /** `{hours, minutes, seconds, milliseconds}` in milliseconds; they have been seen negative (7.2). */
 export function readTime(value: unknown): number | null {
   if (!isJson(value)) return null;
-  const part = (name: string) => (typeof value[name] === "number" ? (value[name] as number) : 0);
+  const part = (name: string) => number(value[name]) ?? 0;
   const ms = ((part("hours") * 60 + part("minutes")) * 60 + part("seconds")) * 1_000 + part("milliseconds");
   return Math.max(0, Math.round(ms));
 }
@@ -30,17 +30,17 @@ export interface Playing {
 /** `Player.GetProperties`, `Player.GetItem` and the label of what is played (7.2). */
 export function readPlaying(playerId: number, properties: Json, item: Json, path: string | null): Playing {
   const duration = readTime(properties["totaltime"]);
-  const live = properties["live"] === true;
+  const live = flag(properties["live"]);
   const hasEnd = duration !== null && duration > 0;
   return {
     playerId,
-    speed: typeof properties["speed"] === "number" ? properties["speed"] : 0,
+    speed: number(properties["speed"]) ?? 0,
     // Live television answers zeros for both.
     positionMs: live && !hasEnd ? null : readTime(properties["time"]),
     durationMs: hasEnd ? duration : null,
-    live: typeof properties["live"] === "boolean" ? live : null,
+    live,
     title: titleOf(item),
-    itemId: typeof item["id"] === "number" ? item["id"] : null,
+    itemId: number(item["id"]),
     path: path ?? text(item["file"]),
     at: performance.now(),
   };
@@ -136,7 +136,7 @@ export interface Window {
 
 export function readWindow(result: Json): Window {
   const window = asJson(result["currentwindow"]);
-  return { id: typeof window["id"] === "number" ? window["id"] : 0, label: text(window["label"]) ?? "" };
+  return { id: number(window["id"]) ?? 0, label: text(window["label"]) ?? "" };
 }
 
 export function isDialog({ id }: Window): boolean {

@@ -1,5 +1,5 @@
 /** What a Kodi does, as it was last read and as its notifications changed it since (players.md 7.1). */
-import { asJson, type Json } from "../../transport/json.ts";
+import { asJson, flag, type Json, number } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState } from "../platform.ts";
 import { addonOf, appOf, describePlayback, type Playing, readTime } from "./protocol.ts";
 
@@ -83,12 +83,10 @@ export class PushedState {
     const playing = isOther ? null : reading.playing;
     switch (method) {
       case "Application.OnVolumeChanged": {
-        const { volume, muted } = data;
-        const level = typeof volume === "number" ? Math.round(volume) : reading.volume.level;
-        this.#reading = {
-          ...reading,
-          volume: { level, muted: typeof muted === "boolean" ? muted : reading.volume.muted },
-        };
+        const { level, muted } = reading.volume;
+        const said = number(data["volume"]);
+        const volume = { level: said === null ? level : Math.round(said), muted: flag(data["muted"]) ?? muted };
+        this.#reading = { ...reading, volume };
         return;
       }
       case "GUI.OnScreensaverActivated":

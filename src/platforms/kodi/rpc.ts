@@ -38,6 +38,8 @@ export interface HttpRpcOptions {
   prove?(ask: (method: string, params: Json) => Promise<Json>): Promise<void>;
 }
 
+export const usualUser = "kodi";
+
 export interface Login {
   readonly user: string;
   readonly password: string;

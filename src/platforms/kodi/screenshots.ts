@@ -4,7 +4,7 @@
  */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
-import { type Json, listOf } from "../../transport/json.ts";
+import { type Json, listOf, number } from "../../transport/json.ts";
 import { pictureBytes } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { encoded } from "./protocol.ts";
@@ -72,9 +72,7 @@ async function filesIn(
   });
   if (said === null) return null;
   return listOf(said, "files", most).flatMap(({ file, size }) =>
-    typeof file === "string" && /\.(?:png|jpe?g)$/i.test(file)
-      ? [{ file, size: typeof size === "number" ? size : null }]
-      : [],
+    typeof file === "string" && /\.(?:png|jpe?g)$/i.test(file) ? [{ file, size: number(size) }] : [],
   );
 }
 

@@ -1,7 +1,7 @@
 /** Reading what a Kodi does and shows (players.md 7.2): each part may fail alone. */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
-import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { asJson, flag, isJson, type Json, number, text } from "../../transport/json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { busyWindow, isDialog, type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
@@ -27,15 +27,12 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
   // A Kodi that does not answer one of them answers none: nothing is told of what is not there.
   if (application.status === "rejected" && (playing.status === "rejected" || unreachable(application.reason)))
     throw application.reason;
-  const saying = settledValue(booleans)["System.ScreenSaverActive"];
-  const { volume: level, muted } = settledValue(application);
+  const { volume: said, muted } = settledValue(application);
+  const level = number(said);
   return {
     playing: playing.status === "fulfilled" ? playing.value : null,
-    volume: {
-      level: typeof level === "number" ? Math.round(level) : null,
-      muted: typeof muted === "boolean" ? muted : null,
-    },
-    screensaver: typeof saying === "boolean" ? saying : null,
+    volume: { level: level === null ? null : Math.round(level), muted: flag(muted) },
+    screensaver: flag(settledValue(booleans)["System.ScreenSaverActive"]),
     folder: folder.status === "fulfilled" ? folder.value : null,
   };
 }

@@ -2,7 +2,7 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
-import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedWith, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
@@ -181,8 +181,8 @@ export class Ecp {
   }
 }
 
-function isOk(answer: Answer): boolean {
-  return answer.status >= 200 && answer.status <= 299;
+export function isOk({ status }: Answer): boolean {
+  return status >= 200 && status <= 299;
 }
 
 function refusedMode(status: number): Facts["access"] {
@@ -258,7 +258,7 @@ async function attempt<T>(work: () => T | Promise<T>): Promise<T | null> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ZapdError && error.code === "device_error") return null;
+    if (failedWith(error, "device_error")) return null;
     throw error;
   }
 }

@@ -4,6 +4,7 @@ import { notUnderstood } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { child, childText, type Element, readXml } from "../../transport/xml.ts";
 import type { Access, Address, Facts, Kind, Power, SsdpAnswer, Target } from "../platform.ts";
+import { locationOf } from "../query.ts";
 
 /** `yes` and `no` are the words of the first edition. */
 const flag = z.union([z.boolean(), z.enum(["yes", "no"]).transform((word) => word === "yes")]);
@@ -138,11 +139,6 @@ function isTrue(info: Element, name: string): boolean {
 export function readSearchAnswer(answer: SsdpAnswer): Address | null {
   const usn = answer.headers.get("usn") ?? "";
   if (answer.headers.get("st")?.toLowerCase() !== "roku:ecp" && !/^uuid:roku:ecp:/i.test(usn)) return null;
-  const location = answer.headers.get("location") ?? "";
-  if (location.length > 2048 || !URL.canParse(location)) return null;
-  const url = new URL(location);
-  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
-  // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
-  if (literal !== answer.source || url.hostname !== answer.source || url.port === "0") return null;
-  return { host: answer.source, port: url.port === "" ? 80 : Number(url.port) };
+  const place = locationOf(answer);
+  return place && { host: place.host, port: place.port };
 }

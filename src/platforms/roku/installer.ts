@@ -1,11 +1,11 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
-import { failedBy, ZapdError } from "../../api/errors.ts";
+import { failedBy, failedWith, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, type DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
 import { type Archive, pictureBytes } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
-import { developerHint } from "./ecp.ts";
+import { developerHint, isOk } from "./ecp.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
 
 const path = "/plugin_install";
@@ -106,10 +106,6 @@ async function ask(
   return answer;
 }
 
-function isOk({ status }: Answer): boolean {
-  return status >= 200 && status <= 299;
-}
-
 /** Asks for the installer's page. */
 function look(http: DeviceHttp, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
   return http.alone({ method: "GET", path, headers, wanted: "head", maxBytes: pageBytes }, http.within(signal));
@@ -122,10 +118,10 @@ async function askChallenge(
   signal: AbortSignal,
 ): Promise<Challenge | null> {
   const answer = await look(http, {}, signal).catch((error: unknown) => {
-    if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+    if (!failedWith(error, "device_unreachable")) throw error;
     throw error.reworded("does not answer on its developer installer", { hint: developerHint });
   });
-  if (answer.status >= 200 && answer.status <= 299) return null;
+  if (isOk(answer)) return null;
   const asked = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
   const challenge = readChallenge(asked);
   if (!challenge && asked !== "")

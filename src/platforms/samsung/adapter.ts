@@ -1,5 +1,5 @@
 /** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
-import { failedBy, ZapdError } from "../../api/errors.ts";
+import { failedBy, failedWith } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { never } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -81,7 +81,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       await unlessSlept(rest.mustBeOn(signal));
     } catch (error) {
       // What is silent or asleep must not be driven over a socket that it has left open.
-      if (error instanceof ZapdError && error.code === "device_unreachable") reconnecting.drop();
+      if (failedWith(error, "device_unreachable")) reconnecting.drop();
       throw error;
     }
     return work();

@@ -4,9 +4,10 @@ import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
 import { refuseOwn } from "../../transport/socket.ts";
 import type { Address, DiscoveryQuery, Lead, PlatformHost, Sighting } from "../platform.ts";
+import { standIn } from "../query.ts";
 import type { SamsungMemory } from "./memory.ts";
 import { type Info, infoPath } from "./protocol.ts";
-import { infoOf, plainPort, securePort, standIn } from "./rest.ts";
+import { infoOf, plainPort, securePort } from "./rest.ts";
 
 const targets = ["urn:samsung.com:device:RemoteControlReceiver:1", "urn:samsung.com:service:MainTVAgent2:1"];
 /** Every renderer answers to it; those of Samsung say so in the header. */

@@ -5,7 +5,8 @@
  */
 import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../../transport/http.ts";
-import type { PlatformHost } from "../platform.ts";
+import { type PlatformHost, pinOf } from "../platform.ts";
+import { isStandIn } from "../query.ts";
 import type { SamsungTarget } from "./memory.ts";
 import { type AppNow, appPath, type Info, infoPath, readAppNow, readInfo } from "./protocol.ts";
 
@@ -16,24 +17,14 @@ export const plainPort = 8_001;
 /** What a set said of itself so lately is so still: many keys come at a time. */
 const freshMs = 2_000;
 
-/** The certificate of the pairing. */
-export function pinOf({ secret }: SamsungTarget): string | null {
-  return secret.readAnyway()?.certificate ?? null;
-}
-
 /** Whether a set is reached over TLS: all but those that have been seen not to; one that gave a token whatever is said of it. */
 export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" | "port" | "secret">): boolean {
   return secret.readAnyway()?.token !== undefined || (memory.token ?? port !== plainPort);
 }
 
-/** What stands for the identity of a set that does not say who it is: where it was found. */
-export function standIn({ host, port }: { readonly host: string; readonly port: number }): string {
-  return `${host}:${port}`;
-}
-
 /** Fails with `wrong_device` where another set answers, and with `device_unproven` where it keeps to itself who it is, and did not. */
 export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "host">, { duid }: Info): void {
-  if (duid === identity || identity.includes(":")) return;
+  if (duid === identity || isStandIn(identity)) return;
   if (duid !== null) throw wrongDevice(host);
   throw new DeviceError("device_unproven", "does not say who it is any more: it may be another device", {
     phase: "connect",

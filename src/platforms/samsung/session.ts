@@ -3,17 +3,17 @@
  * never answered; what was refused shows behind the first of them alone.
  */
 import { DeviceError, hungUpBefore, ZapdError } from "../../api/errors.ts";
-import { orAborted, sleep } from "../../system/sleep.ts";
-import { asJson, type Json, text } from "../../transport/json.ts";
+import { orAborted, sleep, until } from "../../system/sleep.ts";
+import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { LineEnd } from "../../transport/websocket.ts";
-import type { Address, Emit, PlatformHost } from "../platform.ts";
+import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
 import { asksAnew, crowded, noLonger, notPaired } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
-import { isSecure, pinOf, type Rest } from "./rest.ts";
+import { isSecure, type Rest } from "./rest.ts";
 
 /** Between two keys: sets drop those that come faster (3.4). */
 const keyEveryMs = 220;
@@ -113,9 +113,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Types into the field that is open. Fails with `device_refused` where none is. */
   async type(given: string, signal: AbortSignal): Promise<void> {
-    const end = performance.now() + focusWithinMs;
-    while (!this.#focus && performance.now() < end) await sleep(20, signal);
-    if (!this.#focus) {
+    if (!(await until(() => this.#focus, { timeoutMs: focusWithinMs, everyMs: 20, signal }))) {
       throw new ZapdError("device_refused", "shows no field that takes text, or opened it before zapd was connected", {
         hint: "Press a key with zapd first, then open the field on the TV, such as the search of an app, and try again",
       });
@@ -130,8 +128,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Starts an app; the status that the set gives, or `null` where it gives none in time. */
   async launch(id: string, native: boolean, metaTag: string, signal: AbortSignal): Promise<number | null> {
-    const said = await this.#asked("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal);
-    return typeof said === "number" ? said : null;
+    return number(await this.#asked("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal));
   }
 
   protected beat(): void {}

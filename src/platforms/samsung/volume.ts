@@ -2,9 +2,9 @@
  * The volume of a set: its renderer takes levels and tells them (smart-tvs.md 3.3), over UPnP at a port of its own. Sets without
  * one are stepped by their keys.
  */
-import { ZapdError } from "../../api/errors.ts";
+import { failedWith, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import { askSoap, SoapFault, type SoapValues, tellSoap } from "../../transport/soap.ts";
+import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 
@@ -33,12 +33,9 @@ export class Volume {
     try {
       const ask = (action: string) => askSoap(this.#http, { path, service, action, args: master }, signal);
       const volume = await ask("GetVolume");
-      const mute = await ask("GetMute").catch((error: unknown) => {
-        if (error instanceof SoapFault) return null;
-        throw error;
-      });
+      const mute = await unlessFault(ask("GetMute"));
       this.#note(true);
-      return { level: levelOf(volume), muted: mute && mutedOf(mute) };
+      return { level: levelOf(volume), muted: soapFlag(mute.get("CurrentMute")) };
     } catch (error) {
       signal.throwIfAborted();
       if (this.#isLacking(error)) this.#note(false);
@@ -86,7 +83,7 @@ export class Volume {
 
 /** The set is on: that nobody listens at this port is no word of the set's. */
 function startingStill(error: unknown): unknown {
-  if (!(error instanceof ZapdError) || error.code !== "device_unreachable") return error;
+  if (!failedWith(error, "device_unreachable")) return error;
   return new ZapdError("device_error", "does not take its volume now: what sets it does not answer", {
     hint: "If it was just turned on, try again in some seconds; it takes steps: zapd volume +5 -d {device}",
     cause: error,
@@ -96,10 +93,4 @@ function startingStill(error: unknown): unknown {
 function levelOf(said: SoapValues): number | null {
   const level = said.get("CurrentVolume") ?? "";
   return /^\d{1,3}$/.test(level) ? Math.min(100, Number(level)) : null;
-}
-
-function mutedOf(said: SoapValues): boolean | null {
-  const muted = said.get("CurrentMute")?.toLowerCase();
-  if (muted === "1" || muted === "true") return true;
-  return muted === "0" || muted === "false" ? false : null;
 }

@@ -2,21 +2,21 @@
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  StatePart,
+import {
+  type Capability,
+  type Connection,
+  type Description,
+  type Emit,
+  type Facts,
+  type Key,
+  none,
+  type Platform,
+  type PlatformHost,
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { controlsOf } from "./controls.ts";
-import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
+import { plainPort, readSearchAnswer, searchTarget, securePort } from "./endpoints.ts";
 import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
@@ -29,7 +29,7 @@ import { type Topic, topicsOf } from "./state.ts";
 export const webos: Platform<WebosMemory, WebosSecret> = {
   name: "webos",
   ports: { control: securePort, plain: plainPort, wake: 9 },
-  queries: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  queries: [{ over: "ssdp", target: searchTarget, read: readSearchAnswer }],
   memory: webosMemory,
   secret: webosSecret,
   isAppId: isWebosAppId,
@@ -40,8 +40,6 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   pair: pairWebos,
   connect: connectWebos,
 };
-
-const noParts: ReadonlySet<StatePart> = new Set();
 
 /** What works once the set lets us in; waking it needs nobody's leave. */
 const pairedOnly = [
@@ -71,7 +69,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       read: (signal) => readState(signal),
       readParts: (parts, signal) => readState(signal, topicsOf(parts)),
       get pushes() {
-        return reconnecting.current?.state.pushes ?? noParts;
+        return reconnecting.current?.state.pushes ?? none;
       },
     },
     apps: {
@@ -107,8 +105,7 @@ async function awake<T>(
   work: (registered: RegisteredSession) => Promise<T>,
 ): Promise<T> {
   const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-  const { power } = registered.state;
-  if (power === "standby" || power === "off") {
+  if (registered.state.isOff) {
     if (target.facts.macs.length === 0)
       throw new ZapdError(
         "device_refused",

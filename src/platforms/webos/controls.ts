@@ -2,7 +2,14 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
-import type { Confirmed, Connection, MediaItem, PlatformHost, PlaybackCommand } from "../platform.ts";
+import {
+  type Confirmed,
+  type Connection,
+  type MediaItem,
+  mimeOf,
+  type PlatformHost,
+  type PlaybackCommand,
+} from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { SetFailure } from "./failures.ts";
 import type { WebosTarget } from "./memory.ts";
@@ -130,15 +137,8 @@ async function play(
   item: MediaItem,
   signal: AbortSignal,
 ): Promise<void> {
-  if (item.mime === null)
-    throw new ZapdError(
-      "unsupported_media",
-      "must be told what kind of file it is handed, and the address does not say",
-      {
-        hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API",
-      },
-    );
-  const app = item.mime.startsWith("video/") ? mediaAppOf(softwareVersion) : null;
+  const mime = mimeOf(item);
+  const app = mime.startsWith("video/") ? mediaAppOf(softwareVersion) : null;
   const tries: [uri: string, payload: Payload][] = [[uris.viewer, viewerPayload(item)]];
   if (app !== null) tries.push([uris.launchMedia, mediaPayload(app, item)]);
   let failed: SetFailure | null = null;
@@ -148,7 +148,7 @@ async function play(
   }
   throw new ZapdError(
     "unsupported_media",
-    `has no player that takes ${item.mime} by its address: it says "${failed?.words}"`,
+    `has no player that takes ${mime} by its address: it says "${failed?.words}"`,
     {
       cause: failed,
     },

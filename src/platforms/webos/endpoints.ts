@@ -6,7 +6,8 @@ import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
 import { saidNothing } from "../../transport/websocket.ts";
-import type { Address, Lead, PlatformHost, Ports } from "../platform.ts";
+import type { Address, Lead, PlatformHost, Ports, SsdpAnswer } from "../platform.ts";
+import { locationOf } from "../query.ts";
 import { hungUp, isStranger } from "./failures.ts";
 import type { WebosMemory } from "./memory.ts";
 import { type Payload, uris } from "./protocol.ts";
@@ -163,16 +164,6 @@ function readHello(said: Payload): Hello {
   return { uuid, software: text(said["deviceOSReleaseVersion"]) ?? text(said["deviceOSVersion"]) };
 }
 
-/** What stands for the identity of a set that does not say who it is: where it was found. */
-export function standIn({ host, port }: Address): string {
-  return `${host}:${port}`;
-}
-
-/** Whether an identity is the place of a set that did not say who it is. */
-export function isStandIn(identity: string): boolean {
-  return identity.includes(":");
-}
-
 /** Of the failures of all endpoints, one that found a set says more than one that found nothing. */
 function tellingMost(failures: readonly unknown[]): unknown {
   const stranger = failures.find(isStranger);
@@ -180,18 +171,12 @@ function tellingMost(failures: readonly unknown[]): unknown {
   return stranger ?? spoke ?? failures[0];
 }
 
-/** The search's answer (2.1): the set is at the sender, whatever the LOCATION says, of which only the port and path of the description are used. */
-export function readSearchAnswer(answer: { headers: ReadonlyMap<string, string>; source: string }): Lead | null {
-  const target = "urn:lge-com:service:webos-second-screen:1";
-  const st = answer.headers.get("st") ?? "";
-  const usn = answer.headers.get("usn") ?? "";
-  if (st !== target && !usn.endsWith(target)) return null;
-  const location = answer.headers.get("location") ?? "";
-  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
-  // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
-  if (location.length > 2_048 || !URL.canParse(location) || literal !== answer.source) return null;
-  const url = new URL(location);
-  if (url.hostname !== answer.source || url.port === "0") return null;
-  const said = { port: url.port === "" ? "80" : url.port, path: url.pathname + url.search };
-  return { host: answer.source, port: securePort, said };
+export const searchTarget = "urn:lge-com:service:webos-second-screen:1";
+
+/** The search's answer (2.1): the set is at the sender, and only the port and path of its description are used. */
+export function readSearchAnswer(answer: SsdpAnswer): Lead | null {
+  const { headers } = answer;
+  if (headers.get("st") !== searchTarget && !headers.get("usn")?.endsWith(searchTarget)) return null;
+  const place = locationOf(answer);
+  return place && { host: place.host, port: securePort, said: { port: String(place.port), path: place.path } };
 }

@@ -1,6 +1,6 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { DeviceError, failedBy, hungUpBefore, ZapdError } from "../../api/errors.ts";
-import { text } from "../../transport/json.ts";
+import { DeviceError, failedBy, failedWith, hungUpBefore, ZapdError } from "../../api/errors.ts";
+import { number, text } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
 
@@ -45,8 +45,7 @@ export function failureOf(said: Payload, payload: Payload): SetFailure | null {
   if (said["type"] !== "error" && payload["returnValue"] !== false) return null;
   const first = text(said["error"]);
   const more = text(payload["errorText"]);
-  const code = payload["errorCode"];
-  const errorCode = typeof code === "number" ? code : null;
+  const errorCode = number(payload["errorCode"]);
   const head = Number(/^(\d{3})(?: |$)/.exec(first ?? more ?? "")?.[1] ?? Number.NaN);
   const isStatus = errorCode !== null && errorCode >= 400 && errorCode < 600;
   const status = Number.isNaN(head) ? (isStatus ? errorCode : null) : head;
@@ -95,5 +94,5 @@ export function unproven(stranger: Stranger): DeviceError {
 
 /** Whether somebody answered who is not the set, or does not prove to be. */
 export function isStranger(error: unknown): error is DeviceError {
-  return failedBy(error, "wrong_device") || (error instanceof DeviceError && error.code === "device_unproven");
+  return failedBy(error, "wrong_device") || failedWith(error, "device_unproven");
 }

@@ -1,6 +1,6 @@
 /** The keys of an LG set (smart-tvs.md 8). */
 import { type Key, keysIn } from "../platform.ts";
-import type { Payload } from "./protocol.ts";
+import { liveTv, type Payload, uris } from "./protocol.ts";
 
 /** A button of the pointer socket, or a request. */
 export type Press = { readonly button: string } | { readonly uri: string; readonly payload?: Payload };
@@ -24,13 +24,13 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   // Marked as unverified in the table.
   replay: { button: "GOTOPREV" },
   skip: { button: "GOTONEXT" },
-  "volume-up": { uri: "ssap://audio/volumeUp" },
-  "volume-down": { uri: "ssap://audio/volumeDown" },
+  "volume-up": { uri: uris.volumeUp },
+  "volume-down": { uri: uris.volumeDown },
   "channel-up": { uri: "ssap://tv/channelUp" },
   "channel-down": { uri: "ssap://tv/channelDown" },
   info: { button: "INFO" },
   options: { button: "QMENU" },
-  "input-tuner": { uri: "ssap://system.launcher/launch", payload: { id: "com.webos.app.livetv" } },
+  "input-tuner": { uri: uris.launch, payload: { id: liveTv } },
 };
 
 /** Keys that look at the set first. */

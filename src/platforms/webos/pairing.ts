@@ -2,12 +2,12 @@
 import { type DeviceError, failedBy, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import type { KeptSecret, Paired, Pairing, PlatformHost } from "../platform.ts";
+import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pinOf } from "../platform.ts";
 import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
 import { toldWhenIn } from "./identity.ts";
 import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
-import { isProven, openToPair, pairedMemory, pinOf } from "./proof.ts";
+import { isProven, openToPair, pairedMemory } from "./proof.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 

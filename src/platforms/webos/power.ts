@@ -35,7 +35,7 @@ export function powerOf(
     },
     async on(signal) {
       const registered = await reconnecting.use(signal, { eager: true });
-      if (!isOff(registered)) return turnScreenOn(registered, signal);
+      if (!registered.state.isOff) return turnScreenOn(registered, signal);
       // A set that answers in standby wakes for a packet alone; its POWER button is pressed where nobody can send one.
       if (target.facts.macs.length > 0) throw inStandby();
       // Pressed twice, it would turn it off again.
@@ -47,7 +47,7 @@ export function powerOf(
       const registered = await unlessSlept(readyForCommand(reconnecting, signal));
       await registered.state.refresh(signal, ["power", "app"]);
       // Told to turn off, a set in standby turns on (2.5).
-      if (isOff(registered)) return;
+      if (registered.state.isOff) return;
       await turnOff(reconnecting, registered, emit, signal).catch((error: unknown) => {
         throw lacking("power-off", error);
       });
@@ -61,11 +61,7 @@ async function ask(reconnecting: ReconnectingSession<RegisteredSession>, signal:
   const { state } = registered;
   state.commanded();
   await state.refresh(signal, state.tells("power") ? ["power"] : ["app"]);
-  return !isOff(registered);
-}
-
-function isOff({ state }: RegisteredSession): boolean {
-  return state.power === "standby" || state.power === "off";
+  return !state.isOff;
 }
 
 /**
@@ -87,7 +83,7 @@ async function turnOff(
     if (error instanceof SetFailure) refusal = error;
   });
   const topic = state.tells("power") ? "power" : "app";
-  const wentOff = () => state.saidSince(topic, begun) && isOff(registered);
+  const wentOff = () => state.saidSince(topic, begun) && state.isOff;
   await state.until(topic, () => refusal !== undefined || !registered.alive || wentOff(), leavesWithin, signal);
   if (registered.alive && !wentOff()) {
     // It was asked time and again: who says nothing to it any more is off.

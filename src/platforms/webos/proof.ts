@@ -2,10 +2,11 @@
  * Who must answer before the key is said (SECURITY.md 2.4). Every set shows the same certificate and says its uuid to
  * anyone (smart-tvs.md 1.3, 2.3): what is asked for is the certificate of the pairing on this very connection, and the uuid.
  */
-import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { failedBy, failedWith, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { PlatformHost } from "../platform.ts";
-import { endpointsOf, type Greeted, isStandIn, openFirst } from "./endpoints.ts";
+import { type PlatformHost, pinOf } from "../platform.ts";
+import { isStandIn } from "../query.ts";
+import { endpointsOf, type Greeted, openFirst } from "./endpoints.ts";
 import { isStranger, unproven } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 
@@ -14,11 +15,6 @@ const startsWithin = 2_000;
 const tryEvery = 300;
 /** The plain port is looked at when the secure one has not opened after this, and waited for as long when it has failed. */
 const looksAfter = 600;
-
-/** The certificate of the pairing, where it was made over the secure port. */
-export function pinOf({ secret }: WebosTarget): string | null {
-  return secret.readAnyway()?.certificate ?? null;
-}
 
 /** Whether a set says and shows all that it did when it was paired. */
 export function isProven({ session, hello }: Greeted, target: WebosTarget, pin: string | null): boolean {
@@ -68,7 +64,7 @@ export async function openProven(
       look.now();
       const found = await Promise.race([look.found, sleep(looksAfter, signal).then(() => null)]);
       if (found === null) throw error;
-      const isStarting = error instanceof ZapdError && error.code === "device_unreachable";
+      const isStarting = failedWith(error, "device_unreachable");
       if (!isStarting || performance.now() >= until || isAnother(found)) throw found;
     } finally {
       over.abort(new ZapdError("device_error", "is looked at no more"));

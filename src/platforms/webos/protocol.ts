@@ -1,6 +1,6 @@
 /** What an LG webOS set says, read into zapd's words. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
 import { ZapdError } from "../../api/errors.ts";
-import { isJson, type Json, listOf, text } from "../../transport/json.ts";
+import { flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { MediaItem, PlatformApp, PlatformChannel, Playback, Power } from "../platform.ts";
 import { webosServices } from "./services.ts";
@@ -116,26 +116,24 @@ export function readPower(payload: Payload): PowerSaid {
 
 /** Volume in both shapes (2.4), 0 to 100; no level where a soundbar keeps it to itself (2.5). */
 export function readVolume(payload: Payload): { level: number | null; muted: boolean | null } {
-  const nested = payload["volumeStatus"];
-  const from = isJson(nested) ? nested : payload;
-  const level = from["volume"];
-  const muted = [from["muteStatus"], from["muted"], from["mute"]].find((one) => typeof one === "boolean");
+  const from = volumeIn(payload);
+  const level = number(from["volume"]);
   return {
-    level: typeof level === "number" && level >= 0 ? scaled(level, scaleOf(payload)) : null,
-    muted: typeof muted === "boolean" ? muted : null,
+    level: level !== null && level >= 0 ? Math.min(100, Math.round((level * 100) / scaleOf(payload))) : null,
+    muted: flag(from["muteStatus"]) ?? flag(from["muted"]) ?? flag(from["mute"]),
   };
 }
 
 /** The end of the scale that a set sets its volume on; 100 where it does not say. */
 export function scaleOf(payload: Payload): number {
-  const nested = payload["volumeStatus"];
-  const from = isJson(nested) ? nested : payload;
-  const most = from["maxVolume"] ?? from["volumeMax"];
-  return typeof most === "number" && most > 0 ? most : 100;
+  const from = volumeIn(payload);
+  const most = number(from["maxVolume"] ?? from["volumeMax"]);
+  return most !== null && most > 0 ? most : 100;
 }
 
-function scaled(level: number, most: number): number {
-  return Math.min(100, Math.round((level * 100) / most));
+function volumeIn(payload: Payload): Json {
+  const nested = payload["volumeStatus"];
+  return isJson(nested) ? nested : payload;
 }
 
 /** Apps that stand for the home screen and for what lies over it. */

@@ -174,6 +174,10 @@ export class WebosState {
     return app === null ? "unknown" : app["appId"] === "" ? "standby" : "on";
   }
 
+  get isOff(): boolean {
+    return this.power === "standby" || this.power === "off";
+  }
+
   get isScreenOn(): boolean {
     const payload = this.#payload("power");
     return payload === null || readPower(payload).screen;
@@ -208,8 +212,7 @@ export class WebosState {
 
   describe(title: (appId: string) => string | null): PlatformState {
     const { power, app } = this;
-    if (power === "off" || power === "standby")
-      return { power, app: null, screensaver: null, playback: null, volume: null, input: null };
+    if (this.isOff) return { power, app: null, screensaver: null, playback: null, volume: null, input: null };
     const volume = this.#payload("volume");
     const said = this.#payload("power");
     return {

@@ -42,6 +42,15 @@ export function createCertificateFor(commonName: string, kind: "ec" | "rsa" = "e
   };
 }
 
+const shared = new Map<string, Certificate>();
+
+/** The one certificate of all sets of this process under a common name: making one takes its time. */
+export function sharedCertificate(commonName: string): Certificate {
+  const certificate = shared.get(commonName) ?? createCertificateFor(commonName);
+  shared.set(commonName, certificate);
+  return certificate;
+}
+
 /** One DER value: its tag, its length, its content. */
 function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);

@@ -34,7 +34,7 @@ export function description(model: Model): string {
   });
   const said = {
     deviceType: `urn:schemas-upnp-org:device:MediaRenderer:${stack.version}`,
-    friendlyName: name.now,
+    friendlyName: name,
     manufacturer: options.manufacturer ?? stack.manufacturer,
     modelName: options.model ?? stack.model,
     modelNumber: "1.0",

@@ -45,7 +45,6 @@ export interface Media {
 type Transport = "STOPPED" | "NO_MEDIA_PRESENT" | "PLAYING" | "PAUSED_PLAYBACK";
 
 export class Model {
-  readonly name: { now: string };
   readonly uuid: string;
   readonly host: string;
   readonly stack: Stack;
@@ -56,6 +55,7 @@ export class Model {
   readonly emit: (type: DlnaEvent["type"], text: string) => void;
   /** Told of each change, with the service that it is of. */
   changed: (service: "AVTransport" | "RenderingControl") => void = () => {};
+  name: string;
   transport: Transport;
   media: Media | null = null;
   /** What plays was handed over in the midst of something else. */
@@ -68,7 +68,7 @@ export class Model {
 
   constructor(options: DlnaSimulatorOptions) {
     this.options = options;
-    this.name = { now: options.name };
+    this.name = options.name;
     this.uuid = options.uuid ?? uuidOf(`dlna ${options.name}`);
     this.host = options.host ?? "127.0.0.1";
     this.stack = STACKS[options.stack ?? "gmediarender"];

@@ -2,7 +2,7 @@
 import type { Followed } from "../../api/client-types.ts";
 import type { Failure } from "../calls.ts";
 import type { IconName } from "../ui/icon.tsx";
-import { appOf, clockOf, inputWords, playingOf, standingWords } from "../words.ts";
+import { appOf, clockOf, counted, inputWords, playingOf, standingWords } from "../words.ts";
 
 /** A line of the activity. */
 export interface Line {
@@ -33,10 +33,7 @@ export function lineOf(event: Followed): Line | null {
       return said === null ? null : line("tv", said);
     }
     case "apps.changed":
-      return line(
-        "layout-grid",
-        `apps: ${counted(event.added.length, "more")}, ${counted(event.removed.length, "fewer")}`,
-      );
+      return line("layout-grid", `apps: ${event.added.length || "none"} more, ${event.removed.length || "none"} fewer`);
     case "action.finished":
       return {
         icon: event.ok ? "check" : "circle-alert",
@@ -60,10 +57,7 @@ export function lineOf(event: Followed): Line | null {
     case "scene.finished":
       return line("play", `${sceneOf(event)} ${outcomeWords[event.outcome]}`);
     case "discovery.finished":
-      return line(
-        "radio",
-        `looked for devices: ${event.found} answered, ${event.added === 0 ? "none" : event.added} new`,
-      );
+      return line("radio", `looked for devices: ${event.found} answered, ${event.added || "none"} new`);
     case "config.changed":
       return line("settings", `settings changed: ${event.keys.join(", ")}`);
     case "daemon.stopping":
@@ -83,8 +77,6 @@ const outcomeWords: Readonly<Record<EventOf<"scene.finished">["outcome"], string
 function failureOf({ step: { error } }: EventOf<"scene.step">): Line["failure"] {
   return error ? { message: error.message, hint: error.hint ?? null } : null;
 }
-
-const counted = (count: number, word: string) => `${count === 0 ? "none" : count} ${word}`;
 
 const callerWords: Readonly<Partial<Record<EventOf<"action.finished">["by"], string>>> = {
   page: "page",
@@ -185,7 +177,7 @@ const actionWords: Readonly<Record<string, string>> = {
 };
 
 function actionText({ action, ok, key, keys, characters, app }: EventOf<"action.finished">): string {
-  const typed = characters === undefined ? undefined : `${characters} ${characters === 1 ? "character" : "characters"}`;
+  const typed = characters === undefined ? undefined : counted(characters, "character");
   if (typed !== undefined && key === undefined && keys === undefined)
     return ok ? `typed ${typed}` : `did not type ${typed}`;
   const what = [key ?? keys?.join(" ") ?? app?.name, keys && typed ? `(${typed})` : undefined]

@@ -5,10 +5,12 @@ import type { Followed } from "../../api/client-types.ts";
 import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
 import { type Entry, events } from "../store.ts";
 
+type Step = "waiting" | "under way" | "done" | "failed";
+
 /** A package on its way to one set. */
 export interface Delivery {
   readonly entry: Entry;
-  readonly step: Signal<"waiting" | "under way" | "done" | "failed">;
+  readonly step: Signal<Step>;
   readonly failure: Signal<Failure | null>;
   /** What runs there now. */
   readonly installed: Signal<Result<"installPackage">["package"] | null>;
@@ -29,7 +31,7 @@ export interface Parcel {
 const atOnce = 2;
 
 export function deliveryTo(entry: Entry): Delivery {
-  const step = signal<"waiting" | "under way" | "done" | "failed">("waiting");
+  const step = signal<Step>("waiting");
   const since = signal<string | undefined>(undefined);
   const progress = computed(() => {
     if (step.value !== "under way") return null;

@@ -9,7 +9,7 @@ import { Field } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { say } from "../ui/status.tsx";
 import { Windowed } from "../ui/windowed.tsx";
-import { askedWords, hasWords, modelOf } from "../words.ts";
+import { askedWords, counted, hasWords, modelOf } from "../words.ts";
 import { Add, AddForm, type Asked, Forget, Labels, Rename } from "./house-dialogs.tsx";
 import { Row } from "./house-row.tsx";
 import "./house.css";
@@ -29,8 +29,8 @@ export function House() {
     isLooking.value = true;
     try {
       const { devices } = await call("discoverDevices");
-      const answered = `${devices.length === 1 ? "1 device" : `${devices.length} devices`} answered`;
-      say(devices.length === 0 ? "Nobody answered: a set that is off may not" : answered);
+      const { length } = devices;
+      say(length === 0 ? "Nobody answered: a set that is off may not" : `${counted(length, "device")} answered`);
     } catch (error) {
       say(failureOf(error)?.message ?? "");
     } finally {

@@ -13,6 +13,7 @@ import { Field } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { say } from "../ui/status.tsx";
+import { clockOf } from "../words.ts";
 
 type Answer = Result<"pairDevice">;
 type Step = NonNullable<Answer["step"]>;
@@ -171,11 +172,10 @@ function Countdown({ until }: { readonly until: number }) {
   const now = useNow(500, true);
   const left = Math.max(0, Math.ceil((until - now) / 1_000));
   if (Number.isNaN(left)) return null;
-  const text = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
   return (
     <p class="muted pairing-left">
       <Icon name="clock" size={16} />
-      {left === 0 ? "The time is over" : `${text} left`}
+      {left === 0 ? "The time is over" : `${clockOf(left * 1_000)} left`}
     </p>
   );
 }

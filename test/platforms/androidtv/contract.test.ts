@@ -34,7 +34,6 @@ platformContract({
       },
       sleep: (kind) => simulator.powerOff(kind === "deep" ? "off" : "standby"),
       readyForText: () => simulator.focus(true),
-      say() {},
       stop: () => simulator.stop(),
     };
     simulators.set(set, simulator);

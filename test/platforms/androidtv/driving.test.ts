@@ -1,5 +1,5 @@
 /** A set as it is driven: what it is told, what is read from what it tells, and how it is left alone. */
-import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createServer } from "node:tls";
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
 import { features } from "../../../src/platforms/androidtv/protocol.ts";
@@ -7,18 +7,10 @@ import { createCertificateFor } from "../../../src/simulators/bench/certificate.
 import { until } from "../../support/http-device.ts";
 import { freeHost } from "../../support/lane.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
-import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
+import { cleanups, failure, never, passing, press, state, tidy } from "../harness.ts";
 import { line } from "./harness.ts";
 
-/** Time that passes at once. */
-let passed = 0;
-const now = performance.now.bind(performance);
-const clock = spyOn(performance, "now").mockImplementation(() => now() + passed);
-afterEach(() => {
-  passed = 0;
-});
-afterAll(() => clock.mockRestore());
-
+const passed = passing();
 tidy();
 
 const all = Object.values(features).reduce((sum, bit) => sum | bit, 0);
@@ -72,7 +64,7 @@ describe("keys", () => {
     await until("it has come", () => one.set.keys.length === 1);
     const { taken } = one.set.state;
     one.set.fallSilent();
-    passed = 9_000;
+    passed.ms = 9_000;
     expect((await failure(press(one, "back"))).code).toMatch(/device_(timeout|unreachable)/);
     one.set.fallSilent(false);
     await press(one, "select");
@@ -106,7 +98,7 @@ test("a launch that nobody sees is told so, and a link in the place of an app is
   const launch = (id: string, link = {}) => one.connection.apps?.launch?.(id, link, never);
   const unseen = launch("org.example.app");
   await until("it was told", () => one.set.links.length === 1);
-  passed = 6_000;
+  passed.ms = 6_000;
   expect(await unseen).toBe(false);
   expect(await launch("https://www.youtube.com/watch?v=abc")).toBe(true);
   expect(await launch("com.netflix.ninja", { content_id: "80057281" })).toBe(true);
@@ -140,7 +132,7 @@ describe("power", () => {
     await state(one);
     const off = one.connection.power?.off?.(never);
     await until("the first key has come", () => one.set.keys.length === 1);
-    passed = 3_500;
+    passed.ms = 3_500;
     await off;
     expect([one.set.state.power, one.set.keys.map(({ code }) => code)]).toEqual(["standby", [223, 26]]);
     await one.connection.power?.on?.(never);
@@ -158,7 +150,7 @@ describe("power", () => {
     const silent = await line();
     await state(silent);
     silent.set.fallSilent();
-    passed = 17_000;
+    passed.ms = 17_000;
     await until("it is hung up on", () => silent.told.ended.length === 1);
     expect([silent.told.ended, silent.connection.state?.pushes?.size]).toEqual([["hung_up"], 0]);
     const { taken } = off.set.state;
@@ -171,7 +163,7 @@ describe("who is let in", () => {
   test("a set that hangs up at once may be starting; one that goes on so has forgotten us", async () => {
     const one = await line({ paired: [] });
     expect(await failure(state(one))).toMatchObject({ code: "device_unreachable", reason: "closed" });
-    passed = 4_000;
+    passed.ms = 4_000;
     expect(await failure(state(one))).toMatchObject({ code: "pairing_required" });
     expect(one.target.facts.access).toBe("unpaired");
     const never_ = await line({ paired: [] }, null);

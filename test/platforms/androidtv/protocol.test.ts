@@ -7,10 +7,12 @@ import fc from "fast-check";
 import { rsaNumbersOf, subjectOf } from "../../../src/platforms/androidtv/certificate.ts";
 import { describeState } from "../../../src/platforms/androidtv/device.ts";
 import { isBox } from "../../../src/platforms/androidtv/identity.ts";
-import { asks, frameOf, headBytes, readHead, says, secretOf } from "../../../src/platforms/androidtv/protocol.ts";
+import { asks, frameOf, framing, says, secretOf } from "../../../src/platforms/androidtv/protocol.ts";
 import { isAndroidAppId, linkOf, packagesOf } from "../../../src/platforms/androidtv/services.ts";
 import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
 import { Message } from "../../../src/transport/protobuf.ts";
+
+const { headBytes, readHead } = framing;
 
 interface Messages {
   decodeDelimited(bytes: Uint8Array): { toJSON(): object };

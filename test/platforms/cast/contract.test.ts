@@ -29,7 +29,6 @@ platformContract({
         if (simulator.state.playback === null) simulator.play({ durationMs: 600_000 });
         await until("it plays", () => simulator.state.playback?.state !== "BUFFERING");
       },
-      say() {},
       stop: () => simulator.stop(),
     };
   },

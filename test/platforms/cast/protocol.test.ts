@@ -1,9 +1,11 @@
 /** What Cast devices say, in bytes and in JSON, and what it comes to. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type CastMessage, decode, encode, headBytes, readHead } from "../../../src/platforms/cast/frames.ts";
+import { type CastMessage, decode, encode, framing } from "../../../src/platforms/cast/frames.ts";
 import { describeState, isCastAppId, readId, readMedia, readReceiver } from "../../../src/platforms/cast/protocol.ts";
 import { idsOf } from "../../../src/platforms/cast/services.ts";
+
+const { headBytes, readHead } = framing;
 
 /** PING as it goes over the wire (players.md 3.1): version 0, ids, namespace, payload type 0, the text. */
 const ping = Buffer.from(

@@ -26,7 +26,6 @@ async function startSet(stack: StackName, name: string): Promise<SimulatedSet> {
     async readyForKey() {
       if (simulator.state.transport !== "PLAYING") simulator.play();
     },
-    say() {},
     stop: () => simulator.stop(),
   };
   paths.set(set, simulator.path);

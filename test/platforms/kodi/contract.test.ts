@@ -30,7 +30,6 @@ platformContract({
         await until("it plays", () => simulator.state.playback !== null);
       },
       readyForText: () => simulator.openDialog("keyboard"),
-      say() {},
       stop: () => simulator.stop(),
     };
   },

@@ -38,7 +38,6 @@ platformContract({
       },
       sleep: () => simulator.powerOff(),
       readyForText: () => simulator.focus(true),
-      say() {},
       stop: () => simulator.stop(),
     };
   },

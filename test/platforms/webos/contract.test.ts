@@ -37,7 +37,6 @@ platformContract({
       },
       sleep: () => simulator.powerOff(),
       readyForText: () => simulator.focus(true),
-      say() {},
       stop: () => simulator.stop(),
     };
     descriptions.set(set, simulator.ports.description);

@@ -4,9 +4,10 @@ import type { Key } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { until } from "../../support/http-device.ts";
 import { turnOn } from "../../support/platform-host.ts";
-import { failure, never, press, state, tidy } from "../harness.ts";
+import { failure, never, passing, press, state, tidy } from "../harness.ts";
 import { line } from "./harness.ts";
 
+const passed = passing();
 tidy();
 
 describe("keys, apps and text", () => {
@@ -139,7 +140,7 @@ describe("power", () => {
     // As the power cut does: the set says nothing of it.
     const silent = one.set.received.requests.length;
     await one.set.powerOff();
-    await Bun.sleep(2_100);
+    passed.ms = 2_100;
     expect((await failure(press(one, "home"))).code).toBe("device_unreachable");
     expect(one.set.received.requests.slice(silent).some(({ uri }) => uri.includes("Pointer"))).toBe(false);
   }, 60_000);

@@ -51,12 +51,3 @@ export async function listen(host: string, port: number): Promise<Listening> {
         .map((line) => JSON.parse(line) as Record<string, unknown>),
   };
 }
-
-/** Waits for what must come true. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, within = 5_000): Promise<void> {
-  const deadline = performance.now() + within;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`waited ${within} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Looked, look, shows, until } from "../../support/browser.ts";
 import { startTestDaemon } from "../../support/daemon.ts";
+import { until as eventually } from "../../support/http-device.ts";
 import { furnish, type Room } from "../../support/room.ts";
 import { describeBrowser } from "./stage.ts";
 
@@ -25,11 +26,7 @@ describeBrowser("a held key", (browser) => {
     await room?.dispose();
   });
 
-  const pressed = async (count: number) => {
-    for (const end = performance.now() + 10_000; room.done("key") < count && performance.now() < end; )
-      await Bun.sleep(10);
-    expect(room.done("key")).toBeGreaterThanOrEqual(count);
-  };
+  const pressed = (count: number) => eventually(`${count} presses`, () => room.done("key") >= count);
   /** From `afterMs` on no press comes any more, for as long as several repeats take: those on their way may come still, and 2 s without a renewal would end it, too. */
   const stopped = async (afterMs = 1_000) => {
     await Bun.sleep(afterMs);

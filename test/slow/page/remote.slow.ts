@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
 import { pressNamed, shows, until } from "../../support/browser.ts";
+import { until as eventually } from "../../support/http-device.ts";
 import { demoFor, describePage } from "./stage.ts";
 
 describePage("the remote", (visit) => {
@@ -99,9 +100,9 @@ describePage("the remote", (visit) => {
       ),
     );
     await session.send("Input.insertText", { text: "日" });
-    for (const end = Date.now() + 10_000; sent.length === 0 && Date.now() < end; ) await Bun.sleep(25);
+    await eventually("it is sent", () => sent.length > 0);
     await page.keyboard.press("x");
-    for (const end = Date.now() + 10_000; sent.length === 1 && Date.now() < end; ) await Bun.sleep(25);
+    await eventually("the next is sent", () => sent.length > 1);
     expect(sent).toEqual(["literal:日", "literal:x"]);
   }, 60_000);
 
