@@ -22,6 +22,11 @@ export function wordsOf(text: string): string[] {
   return text.split(",").flatMap((word) => word.trim() || []);
 }
 
+/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
+export function addressText(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
 /** A path as its owner writes it. */
 export function homely(path: string): string {
   return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
@@ -32,6 +37,11 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 /** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
 export function shortTime(time: Date, now: Date): string {
   return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
+}
+
+/** An instant of the API as a clock here shows it now. */
+export function localTime(at: string): string {
+  return shortTime(new Date(at), new Date());
 }
 
 /** `30 Jul 2026, 09:12`, local. */
