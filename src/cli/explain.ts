@@ -1,7 +1,7 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
 import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { listed, shellWord } from "../system/text.ts";
+import { listed, localTime, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
 import { CommandError, failureDocument, UsageError } from "./failure.ts";
@@ -100,9 +100,27 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
   const below = asked !== "" && aside.length > longestAside ? "" : aside;
   const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
   return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
-    .map(printable)
+    .map(forPeople)
     .filter((line) => line !== "")
     .flatMap((line) => (columnsOf(line) + indent.length <= width ? [line] : wrap(line, width - indent.length)))
     .map((line, at) => (at === 0 ? `zapd: ${line}` : indent + line))
     .join("\n");
+}
+
+/** Prints one failure of many; its hint only below the first failure that has it. `told` holds the hints that were printed. */
+export function tellFailure(
+  context: { say(line: string): void },
+  message: string,
+  hint: string | undefined,
+  told: Set<string>,
+): void {
+  context.say(`zapd: ${forPeople(message)}`);
+  if (hint === undefined || told.has(hint)) return;
+  told.add(hint);
+  context.say(`${indent}${forPeople(hint)}`);
+}
+
+/** What a daemon says, for a terminal: times as the clock here has them. */
+function forPeople(text: string): string {
+  return printable(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, localTime);
 }

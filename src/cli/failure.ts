@@ -1,6 +1,5 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
 import { codes, type ErrorCode, type Failure } from "../api/errors.ts";
-import { printable } from "../system/printable.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
@@ -10,19 +9,6 @@ export const notRunning = "daemon_not_running";
 
 /** What the command itself can fail with, beside the codes of the API. */
 type OwnCode = typeof notRunning | "usage" | "file_unreadable" | "broker_unreachable";
-
-/** Prints one failure of many; its hint only below the first failure that has it. `told` holds the hints that were printed. */
-export function tellFailure(
-  context: { say(line: string): void },
-  message: string,
-  hint: string | undefined,
-  told: Set<string>,
-): void {
-  context.say(`zapd: ${printable(message)}`);
-  if (hint === undefined || told.has(hint)) return;
-  told.add(hint);
-  context.say(`      ${printable(hint)}`);
-}
 
 /** What the daemon answered, or that it did not. */
 export class CommandError extends Error {
