@@ -9,7 +9,7 @@ export function shellWord(text: string): string {
 
 /** What went wrong, and what mends it where that is known. */
 export function withHint(message: string, hint: string | null | undefined): string {
-  return hint === undefined || hint === null ? message : `${message}. ${hint}`;
+  return hint === undefined || hint === null ? message : `${message}${/[.?!]$/.test(message) ? "" : "."} ${hint}`;
 }
 
 /** `1 device`, `3 devices`. */
