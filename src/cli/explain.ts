@@ -55,7 +55,7 @@ function unexpected(error: unknown): CommandError {
   if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
   const hint = "That is a mistake in zapd: please report it";
-  return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint);
+  return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint, { code: "internal_error" });
 }
 
 /** More names than a house has; a lab has a list of its own. */

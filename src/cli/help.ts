@@ -122,6 +122,7 @@ function exitHelp(): string {
 ${rows.join("\n")}
 
 zapd wait ends with 124 when its time is over, zapd serve with 78 where the config must be mended first, as service managers expect.
-With --json a failure is a document as well: its code is one of the API, daemon_not_running, or usage.
+With --json a failure is a document as well: its code is one of the API, or usage,
+daemon_not_running, file_unreadable, broker_unreachable or, for all else, command_failed.
 `;
 }
