@@ -25,6 +25,7 @@ import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
 import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
 import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
+import { addressText } from "./system/text.ts";
 import { version } from "./system/version.ts";
 
 export { type AppDependencies, createApp } from "./server/app.ts";
@@ -311,7 +312,7 @@ function pick({ http_host, http_port }: { http_host: string; http_port: number }
 }
 
 function addressOf({ http_host, http_port }: Listeners): string {
-  return `http://${http_host.includes(":") ? `[${http_host}]` : http_host}:${http_port}`;
+  return `http://${addressText(http_host, http_port)}`;
 }
 
 function silentLog(): Log {

@@ -46,7 +46,7 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
       return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}`;
     case "invalid_format":
       if (issue.format === "url") return "must be a whole address that begins with http:// or https://";
-      return issue.format === "regex" && issue.pattern ? `must match ${issue.pattern}` : "is not valid";
+      return issue.format === "regex" ? issue.message : "is not valid";
     case "invalid_union": {
       // One of its forms is meant: that of whose kind the value is.
       const [meant] = issue.errors.find(([first]) => first?.code !== "invalid_type") ?? [];

@@ -473,7 +473,7 @@ const own = {
         ),
       timeout_ms: z
         .string()
-        .regex(/^\d{1,9}$/)
+        .regex(/^\d{1,9}$/, "must be a whole number")
         .refine((ms) => Number(ms) <= 60_000, { error: "must be at most 60000" })
         .optional()
         .describe("How long to wait for it, in milliseconds: 60000 at most, 10000 without it"),
@@ -662,7 +662,7 @@ const own = {
           .describe("`http` or `https`, as the device reaches it"),
         mime: z
           .string()
-          .regex(/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/)
+          .regex(/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/, "must be a type such as video/mp4")
           .optional()
           .describe("Its type, such as `video/mp4`; without it, told from the address"),
         title: linkText(256, 1).optional().describe("What the device shows of it"),

@@ -20,7 +20,9 @@ export const port = z.int().min(1).max(65_535);
 export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");
 
 /** Words that a user gives a device, by which groups are meant. */
-export const Labels = z.array(z.string().regex(/^[a-z0-9._=-]{1,64}$/)).max(32);
+export const Labels = z
+  .array(z.string().regex(/^[a-z0-9._=-]{1,64}$/, "must be 1 to 64 of the characters a to z, 0 to 9, . _ = -"))
+  .max(32);
 
 /** Who has a device to themselves, as everybody may see. */
 export const Lease = z.object({

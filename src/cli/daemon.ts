@@ -1,11 +1,12 @@
 /** Commands about the daemon itself. */
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
+import { addressText } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { readDocument } from "./follow.ts";
-import { addressText, listOf } from "./print.ts";
+import { listOf } from "./print.ts";
 
 export async function printVersion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ version }) : `zapd ${version}`);

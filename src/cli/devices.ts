@@ -1,11 +1,11 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
-import { fullTime, listed } from "../system/text.ts";
+import { addressText, fullTime, listed } from "../system/text.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { addressText, type Cell, listOf, paintFor, table } from "./print.ts";
+import { type Cell, listOf, paintFor, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});

@@ -1,7 +1,7 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
 import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { listed, shellWord } from "../system/text.ts";
+import { listed, localTime, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
 import { CommandError, failureDocument, UsageError } from "./failure.ts";
@@ -55,7 +55,7 @@ function unexpected(error: unknown): CommandError {
   if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
   const hint = "That is a mistake in zapd: please report it";
-  return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint);
+  return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint, { code: "internal_error" });
 }
 
 /** More names than a house has; a lab has a list of its own. */
@@ -100,7 +100,7 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
   const below = asked !== "" && aside.length > longestAside ? "" : aside;
   const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
   return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
-    .map(printable)
+    .map(forPeople)
     .filter((line) => line !== "")
     .flatMap((line) => (columnsOf(line) + indent.length <= width ? [line] : wrap(line, width - indent.length)))
     .map((line, at) => (at === 0 ? `zapd: ${line}` : indent + line))
@@ -114,8 +114,13 @@ export function tellFailure(
   hint: string | undefined,
   told: Set<string>,
 ): void {
-  context.say(`zapd: ${printable(message)}`);
+  context.say(`zapd: ${forPeople(message)}`);
   if (hint === undefined || told.has(hint)) return;
   told.add(hint);
-  context.say(`      ${printable(hint)}`);
+  context.say(`${indent}${forPeople(hint)}`);
+}
+
+/** What a daemon says, for a terminal: times as the clock here has them. */
+function forPeople(text: string): string {
+  return printable(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, localTime);
 }

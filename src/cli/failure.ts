@@ -8,7 +8,7 @@ export class UsageError extends Error {}
 export const notRunning = "daemon_not_running";
 
 /** What the command itself can fail with, beside the codes of the API. */
-type OwnCode = typeof notRunning | "usage" | "file_unreadable" | "broker_unreachable";
+type OwnCode = typeof notRunning | "usage" | "file_unreadable" | "broker_unreachable" | "command_failed";
 
 /** What the daemon answered, or that it did not. */
 export class CommandError extends Error {
@@ -30,7 +30,7 @@ export class CommandError extends Error {
     super(message);
     this.exit = exit;
     this.hint = hint;
-    this.code = more.code ?? "internal_error";
+    this.code = more.code ?? "command_failed";
     this.reason = more.reason;
     this.details = more.details;
     this.response = more.response;

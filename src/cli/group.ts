@@ -1,5 +1,5 @@
 /** Commands to groups, loaded for `-d all` and `-d label:bar` alone. */
-import type { Arguments } from "../api/client.ts";
+import type { Arguments, Result } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import type { EndpointName } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
@@ -16,10 +16,13 @@ export async function callGroup(
 ): Promise<void> {
   // The body is judged by the daemon, as that of each device is.
   const given = { group: context.device, body } as Arguments<typeof name>;
-  const called = await call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
-  const { results } = called.data;
+  const asked = call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
+  const { results, text, exit } = await asked.then(
+    (called) => ({ results: called.data.results, text: called.text, exit: exits.failed as number }),
+    ofNone,
+  );
   const failed = results.filter(({ error }) => error).length;
-  if (context.json && failed === 0) return context.print(called.text);
+  if (context.json && failed === 0) return context.print(text);
   // A hint that many share is told once.
   const told = new Set<string>();
   for (const { device, data, error } of results) {
@@ -27,9 +30,14 @@ export async function callGroup(
     else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
   }
   if (failed === 0) return;
-  throw new CommandError(`${failed} of ${results.length} did not take it`, exits.failed, undefined, {
-    response: called.text,
-  });
+  throw new CommandError(`${failed} of ${results.length} did not take it`, exit, undefined, { response: text });
+}
+
+/** What came of each device of a group of which none took it; the exit status is that of the first failure. */
+function ofNone(error: unknown) {
+  const results = error instanceof CommandError ? (error.details?.results ?? []) : [];
+  if (!(error instanceof CommandError) || results.length < 2) throw error;
+  return { results: results as Result<"pressKeyOfGroup">["results"], text: error.response ?? "", exit: error.exit };
 }
 
 /** Whether a device shows otherwise than it was told. */

@@ -5,7 +5,7 @@ import { type Command, commands, groups } from "./commands.ts";
 import { common, createContext, type Option, stderr, stdout } from "./context.ts";
 import { asksForJson, printDocument } from "./explain.ts";
 import { failureDocument, UsageError } from "./failure.ts";
-import { keyCommands } from "./key-commands.ts";
+import { keyCommands, keys } from "./key-commands.ts";
 import { wrap } from "./print.ts";
 import { bindings, commands as remoteCommands } from "./remote/keys.ts";
 
@@ -47,7 +47,7 @@ function helpText(topic: string | undefined): string {
 
 /** What else is said of a command. */
 const more: Readonly<Record<string, () => string>> = {
-  key: () => `Keys, each of which is a command too\n${keyRows()}`,
+  key: () => `Keys, each of which is a command too, and so are on and off\n${keyRows()}`,
   remote: () => `Its keys, as far as a set has what they are for\n${remoteRows()}`,
 };
 
@@ -64,7 +64,7 @@ function known(): (readonly [string, Command])[] {
 
 /** In lines that any terminal takes. */
 function keyRows(): string {
-  const lines = wrap(Object.keys(keyCommands).join(" "), 70);
+  const lines = wrap(keys.join(" "), 70);
   return lines.map((line) => `  ${line}`).join("\n");
 }
 
@@ -121,7 +121,8 @@ function exitHelp(): string {
 
 ${rows.join("\n")}
 
-zapd serve ends with 78 where the config must be mended first, as service managers expect.
-With --json a failure is a document as well: its code is one of the API, daemon_not_running, or usage.
+zapd wait ends with 124 when its time is over, zapd serve with 78 where the config must be mended first, as service managers expect.
+With --json a failure is a document as well: its code is one of the API, or usage,
+daemon_not_running, file_unreadable, broker_unreachable or, for all else, command_failed.
 `;
 }

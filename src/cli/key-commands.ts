@@ -2,6 +2,8 @@
 import { type Key, keys } from "../platforms/platform.ts";
 import { type Command, commands, timeout } from "./commands.ts";
 
+export { keys };
+
 /** Keys by the words that people say for them. */
 const spoken: Readonly<Record<string, Key>> = { on: "power-on", off: "power-off" };
 /** Words of other tools. */

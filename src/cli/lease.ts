@@ -6,7 +6,7 @@ import { leaseLimits } from "../api/limits.ts";
 import { everyWord, isOfGroup, labelWord } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
-import { shellWord, shortTime } from "../system/text.ts";
+import { localTime, shellWord } from "../system/text.ts";
 import { type Called, call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -48,7 +48,7 @@ function tellTaken(context: Context, called: Called<"takeLease">): void {
   if (context.json) return context.print(called.text);
   context.print(token);
   context.say(
-    printable(`${device.name} is yours until ${timeText(called.data.until)}, with this token in $ZAPD_LEASE`),
+    printable(`${device.name} is yours until ${localTime(called.data.until)}, with this token in $ZAPD_LEASE`),
   );
 }
 
@@ -62,15 +62,11 @@ async function free(context: Context, force: boolean): Promise<void> {
 async function list(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
   const rows = called.data.flatMap(({ name, lease }) =>
-    lease ? [[name, lease.owner, timeText(lease.until), lease.note ?? ""]] : [],
+    lease ? [[name, lease.owner, localTime(lease.until), lease.note ?? ""]] : [],
   );
   if (!context.json && rows.length === 0) return context.say("nobody has a device to themselves");
   const columns = [{ title: "NAME" }, { title: "OWNER", yields: 0 }, { title: "UNTIL" }, { title: "NOTE", yields: 1 }];
   context.show(called, () => table(columns, rows, context.width));
-}
-
-function timeText(until: string): string {
-  return shortTime(new Date(until), new Date());
 }
 
 function oneDevice(context: Context): string {
@@ -175,7 +171,7 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
 
 function noneFree(group: string, members: readonly Device[]): CommandError {
   const all = members.map(({ name, lease }) =>
-    lease ? `${name} until ${timeText(lease.until)} (${lease.owner})` : name,
+    lease ? `${name} until ${localTime(lease.until)} (${lease.owner})` : name,
   );
   return new CommandError(
     `No device of ${group} is free`,

@@ -1,10 +1,10 @@
 /** `zapd open`: the page of the daemon, in the browser of its user. */
 import { spawn } from "node:child_process";
 import { exits, type Failure } from "../api/errors.ts";
+import { addressText } from "../system/text.ts";
 import { call, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
-import { addressText } from "./print.ts";
 
 /** The program that opens addresses may become the browser itself: after this it is taken to have opened it. */
 const startsWithinMs = 2_000;

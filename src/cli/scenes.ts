@@ -164,9 +164,9 @@ function listed(all: readonly SceneInfo[], context: Context): string {
     [
       { title: "NAME" },
       { title: "CHECK" },
-      { title: "STEPS" },
-      { title: "DEVICES", yields: 2 },
-      { title: "ABOUT", yields: 1 },
+      { title: "STEPS", goes: 3 },
+      { title: "DEVICES", yields: 2, goes: 2 },
+      { title: "ABOUT", yields: 1, goes: 1 },
     ],
     all.map((one) => [
       one.name,

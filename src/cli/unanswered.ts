@@ -11,9 +11,11 @@ export function unanswered(error: unknown, context: Context, late?: EndpointName
   const code = systemCode(error);
   if (error instanceof CommandError) return error;
   if (late) return tooLate(late, context.timeoutMs ?? 0);
-  if (error instanceof NotZapdError) return new CommandError(`what answers at ${socket} is not zapd`, exits.failed);
+  const broken = { code: "internal_error" } as const;
+  if (error instanceof NotZapdError)
+    return new CommandError(`what answers at ${socket} is not zapd`, exits.failed, undefined, broken);
   if (code === "ECONNRESET" || code === "EPIPE")
-    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why");
+    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why", broken);
   if (code === "EACCES" || code === "EPERM")
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused);
   const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];

@@ -3,6 +3,7 @@ import type { ApiEvent, Followed } from "../api/client.ts";
 import { activity, powerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
+import { localTime } from "../system/text.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
@@ -65,9 +66,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.changed": {
       // Of a lease there is an event of its own.
       const changed = event.changed.filter((field) => field !== "lease");
-      const words = changed.map(
-        (field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`,
-      );
+      const words = changed.map((field) => `${field} ${fieldText(event.device[field as keyof typeof event.device])}`);
       return words.length === 0 ? [] : about(words.join(", "));
     }
     case "device.removed":
@@ -81,7 +80,9 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "pairing.changed":
       return about({ waiting: "waits to be paired", paired: "is paired", failed: "was not paired" }[event.status]);
     case "lease.changed":
-      return about(`lease of ${event.owner} is ${event.why}${event.lease ? `, until ${event.lease.until}` : ""}`);
+      return about(
+        `lease of ${event.owner} is ${event.why}${event.lease ? `, until ${localTime(event.lease.until)}` : ""}`,
+      );
     case "install.progress":
       return about(`package: ${event.phase}, ${event.bytes} bytes`);
     case "scene.started":
@@ -97,6 +98,16 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "daemon.stopping":
       return about("the daemon stops");
   }
+}
+
+/** What a field of a device holds, in words. */
+function fieldText(value: unknown): string {
+  if (value === null) return "unknown";
+  if (typeof value !== "object") return value === undefined ? "none" : String(value);
+  const parts = Array.isArray(value)
+    ? value.map((one) => (typeof one === "object" ? String(one.capability) : String(one)))
+    : Object.entries(value).map((pair) => pair.join(" "));
+  return parts.join(", ") || "none";
 }
 
 function sceneText(name: string | null): string {

@@ -2,7 +2,7 @@
  * The config file: read, patched and reloaded (DESIGN.md 2.9). The user's comments, order and formatting survive a
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
-import { basename, dirname } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../system/files.ts";
 import { closeSecret } from "../system/owners.ts";
@@ -63,7 +63,8 @@ export class ConfigFile {
   }
 
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
-  static async open(path: string): Promise<ConfigFile> {
+  static async open(given: string): Promise<ConfigFile> {
+    const path = resolve(given);
     const source = sourceAt(path);
     const { config, warnings } = readConfig(source.text, path);
     return new ConfigFile(path, source, config, [...warnings, ...checkSource(source, config).warnings]);

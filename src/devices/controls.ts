@@ -68,7 +68,10 @@ export function setVolume(
           step === undefined
             ? { wanted: level ?? null, from: null }
             : await stepped(control, step, { before, read }, signal);
-        const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read }, signal));
+        // Steps that its settings keep back want them changed before.
+        const { hint } = reach.description;
+        const remedy = reach.withholds("volume") && hint ? `, after this. ${hint}` : "";
+        const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
         if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
         const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
         const isSo = (volume: Volume) =>
@@ -113,7 +116,7 @@ async function stepped(
 async function toLevel(
   control: VolumeControl,
   wanted: number,
-  { before, read }: { before(): Promise<number | null>; read(): Promise<Volume> },
+  { before, read, remedy }: { before(): Promise<number | null>; read(): Promise<Volume>; readonly remedy: string },
   signal: AbortSignal,
 ): Promise<boolean> {
   if (control.set) {
@@ -123,7 +126,7 @@ async function toLevel(
   let level = await before();
   if (level === null)
     throw new ZapdError("unsupported_operation", "takes steps of volume alone, and does not tell its volume", {
-      hint: "Step it: zapd volume +5 -d {device}",
+      hint: `Step it: zapd volume +5 -d {device}${remedy}`,
     });
   // How far one step goes is seen at the first; a step that changes nothing is the end of the scale, or of what it lets be done.
   let stride: number | null = null;

@@ -1,6 +1,7 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { Address, Capability, Key, Platform } from "../platforms/platform.ts";
+import { addressText } from "../system/text.ts";
 import { descriptionOf, type Entry } from "./entry.ts";
 import { inCommand } from "./names.ts";
 
@@ -34,7 +35,7 @@ export function subjectOf(entry: Entry, platform: Platform | undefined): Subject
 
 /** An address as the command line takes it. */
 export function shown({ host, port }: Address): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return addressText(host, port);
 }
 
 /** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */

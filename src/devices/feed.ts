@@ -68,7 +68,8 @@ export class Feed {
     const before = this.#views.get(view.id);
     this.#views.set(view.id, view);
     if (!before) return this.#journal.publish({ type: "device.added", device_id: view.id, device: view });
-    const changed = (Object.keys(view) as (keyof View)[]).filter(
+    // Labels are left out where there are none.
+    const changed = (Object.keys({ ...before, ...view }) as (keyof View)[]).filter(
       (field) => !untold.has(field) && JSON.stringify(view[field]) !== JSON.stringify(before[field]),
     );
     if (changed.length === 0) return;

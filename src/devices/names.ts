@@ -116,9 +116,8 @@ function knownHint(text: string, devices: readonly Named[]): string {
   if (devices.length === 0) return noneKnown;
   const names = devices.map((device) => device.name);
   const meant = nearest(text, names);
-  const isGroup = meansGroup(text);
-  if (isGroup) return `${text} is a group, and this is asked of one device. Known: ${names.slice(0, 8).join(", ")}`;
   const known = `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
+  if (meansGroup(text)) return `${text} is a group, and this is asked of one device. Known: ${known}`;
   return `${meant ? `Did you mean ${meant}? ` : ""}Known: ${known}. Look for others with zapd discover`;
 }
 

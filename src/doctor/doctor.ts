@@ -64,18 +64,18 @@ export async function examineFrom(
     true,
   );
   const all = (await Array.fromAsync(findings(exam))).flat();
-  const { checks, ...counts } = reportOf(all);
-  return { checks: checks.map(({ id, status, text, hint = null }) => ({ id, status, text, hint })), ...counts };
+  return reportOf(all);
 }
 
 /** All that was found, and how much of it is a problem, or a remark. */
 export interface Report {
-  readonly checks: readonly Told[];
+  readonly checks: (Omit<Told, "hint"> & { readonly hint: string | null })[];
   readonly problems: number;
   readonly remarks: number;
 }
 
 export function reportOf(all: readonly Told[]): Report {
   const count = (status: Told["status"]) => all.filter((one) => one.status === status).length;
-  return { checks: all, problems: count("fail"), remarks: count("warn") };
+  const checks = all.map(({ id, status, text, hint = null }) => ({ id, status, text, hint }));
+  return { checks, problems: count("fail"), remarks: count("warn") };
 }

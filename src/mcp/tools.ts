@@ -664,7 +664,7 @@ const runScene = tool({
       const none = { devices: [], confirmed: null, before: null, after: null };
       return {
         data: { ...checked, ...none },
-        text: `It would run: ${checked.steps.length} steps, nothing is wrong with them.`,
+        text: `It would run: ${counted(checked.steps.length, "step")}, nothing is wrong with it.`,
       };
     }
     const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));

@@ -22,7 +22,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     http_enabled: config.running.daemon.http_enabled,
     device_count: registry.devices.length,
     default_device: registry.defaultEntry?.name ?? null,
-    config_file: resolve(config.path),
+    config_file: config.path,
     state_folder: resolve(deps.state),
     ...broker(),
   }));

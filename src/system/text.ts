@@ -9,7 +9,7 @@ export function shellWord(text: string): string {
 
 /** What went wrong, and what mends it where that is known. */
 export function withHint(message: string, hint: string | null | undefined): string {
-  return hint === undefined || hint === null ? message : `${message}. ${hint}`;
+  return hint === undefined || hint === null ? message : `${message}${/[.?!]$/.test(message) ? "" : "."} ${hint}`;
 }
 
 /** `1 device`, `3 devices`. */
@@ -20,6 +20,11 @@ export function counted(count: number, one: string): string {
 /** The words of a list that is written with commas. */
 export function wordsOf(text: string): string[] {
   return text.split(",").flatMap((word) => word.trim() || []);
+}
+
+/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
+export function addressText(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** A path as its owner writes it. */
@@ -38,6 +43,11 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 /** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
 export function shortTime(time: Date, now: Date): string {
   return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
+}
+
+/** An instant of the API as a clock here shows it now. */
+export function localTime(at: string): string {
+  return shortTime(new Date(at), new Date());
 }
 
 /** `30 Jul 2026, 09:12`, local. */

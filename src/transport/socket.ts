@@ -5,6 +5,7 @@ import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { isUnclaimed } from "../system/neighbours.ts";
+import { addressText } from "../system/text.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
 export const marker = "zapd-call";
@@ -125,7 +126,7 @@ function strangeTls(): DeviceError {
 }
 
 function unreachable({ host, port }: Address, words: string, reason: DeviceReason, cause?: Error): DeviceError {
-  return new DeviceError("device_unreachable", `did not answer at ${host}:${port} (${words})`, {
+  return new DeviceError("device_unreachable", `did not answer at ${addressText(host, port)} (${words})`, {
     phase: "connect",
     reason,
     hint: `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`,
@@ -143,7 +144,7 @@ export function tooLate(signal: AbortSignal, code: "device_unreachable" | "devic
 
 /** The Host must be an IP literal, or some devices answer 403 (protocols/roku.md 1.2); an Address holds nothing else. */
 export function hostLine({ host, port }: Address): string {
-  return `Host: ${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return `Host: ${addressText(host, port)}`;
 }
 
 /** zapd itself is never called, whatever a device says of where it is. */

@@ -4,6 +4,7 @@
  */
 import { notUnderstood } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
+import { addressText } from "../system/text.ts";
 import { child, childrenOf, childText, type Element, readXml } from "./xml.ts";
 
 /** A service, as it is called. */
@@ -37,7 +38,7 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
   const device = deviceIn(child(root, "device"), type, deepest);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
   if (!device || udn === "" || udn.length > longestUdn) throw notUnderstood("is no such device");
-  const location = `http://${at.host}:${at.port}${path}`;
+  const location = `http://${addressText(at.host, at.port)}${path}`;
   const base = childText(root, "URLBase");
   const from = base !== null && URL.canParse(base) ? base : location;
   const services = childrenOf(child(device, "serviceList"), "service");
@@ -73,8 +74,8 @@ function deviceIn(device: Element | undefined, type: RegExp, depth: number): Ele
 /** The path of an address that a description names, where it is on the device itself; `null` for every other. */
 function pathHere(to: string | null, from: string, at: Address): string | null {
   if (to === null || !URL.canParse(to, from)) return null;
-  const { protocol, hostname, port, pathname, search } = new URL(to, from);
-  const isHere = protocol === "http:" && hostname === at.host && (port === "" ? 80 : Number(port)) === at.port;
+  const { origin, pathname, search } = new URL(to, from);
+  const isHere = origin === new URL(`http://${addressText(at.host, at.port)}`).origin;
   const path = pathname + search;
   return isHere && path.length <= longestPath ? path : null;
 }

@@ -131,6 +131,11 @@ export function timeOf(at: Date, hasSeconds = true): string {
   return at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" });
 }
 
+/** What the daemon says, with its times as a clock here has them. */
+export function here(text: string): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => timeOf(new Date(at), false));
+}
+
 /** A length of time: `12:04`, `1:02:03`. */
 export function clockOf(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

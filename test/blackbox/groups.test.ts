@@ -45,6 +45,15 @@ test("labels are told, kept, and taken away again; without any there is no field
   expect((await daemon.api("PATCH", "/devices/Three", { labels: [] })).body.data).not.toHaveProperty("labels");
 });
 
+test("who follows is told when the last label of a device is taken away", async () => {
+  const stream = new EventStream({ to: daemon.port, path: "/events?types=device.changed" });
+  await stream.until(({ type }) => type === "snapshot");
+  for (const labels of [["bar"], []]) await daemon.api("PATCH", "/devices/Three", { labels });
+  const bare = ({ type, device }: Frame) => type === "device.changed" && device.labels === undefined;
+  expect((await stream.until(bare, 5_000))["changed"]).toEqual(["labels"]);
+  stream.close();
+});
+
 test("what stands for a group is no name of a device", async () => {
   for (const name of ["all", "ALL", "label:bar", "Label:x"])
     expect((await daemon.api("PATCH", "/devices/Three", { name })).body.error.code).toBe("invalid_device_name");

@@ -50,8 +50,11 @@ test("its screen is shown while it is in front, and it is removed once", async (
   expect([picture.status, picture.headers.get("content-type")]).toEqual([200, "image/png"]);
   await daemon.api("POST", `${at}/remote/key`, { key: "home" });
   expect(await code("GET", "/screenshot")).toBe("picture_not_found");
+  const remedy = async () => (await daemon.api("GET", `${at}/screenshot`)).body.error.hint;
+  expect(await remedy()).toStartWith("Bring it there: zapd reload");
   expect(await code("DELETE", "/dev")).toBe("ok");
   expect(set.state.sideloaded).toBeNull();
+  expect(await remedy()).toStartWith("Install one: zapd install");
   expect(await code("DELETE", "/dev")).toBe("dev_package_missing");
 });
 

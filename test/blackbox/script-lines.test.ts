@@ -104,6 +104,10 @@ test.each(["Living Room", "Kitchen", "Cinema"])(
 test("a set that will not says so: one that cannot tell, one whose sound is another's, and one that takes it and stays where it is", async () => {
   const stick = await run("zapd volume 20 -d Bedroom");
   expect([stick.status !== 0, stick.stderr]).toEqual([true, expect.stringContaining("Step it: zapd volume +5")]);
+  // Its settings keep the steps back, too.
+  expect(stick.stderr).toEndWith(
+    "after this. On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled\n",
+  );
   const soundbar = await run("zapd volume 20 -d Soundbar");
   expect([soundbar.status !== 0, soundbar.stderr]).toEqual([true, expect.stringContaining("Soundbar")]);
   const { stderr } = await run("zapd volume 60 -d Stubborn");

@@ -178,6 +178,8 @@ describe("the table of checks", () => {
     const finding = { id: "x", status: "fail", text: "one two three", hint: "four five" } as const;
     expect(findingLine(finding, { colour: false, width: 20 })).toBe("FAIL  one two three.\n      four five");
     expect(findingLine(finding, { colour: true, width: 99 })).toBe("\x1b[31;1mFAIL\x1b[0m  one two three. four five");
+    const asks = { ...finding, text: "Did you mean that?" };
+    expect(findingLine(asks, { colour: false, width: 99 })).toBe("FAIL  Did you mean that? four five");
     expect([summary(1, 2), summary(0, 1), summary(2, 0), summary(0, 0)]).toEqual([
       "1 problem, 2 remarks",
       "1 remark",
@@ -214,6 +216,7 @@ describe("as a program", () => {
       remarks: number;
     };
     const count = (status: string) => checks.filter((one) => one.status === status).length;
+    expect(checks.filter(({ hint }) => hint === undefined)).toEqual([]);
     expect([problems, remarks]).toEqual([count("fail"), count("warn")]);
     expect(exit).toBe(problems > 0 ? 1 : 0);
     return { exit, by: (id) => checks.filter((one) => one.id?.startsWith(id) === true) };

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { settingOf, settings } from "../../src/config/schema.ts";
@@ -32,6 +32,12 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const canary = "c4nary-pass";
 const text = () => readFileSync(path, "utf8");
+
+test("a file is known by its whole path, from wherever it was named", async () => {
+  writeFileSync(path, "[daemon]\nhttp_prot = 1\n");
+  const file = await ConfigFile.open(relative(process.cwd(), path));
+  expect([file.path, file.warnings[0]?.split(":")[0]]).toEqual([path, path]);
+});
 
 async function opened(content: string): Promise<ConfigFile> {
   writeFileSync(path, content);

@@ -1,7 +1,7 @@
 /** What the page says of a device in words. */
 import { expect, test } from "bun:test";
 import type { Device, State } from "../../src/api/client-types.ts";
-import { askedWords, standingOf } from "../../src/web/words.ts";
+import { askedWords, here, standingOf, timeOf } from "../../src/web/words.ts";
 
 const device = (parts: Partial<Device>) =>
   ({ access: "full", capabilities: ["state"], status: "online", power: "unknown", ...parts }) as Device;
@@ -30,4 +30,11 @@ test("of an empty house it is said that nobody answered only where nobody did", 
   expect(askedWords(looking, undefined)).toStartWith("Asking on every interface of this machine");
   expect(askedWords({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith("zapd was told not to look");
   expect(askedWords(looking, 3)).not.toContain("nobody");
+});
+
+test("times of the daemon are those of a clock here", () => {
+  const until = "2026-11-22T21:00:00.000Z";
+  expect(here(`ci has it until ${until} (nightly)`)).toBe(
+    `ci has it until ${timeOf(new Date(until), false)} (nightly)`,
+  );
 });

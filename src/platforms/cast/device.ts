@@ -100,7 +100,7 @@ export class CastDevice {
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     if (Object.keys(params).length > 0)
       throw new ZapdError("unsupported_operation", "cannot open anything in an app: Cast has no deep links", {
-        hint: "Launch the app alone, or hand over a file: zapd play ADDRESS -d {device}",
+        hint: "Launch the app alone, or hand over a file: zapd play URL -d {device}",
       });
     const { session } = await this.#ready(signal);
     return this.#launch(session, id.toUpperCase(), signal);

@@ -227,6 +227,6 @@ function readTold(answers: readonly Json[]): Told {
 
 export function playsNothing(): ZapdError {
   return new ZapdError("device_refused", "plays nothing", {
-    hint: "Play something first: zapd play ADDRESS -d {device}, or from an app on a phone",
+    hint: "Play something first: zapd play URL -d {device}, or from an app on a phone",
   });
 }

@@ -2,6 +2,7 @@
 import { DeviceError, failedBy, failedWith, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
+import { addressText } from "../../system/text.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
@@ -284,7 +285,7 @@ export class KodiDevice {
       this.pushed.forget();
       this.#emit({ type: "disconnected", why: "going_off" });
       const { host, port } = this.target;
-      return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
+      return this.#ended(`does not run: its machine refuses the connection to ${addressText(host, port)}`);
     }
     if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;

@@ -83,8 +83,9 @@ export function connectDeveloper(
         const picture = await takeScreenshot(http, loginWith(password), signal);
         if (picture) return picture;
       }
+      const isThere = (await apps.list(signal)).some(({ type }) => type === "dev");
       throw new ZapdError("picture_not_found", "shows its screen only while the sideloaded app is in front", {
-        hint: "Bring it there: zapd reload -d {device}",
+        hint: isThere ? "Bring it there: zapd reload -d {device}" : "Install one: zapd install ./my-app -d {device}",
       });
     },
     close() {

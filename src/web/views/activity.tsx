@@ -5,7 +5,7 @@ import { connection, entryOf, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
-import { timeOf } from "../words.ts";
+import { here, timeOf } from "../words.ts";
 import { type Line, lineOf } from "./activity-words.ts";
 import "./activity.css";
 
@@ -115,7 +115,7 @@ function Row({ line }: { readonly line: DatedLine }) {
         {line.text}
         {line.by && <span class="activity-by">{line.by}</span>}
         {line.failure && <span class="activity-hint">{line.failure.message}</span>}
-        {line.failure?.hint && <span class="activity-hint">{line.failure.hint}</span>}
+        {line.failure?.hint && <span class="activity-hint">{here(line.failure.hint)}</span>}
       </p>
     </li>
   );

@@ -120,6 +120,15 @@ describe("a description", () => {
     expect([other.memory.transport, other.documents.transport]).toEqual([undefined, null]);
   });
 
+  test("at an IPv6 address names its services too, and none elsewhere", () => {
+    const at = { host: "fd00::40", port: 49_152 };
+    const six = (control: string) =>
+      readDescription({ headers: new Map(), body: Buffer.from(described(services(control))) }, at, "/dir/d.xml").memory;
+    expect(six("c").transport?.control).toBe("/dir/c");
+    expect(six("http://[fd00::40]:49152/c").transport?.control).toBe("/c");
+    expect(six("http://[fd00::41]:49152/c").transport).toBeUndefined();
+  });
+
   test("T6 that names services, events or documents elsewhere has none there", () => {
     for (const elsewhere of [
       "http://192.168.1.99:49152/c",
