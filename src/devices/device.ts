@@ -441,7 +441,7 @@ export class Device {
   }
 
   /** A read, shared by all who ask for it at the same time. */
-  read<T>(what: string, task: Task<T>, signal: AbortSignal): Promise<T> {
+  read<T>(what: string, signal: AbortSignal, task: Task<T>): Promise<T> {
     return this.#shared(`${what} ${task.at?.reach.id}`, () => this.#readAnywhere(task), signal);
   }
 
@@ -477,7 +477,7 @@ export class Device {
   }
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
-  async command<T>(task: Task<T>, turn: Turn): Promise<T> {
+  async command<T>(turn: Turn, task: Task<T>): Promise<T> {
     let begun = false;
     try {
       const own = this.#admitted(turn);
