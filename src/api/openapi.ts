@@ -3,8 +3,8 @@ import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, events, SceneLine, SceneNews } from "./events.ts";
-import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
-import { type EndpointName, leaseHeader } from "./routes.ts";
+import { ConfigReload, everywhere, Failure, leaseHeader, type Operation, operations, tags } from "./operations.ts";
+import type { EndpointName } from "./routes.ts";
 import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
 

@@ -1005,5 +1005,7 @@ const whole = Object.entries<OwnWords>({ ...own, ...ofGroups }).map(([name, word
   return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
 });
 
+export { leaseHeader };
+
 // Its names and their types are those of the tables that it is made of, which types cannot follow through entries.
 export const operations = Object.fromEntries(whole) as Own & OfGroups;

@@ -23,12 +23,8 @@ export interface Env {
   Variables: {
     /** Whether the caller is a page of an origin that is not listed; the guard says so. */
     foreign?: boolean;
-    /** Whether this machine has slept, and whether it woke just now. */
-    sleep?: SleepWatch | undefined;
-    /** Told of every command that has ended. */
-    finished?: ((ended: Ended) => void) | undefined;
-    /** Fails where a caller may not change a device now, by the `{id}` and the leases that it carries. */
-    admit?: ((id: string, lease: string | undefined) => void) | undefined;
+    /** What every route works with. */
+    deps: { readonly devices: Devices; readonly sleep: SleepWatch };
   };
 }
 
@@ -36,7 +32,7 @@ type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body
 type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : undefined;
 
 /** A command that has ended, for those who follow. */
-export interface Ended {
+interface Ended {
   readonly action: string;
   readonly actionId: string;
   /** The `{id}` of the path. */
@@ -95,16 +91,17 @@ export function route<Name extends ValueName>(
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
     const began = performance.now();
+    const { devices, sleep } = c.get("deps");
     const request = c.req.raw;
     checkUrl(request.url);
     if (takes !== "json" && takes !== "upload") checkLength(request, mostIgnored);
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     // What waited in the kernel, and what began before the sleep and came to its end now.
-    if (commands && c.get("sleep")?.hasSleptSince(began)) throw tooOld();
+    if (commands && sleep.hasSleptSince(began)) throw tooOld();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
-    if (holders) c.get("admit")?.(id, lease);
+    if (holders) devices.known(id)?.admit(lease);
     const actionId = action === null ? "" : crypto.randomUUID();
     const given = {
       id,
@@ -125,7 +122,7 @@ export function route<Name extends ValueName>(
     const tell = (outcome: Ended["outcome"]) => {
       const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
       const durationMs = Math.round(performance.now() - since);
-      if (action !== null) c.get("finished")?.({ action, actionId, id, by, body, outcome, durationMs });
+      if (action !== null) tellAction(devices, { action, actionId, id, by, body, outcome, durationMs });
     };
     try {
       // The schemas of this very operation have read them, which types cannot follow.
@@ -148,7 +145,7 @@ export function route<Name extends ValueName>(
 }
 
 /** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
-export function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
+function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
   const device = devices.known(id);
   if (!device) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
@@ -223,12 +220,11 @@ export function stream<Name extends StreamName | PictureName>(
 export function picture<Name extends PictureName>(
   app: Hono<Env>,
   name: Name,
-  devices: Devices,
   handler: (device: Device, given: Given<Operations[Name]>) => Promise<CheckedPicture>,
 ): void {
   stream(app, name, async (given) => {
     const { context: c, request } = given;
-    const device = devices.find(given.id);
+    const device = c.get("deps").devices.find(given.id);
     if (request.method === "HEAD") return c.body(null, 200);
     c.env.withoutIdleLimit("answered");
     const asked = handler(device, given);
@@ -276,7 +272,7 @@ function checkUrl(url: string): void {
   }
 }
 
-/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (attempts.ts). */
+/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (reach.ts). */
 const ofFiles: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
 
 /**
