@@ -13,6 +13,7 @@ import { createServing } from "./runtime/serving.ts";
 import type { Log } from "./system/log.ts";
 import { checkAbove } from "./system/owners.ts";
 import { examineState } from "./system/state-folder.ts";
+import { listenerUrl } from "./system/text.ts";
 import { createZapd } from "./zapd.ts";
 
 export * from "./zapd.ts";
@@ -91,9 +92,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const started = zapd.start();
   const scanned = config.running.discovery.on_start ? started : null;
 
-  const host = http_host.includes(":") ? `[${http_host}]` : http_host;
   return {
-    url: http_enabled ? `http://${host}:${http_port}/v1` : null,
+    url: http_enabled ? `${listenerUrl(config.running.daemon)}/v1` : null,
     socket,
     registry: zapd.registry,
     scanned,

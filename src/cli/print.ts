@@ -170,8 +170,3 @@ export function size(bytes: number): string {
 export function unreadable(error: unknown): string {
   return systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
 }
-
-/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
-export function addressText(host: string, port: number): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
-}

@@ -1,4 +1,5 @@
 import type { Context, Hono } from "hono";
+import { listenerUrl } from "../system/text.ts";
 import type { AppDependencies } from "./app.ts";
 import { answerMethod, type Env } from "./route.ts";
 
@@ -36,6 +37,5 @@ function serverOf(c: Context<Env>, deps: Served): string {
 
 /** Where zapd listens, as its config says, with the path that it is mounted below. */
 export function addressOf({ listeners, prefix }: Pick<AppDependencies, "listeners" | "prefix">): string {
-  const { http_host, http_port } = listeners();
-  return `http://${http_host.includes(":") ? `[${http_host}]` : http_host}:${http_port}${prefix}`;
+  return listenerUrl(listeners()) + prefix;
 }

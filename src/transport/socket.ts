@@ -5,6 +5,7 @@ import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { isUnclaimed } from "../system/neighbours.ts";
+import { addressText } from "../system/text.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
 export const marker = "zapd-call";
@@ -142,8 +143,8 @@ export function tooLate(signal: AbortSignal, code: "device_unreachable" | "devic
 }
 
 /** The Host must be an IP literal, or some devices answer 403 (protocols/roku.md 1.2); an Address holds nothing else. */
-export function hostLine({ host, port }: Address): string {
-  return `Host: ${host.includes(":") ? `[${host}]` : host}:${port}`;
+export function hostLine(address: Address): string {
+  return `Host: ${addressText(address)}`;
 }
 
 /** zapd itself is never called, whatever a device says of where it is. */
