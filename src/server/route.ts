@@ -11,6 +11,7 @@ import type { App } from "../api/schemas.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
+import { literal } from "../devices/press.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
@@ -174,9 +175,6 @@ function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorB
   const error = knownError(thrown);
   return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
 }
-
-/** Before a text that is typed. */
-const literal = "literal:";
 
 function isTyped(word: string): boolean {
   return word.startsWith(literal);
