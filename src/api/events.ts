@@ -11,7 +11,7 @@ import { App, Device, Lease, State } from "./schemas.ts";
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
 export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as const;
 /** Where a changed state was seen: the device told it, zapd asked, or a command brought it about. */
-export const causes = ["push", "poll", "command"] as const;
+const causes = ["push", "poll", "command"] as const;
 export const callers = ["http", "cli", "page", "mcp", "mqtt"] as const;
 export type Caller = (typeof callers)[number];
 
@@ -128,7 +128,7 @@ export function meansType(word: string, type: string): boolean {
 }
 
 /** What keeps a stream of JSON Lines alive; in an event stream it is a comment. */
-export const Heartbeat = z
+const Heartbeat = z
   .object({ type: z.literal("heartbeat"), id: z.string() })
   .describe("Nothing happened for 15 s; `id` is that of the newest event, whether or not it passed the filter");
 

@@ -231,11 +231,10 @@ const confirmed = z
     "Whether the effect was seen: `true`, it was; `false`, it was taken, but does not show yet; `null`, it cannot be read, or there is none",
   );
 
-export const stepStatuses = ["did", "skipped", "failed", "not_run"] as const;
-export type StepStatus = (typeof stepStatuses)[number];
+const stepStatuses = ["did", "skipped", "failed", "not_run"] as const;
 
 /** Why a step was skipped, or not run. */
-export const stepReasons = [
+const stepReasons = [
   "already_so",
   "nothing_before",
   "no_match",
@@ -280,7 +279,7 @@ export const StepResult = z.object({
 });
 export type StepResult = z.infer<typeof StepResult>;
 
-export const sceneOutcomes = ["done", "stopped", "cancelled", "checked"] as const;
+const sceneOutcomes = ["done", "stopped", "cancelled", "checked"] as const;
 
 const run = z.uuid().describe("Which run this is, as in its events");
 const scene = unsaid.describe("The name of the scene; `null` for steps given at once");
