@@ -7,6 +7,7 @@ import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
 import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
+import { port } from "../system/schemas.ts";
 import { wordsOf } from "../system/text.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, EventLine, events, meansType, SceneLine, SceneNews } from "./events.ts";
@@ -32,7 +33,6 @@ import {
   Picture,
   Playback,
   playbackCommands,
-  port,
   State,
   text,
   time,
