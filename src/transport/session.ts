@@ -147,7 +147,7 @@ export class ReconnectingSession<S extends Session> {
       if (over) this.#ended(session, over);
       return session;
     } catch (error) {
-      this.#opening = undefined;
+      if (!signal.aborted) this.#opening = undefined;
       if (error instanceof ZapdError && error.code === "pairing_required") this.#options.onRefused?.();
       // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
       if (!signal.aborted && !unasked) this.#failure = { error, at: performance.now() };
@@ -164,8 +164,11 @@ export class ReconnectingSession<S extends Session> {
     try {
       return await orAborted(opening.result, signal);
     } finally {
-      // An attempt that nobody waits for any more is given up.
-      if (--opening.waiting === 0 && this.#opening === opening) opening.controller.abort(signal.reason);
+      // An attempt that nobody waits for any more is given up: who comes while it ends has another.
+      if (--opening.waiting === 0 && this.#opening === opening) {
+        this.#opening = undefined;
+        opening.controller.abort(signal.reason);
+      }
     }
   }
 
