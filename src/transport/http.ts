@@ -184,17 +184,18 @@ export class DeviceHttp {
           }
         }
       });
+      connection.proven = true;
+      connection.provenAt = performance.now();
+      // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
+      if (!this.#keepsThem) {
+        // In looks, each of which reads what has come: while this machine is busy with others, time passes that shows nothing.
+        for (let looks = keepsAfter / lookEvery; looks > 0 && connection.usable; looks--)
+          await sleep(lookEvery, signal);
+        this.#keepsThem = connection.usable;
+      }
     } catch (error) {
       connection.close();
       throw error;
-    }
-    connection.proven = true;
-    connection.provenAt = performance.now();
-    // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
-    if (!this.#keepsThem) {
-      // In looks, each of which reads what has come: while this machine is busy with others, time passes that shows nothing.
-      for (let looks = keepsAfter / lookEvery; looks > 0 && connection.usable; looks--) await sleep(lookEvery, signal);
-      this.#keepsThem = connection.usable;
     }
     return connection.usable ? connection : this.#open(signal);
   }
