@@ -265,7 +265,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, ownCall)) : app.fetch(own, ownCall);
     },
     async start() {
-      // Behind whoever has been knocking: they are heard when the loop comes round.
+      // Requests that waited for the start are answered first.
       await new Promise((resolve) => setTimeout(resolve, laterMs));
       if (stopped) return;
       config.sweep();

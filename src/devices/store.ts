@@ -120,7 +120,7 @@ export class Store<T> {
       this.#waiting = [];
       await this.#commit(batch);
     }
-    // In the same breath as the last look: a change that comes now must start a write of its own.
+    // No await since the last look: a change that comes now must start a write of its own.
     this.#writing = undefined;
   }
 

@@ -1,6 +1,6 @@
 /**
  * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
- * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
+ * a connection (or to an address, right afterwards) on which the device has just proven to be the one that is meant.
  */
 import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";

@@ -129,7 +129,7 @@ export class ReconnectingSession<S extends Session> {
     let over: Ending | undefined;
     let session: S | undefined;
     try {
-      // Not in the same breath: who asked must first have this attempt to wait for.
+      // A tick later: `#opening` is set by then, for others to share and for the end of this attempt to clear.
       await null;
       session = await this.#options.open(signal, unasked, (ending) => {
         over = ending;
