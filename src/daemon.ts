@@ -14,7 +14,7 @@ import { createServing } from "./runtime/serving.ts";
 import type { Log } from "./system/log.ts";
 import { checkAbove } from "./system/owners.ts";
 import { examineState } from "./system/state-folder.ts";
-import { addressText } from "./system/text.ts";
+import { listenerUrl } from "./system/text.ts";
 import { createZapd } from "./zapd.ts";
 
 export * from "./zapd.ts";
@@ -97,7 +97,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const scanned = config.running.discovery.on_start ? started : null;
 
   return {
-    url: http_enabled ? `http://${addressText(http_host, http_port)}/v1` : null,
+    url: http_enabled ? `${listenerUrl(config.running.daemon)}/v1` : null,
     socket,
     registry: zapd.registry,
     scanned,

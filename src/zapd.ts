@@ -25,7 +25,7 @@ import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
 import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
 import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
-import { addressText } from "./system/text.ts";
+import { listenerUrl } from "./system/text.ts";
 import { version } from "./system/version.ts";
 
 export { type AppDependencies, createApp } from "./server/app.ts";
@@ -238,7 +238,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     log,
     ask: (request) => app.fetch(request, ownCall),
     artifacts: { origins: () => running.fleet.artifact_origins, folder: uploads },
-    address: () => (options.listeners && running.daemon.http_enabled ? addressOf(options.listeners) : null),
+    address: () => (options.listeners && running.daemon.http_enabled ? listenerUrl(listeners) : null),
     page: () => options.page !== false && running.daemon.page,
   });
   config.follow((now) => mqtt.use(now.mqtt));
@@ -267,7 +267,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, ownCall)) : app.fetch(own, ownCall);
     },
     async start() {
-      // Behind whoever has been knocking: they are heard when the loop comes round.
+      // Requests that waited for the start are answered first.
       await new Promise((resolve) => setTimeout(resolve, laterMs));
       if (stopped) return;
       config.sweep();
@@ -309,10 +309,6 @@ function isOwnHost(host: string, { http_host }: Listeners): boolean {
 
 function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Listeners, "socket"> {
   return { http_host, http_port };
-}
-
-function addressOf({ http_host, http_port }: Listeners): string {
-  return `http://${addressText(http_host, http_port)}`;
 }
 
 function silentLog(): Log {

@@ -3,15 +3,14 @@
  * event is whole: the last one of its kind alone is the truth. Fields may be added within v1.
  */
 import { z } from "zod";
-import { codes, type ErrorCode } from "./errors.ts";
 import { clientHeader } from "./routes.ts";
 import { SceneResult, sceneEvents } from "./scenes.ts";
-import { App, Device, Lease, State } from "./schemas.ts";
+import { App, Device, Lease, State, ToldFailure } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
 export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as const;
 /** Where a changed state was seen: the device told it, zapd asked, or a command brought it about. */
-export const causes = ["push", "poll", "command"] as const;
+const causes = ["push", "poll", "command"] as const;
 export const callers = ["http", "cli", "page", "mcp", "mqtt"] as const;
 export type Caller = (typeof callers)[number];
 
@@ -72,14 +71,7 @@ export const events = {
     keys: z.array(z.string()).optional().describe("Of a sequence: the names of its keys, `literal` for a text"),
     characters: z.int().optional().describe("How many were typed: what was typed is told to nobody"),
     app: App.nullable().optional().describe("Of a launch, and of leaving an app"),
-    error: z
-      .object({
-        code: z.enum(Object.keys(codes) as [ErrorCode]),
-        message: z.string(),
-        hint: z.string().optional(),
-      })
-      .optional()
-      .describe("Why it failed"),
+    error: ToldFailure.optional().describe("Why it failed"),
     duration_ms: z.int().describe("From its call to its end"),
   }),
   "pairing.changed": event("pairing.changed", "A device is being paired, or was", {
@@ -128,7 +120,7 @@ export function meansType(word: string, type: string): boolean {
 }
 
 /** What keeps a stream of JSON Lines alive; in an event stream it is a comment. */
-export const Heartbeat = z
+const Heartbeat = z
   .object({ type: z.literal("heartbeat"), id: z.string() })
   .describe("Nothing happened for 15 s; `id` is that of the newest event, whether or not it passed the filter");
 
@@ -149,13 +141,7 @@ const sceneNews = [
     ...sceneEvents.finished,
     data: SceneResult.describe("The whole answer"),
   }),
-  event("error", "What kept a scene from its end", {
-    error: z.object({
-      code: z.enum(Object.keys(codes) as [ErrorCode]),
-      message: z.string(),
-      hint: z.string().optional(),
-    }),
-  }),
+  event("error", "What kept a scene from its end", { error: ToldFailure }),
 ] as const;
 /** What the stream of one run tells, and a line of it. */
 export const SceneNews = z.union(sceneNews);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, events, SceneLine, SceneNews } from "./events.ts";
-import { ConfigReload, carriesLease, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
+import { ConfigReload, everywhere, Failure, leaseHeader, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
 import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
@@ -44,13 +44,15 @@ const statusTexts: Readonly<Record<number, string>> = {
 /** Responses that every operation has, kept among the components. */
 const commonResponses: Readonly<Record<number, string>> = { 403: "Forbidden", 413: "TooLarge" };
 
+const inPath = (name: string, description: string, schema: Json) =>
+  ({ name, in: "path", required: true, description, schema: { type: "string", ...schema } }) as const;
+
 const id = {
-  name: "id",
-  in: "path",
-  required: true,
-  description:
+  ...inPath(
+    "id",
     "The device: its UUID, its name (exact, or without case if that is unique), or `default`. Encoded once (a space is `%20`), trimmed; a name holds neither `/` nor `%`",
-  schema: { type: "string", minLength: 1 },
+    { minLength: 1 },
+  ),
   examples: {
     name: { summary: "Its name", value: "Living Room" },
     uuid: { summary: "Its id", value: "c773fc2f-cb2f-5e1d-9763-7b5f3a2d8001" },
@@ -59,7 +61,7 @@ const id = {
 } as const;
 
 const lease = {
-  name: carriesLease,
+  name: leaseHeader,
   in: "header",
   required: false,
   description:
@@ -67,29 +69,13 @@ const lease = {
   schema: { type: "string" },
 } as const;
 
-const appId = {
-  name: "app",
-  in: "path",
-  required: true,
-  description: "The app: its id, or its platform id, as the catalog has it",
-  schema: { type: "string", minLength: 1 },
-} as const;
-
-const sceneParameter = {
-  name: "scene",
-  in: "path",
-  required: true,
-  description: "The scene: the name of its file, without `.toml`",
-  schema: { type: "string", pattern: sceneName.source },
-} as const;
-
-const groupName = {
-  name: "group",
-  in: "path",
-  required: true,
-  description: "The devices that are meant: `all`, or those with a label",
-  schema: { type: "string", minLength: 1 },
-} as const;
+/** What the places of a path stand for. */
+const placeParameters: Readonly<Record<string, Json>> = {
+  id: { $ref: "#/components/parameters/DeviceId" },
+  app: inPath("app", "The app: its id, or its platform id, as the catalog has it", { minLength: 1 }),
+  group: inPath("group", "The devices that are meant: `all`, or those with a label", { minLength: 1 }),
+  scene: inPath("scene", "The scene: the name of its file, without `.toml`", { pattern: sceneName.source }),
+};
 
 /** Components that others refer to: those of answers, and those of requests. */
 const sharedAnswers = {
@@ -187,14 +173,10 @@ const thisDocument = {
 
 function operationObject(name: EndpointName, operation: Operation): Json {
   const { path, tag, summary, description, reaches, takes, body, query } = operation;
-  const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
-  const byApp = path.includes(":app") ? [appId] : [];
-  const byGroup = path.includes(":group") ? [groupName] : [];
-  const byScene = path.includes(":scene") ? [sceneParameter] : [];
+  const byPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, place = ""]) => placeParameters[place] ?? []);
   // The steps of a scene carry what its caller said.
   const isLeasable = operation.codes.includes("device_leased") || (tag === "scenes" && operation.method === "post");
   const byLease = isLeasable ? [{ $ref: "#/components/parameters/Lease" }] : [];
-  const byPath = [...byId, ...byApp, ...byGroup, ...byScene];
   const parameters = [...byPath, ...(query ? queryParameters(query) : []), ...byLease];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
 import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
+import { port } from "../system/schemas.ts";
 import { wordsOf } from "../system/text.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, EventLine, events, meansType, SceneLine, SceneNews } from "./events.ts";
@@ -32,7 +33,6 @@ import {
   Picture,
   Playback,
   playbackCommands,
-  port,
   State,
   text,
   time,
@@ -64,6 +64,9 @@ export interface Operation extends Endpoint {
   /** Where a caller may ask for a stream instead: what it tells, and a line of it. */
   readonly streams?: { readonly news: z.ZodType; readonly line: z.ZodType };
 }
+
+/** What this table says of an operation; where that is stands in `routes.ts`. */
+type OwnWords = Omit<Operation, keyof Endpoint>;
 
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
 const ConfigPatch = z
@@ -230,7 +233,6 @@ const ofRuns =
 
 const own = {
   listDevices: {
-    ...endpoints.listDevices,
     tag: "devices",
     summary: "Every known device",
     description: "The registry, in the order of adding. Nothing is asked of the devices.",
@@ -238,7 +240,6 @@ const own = {
     data: z.array(Device),
   },
   addDevice: {
-    ...endpoints.addDevice,
     tag: "devices",
     summary: "Add a device by its address",
     description:
@@ -276,7 +277,6 @@ const own = {
     data: Device,
   },
   removeUnusedDevices: {
-    ...endpoints.removeUnusedDevices,
     tag: "devices",
     summary: "Forget what nobody has used",
     description:
@@ -286,7 +286,6 @@ const own = {
     data: z.object({ devices: z.array(Device).describe("Those that were removed") }),
   },
   discoverDevices: {
-    ...endpoints.discoverDevices,
     tag: "devices",
     summary: "Look for devices now",
     description:
@@ -295,7 +294,6 @@ const own = {
     data: z.object({ devices: z.array(Device).describe("Those found now, as registry entries") }),
   },
   getDevice: {
-    ...endpoints.getDevice,
     tag: "devices",
     summary: "One device",
     description: "Its registry entry. Nothing is asked of the device.",
@@ -303,7 +301,6 @@ const own = {
     data: Device,
   },
   changeDevice: {
-    ...endpoints.changeDevice,
     tag: "devices",
     summary: "Rename a device, label it, or set its ports",
     description:
@@ -326,7 +323,6 @@ const own = {
     data: Device,
   },
   pairDevice: {
-    ...endpoints.pairDevice,
     tag: "devices",
     summary: "Have a device let zapd in",
     description:
@@ -370,7 +366,6 @@ const own = {
     }),
   },
   cancelPairing: {
-    ...endpoints.cancelPairing,
     tag: "devices",
     summary: "Give up a pairing",
     description:
@@ -379,7 +374,6 @@ const own = {
     data: action("cancel_pairing", { cancelled: z.boolean().describe("Whether there was one to give up") }),
   },
   trustDevice: {
-    ...endpoints.trustDevice,
     tag: "devices",
     summary: "Say that a device is the one it claims to be",
     description:
@@ -388,7 +382,6 @@ const own = {
     data: Device,
   },
   joinDevice: {
-    ...endpoints.joinDevice,
     tag: "devices",
     summary: "Say that two devices are one",
     description:
@@ -400,7 +393,6 @@ const own = {
     data: Device,
   },
   splitDevice: {
-    ...endpoints.splitDevice,
     tag: "devices",
     summary: "Say that a platform of a device is a device of its own",
     description:
@@ -412,7 +404,6 @@ const own = {
     data: Device,
   },
   removeDevice: {
-    ...endpoints.removeDevice,
     tag: "devices",
     summary: "Forget a device",
     description:
@@ -421,7 +412,6 @@ const own = {
     data: Device,
   },
   takeLease: {
-    ...endpoints.takeLease,
     tag: "devices",
     summary: "Have a device to oneself",
     description: `For labs: while somebody has a lease of a device, whatever would change it, or what is known of it, is \`device_leased\` for all others; reads stay free. Its holder's calls carry the token in the header \`${leaseHeader}\` (of several devices: with commas between). The same call with the token renews it: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; whoever hangs up leaves the line. What was under way at the device ends before it is given. A lease ends by itself, when it is freed or broken, and when the device is removed: a command that its holder has under way ends then, a key that is held is let go, a followed log and the console are hung up on. A call with a token of a lease that has ended is \`device_leased\`. Leases survive a restart of the daemon, of which the line starts anew.`,
@@ -447,7 +437,6 @@ const own = {
     }),
   },
   freeLease: {
-    ...endpoints.freeLease,
     tag: "devices",
     summary: "Give a device back",
     description: `With its token in the header \`${leaseHeader}\`. Without it, \`force\` breaks the lease of another, for a person to have the last word: its holder is told with its next call, and everybody by \`lease.changed\`. Of a device that nobody has it succeeds.`,
@@ -458,7 +447,6 @@ const own = {
     data: action("free", { freed: z.boolean().describe("Whether somebody had it") }),
   },
   getState: {
-    ...endpoints.getState,
     tag: "devices",
     summary: "What a device is doing",
     description:
@@ -485,7 +473,6 @@ const own = {
     }),
   },
   listApps: {
-    ...endpoints.listApps,
     tag: "apps",
     summary: "The apps of a device",
     description: "From the cache on disk; a cold cache is filled from the device first.",
@@ -496,7 +483,6 @@ const own = {
     }),
   },
   launchApp: {
-    ...endpoints.launchApp,
     tag: "apps",
     summary: "Launch an app",
     description:
@@ -519,7 +505,6 @@ const own = {
     }),
   },
   stopApp: {
-    ...endpoints.stopApp,
     tag: "apps",
     summary: "Leave the app that is shown",
     description: "Ends the app where the device allows it, and goes home. With nothing running it succeeds.",
@@ -527,7 +512,6 @@ const own = {
     data: action("stop", { app: App.nullable().describe("The app that was left; `null`, when none was shown") }),
   },
   refreshApps: {
-    ...endpoints.refreshApps,
     tag: "apps",
     summary: "Read the apps of a device anew",
     description:
@@ -547,7 +531,6 @@ const own = {
     }),
   },
   pressKey: {
-    ...endpoints.pressKey,
     tag: "remote",
     summary: "Press a key, or type text",
     description:
@@ -575,7 +558,6 @@ const own = {
     }),
   },
   pressKeys: {
-    ...endpoints.pressKeys,
     tag: "remote",
     summary: "Press keys one after another",
     description:
@@ -604,7 +586,6 @@ const own = {
     }),
   },
   setVolume: {
-    ...endpoints.setVolume,
     tag: "remote",
     summary: "Set the volume",
     description:
@@ -629,7 +610,6 @@ const own = {
     }),
   },
   controlPlayback: {
-    ...endpoints.controlPlayback,
     tag: "remote",
     summary: "Play, pause, seek",
     description: "Asks the player itself, where the device lets it; for one that only has keys, the keys are pressed.",
@@ -649,7 +629,6 @@ const own = {
     }),
   },
   playMedia: {
-    ...endpoints.playMedia,
     tag: "remote",
     summary: "Play a file by its address",
     description: "The address is handed to the device, which fetches it; the daemon never does.",
@@ -676,7 +655,6 @@ const own = {
     data: action("media", { url: z.string().describe("As it was given"), confirmed }),
   },
   listInputs: {
-    ...endpoints.listInputs,
     tag: "remote",
     summary: "The inputs of a device",
     description: "As the device lists them now.",
@@ -684,7 +662,6 @@ const own = {
     data: z.object({ device, inputs: z.array(Input).describe("In the order of the device") }),
   },
   selectInput: {
-    ...endpoints.selectInput,
     tag: "remote",
     summary: "Show an input",
     description: "By its id, or by its name where only one has it.",
@@ -695,7 +672,6 @@ const own = {
     data: action("input", { input: Input.describe("The one that was selected"), confirmed }),
   },
   listChannels: {
-    ...endpoints.listChannels,
     tag: "remote",
     summary: "The channels of a device",
     description: "As the device lists them now, 5,000 at most.",
@@ -703,7 +679,6 @@ const own = {
     data: z.object({ device, channels: z.array(Channel).describe("In the order of the device") }),
   },
   selectChannel: {
-    ...endpoints.selectChannel,
     tag: "remote",
     summary: "Tune to a channel",
     description: "By its id, its number, or its name where only one has it.",
@@ -714,7 +689,6 @@ const own = {
     data: action("channel", { channel: Channel.describe("The one that was selected"), confirmed }),
   },
   notify: {
-    ...endpoints.notify,
     tag: "remote",
     summary: "Show a message",
     description: "On top of what the device shows, for a few seconds.",
@@ -725,7 +699,6 @@ const own = {
     data: action("notify", {}),
   },
   getIcon: {
-    ...endpoints.getIcon,
     tag: "apps",
     summary: "The icon of an app",
     description:
@@ -735,7 +708,6 @@ const own = {
     data: Picture,
   },
   getArtwork: {
-    ...endpoints.getArtwork,
     tag: "remote",
     summary: "The picture of what plays",
     description: "As the device shows it, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most).",
@@ -744,7 +716,6 @@ const own = {
     data: Picture,
   },
   getScreenshot: {
-    ...endpoints.getScreenshot,
     tag: "dev",
     summary: "What the device shows",
     description: "Taken now, checked by its bytes (PNG, JPEG or WebP, 16 MiB at most).",
@@ -753,7 +724,6 @@ const own = {
     data: Picture,
   },
   removePackage: {
-    ...endpoints.removePackage,
     tag: "dev",
     summary: "Remove the sideloaded package",
     description: "With none there, it is `dev_package_missing`.",
@@ -761,7 +731,6 @@ const own = {
     data: action("remove", {}),
   },
   listScenes: {
-    ...endpoints.listScenes,
     tag: "scenes",
     summary: "The scenes of the files",
     description:
@@ -773,7 +742,6 @@ const own = {
     }),
   },
   runScene: {
-    ...endpoints.runScene,
     tag: "scenes",
     summary: "Run a scene of a file",
     description: `The file is read at the call. ${ofRuns}`,
@@ -783,7 +751,6 @@ const own = {
     streams: ofRun,
   },
   runSteps: {
-    ...endpoints.runSteps,
     tag: "scenes",
     summary: "Run steps that are given at once",
     description: ofRuns,
@@ -793,7 +760,6 @@ const own = {
     streams: ofRun,
   },
   installPackage: {
-    ...endpoints.installPackage,
     tag: "dev",
     summary: "Sideload a package",
     description:
@@ -817,7 +783,6 @@ const own = {
     }),
   },
   reloadPackage: {
-    ...endpoints.reloadPackage,
     tag: "dev",
     summary: "Start the sideloaded package anew",
     description: "Answered once the device shows it.",
@@ -828,7 +793,6 @@ const own = {
     data: action("reload", { app: App.describe("The sideloaded app") }),
   },
   readLogs: {
-    ...endpoints.readLogs,
     tag: "dev",
     summary: "Read the developer console",
     description:
@@ -862,7 +826,6 @@ const own = {
     streams: { news: ConsoleNews, line: ConsoleLine },
   },
   events: {
-    ...endpoints.events,
     tag: "events",
     summary: "What happens, as it happens",
     description:
@@ -899,7 +862,6 @@ const own = {
     data: EventLine,
   },
   status: {
-    ...endpoints.status,
     tag: "daemon",
     summary: "The status of the daemon",
     description: "Where it listens, and what it knows.",
@@ -933,7 +895,6 @@ const own = {
     }),
   },
   readConfig: {
-    ...endpoints.readConfig,
     tag: "config",
     summary: "The config",
     description:
@@ -942,7 +903,6 @@ const own = {
     data: configSchema,
   },
   patchConfig: {
-    ...endpoints.patchConfig,
     tag: "config",
     summary: "Change settings",
     description:
@@ -952,7 +912,6 @@ const own = {
     data: ConfigReload,
   },
   reloadConfig: {
-    ...endpoints.reloadConfig,
     tag: "config",
     summary: "Take up the config file",
     description: "After an edit by hand. A file that is broken changes nothing.",
@@ -960,7 +919,6 @@ const own = {
     data: ConfigReload,
   },
   health: {
-    ...endpoints.health,
     tag: "daemon",
     summary: "Whether the daemon is well",
     description:
@@ -974,7 +932,6 @@ const own = {
     }),
   },
   examine: {
-    ...endpoints.examine,
     tag: "daemon",
     summary: "What is in the way",
     description:
@@ -995,7 +952,9 @@ const own = {
       remarks: z.int().describe("How many are remarks"),
     }),
   },
-} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, Operation>;
+} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, OwnWords>;
+
+type Own = { readonly [Name in keyof typeof own]: (typeof endpoints)[Name] & (typeof own)[Name] };
 
 /** What came of a command at each device of a group. */
 export interface GroupResults<Data> {
@@ -1010,9 +969,9 @@ export interface GroupResults<Data> {
 type OfGroups = {
   readonly [Name in Groupable as `${Name}OfGroup`]: Omit<
     (typeof own)[Name],
-    "path" | "summary" | "description" | "codes" | "data"
+    "summary" | "description" | "codes" | "data"
   > &
-    Pick<(typeof endpoints)[`${Name}OfGroup`], "path"> &
+    (typeof endpoints)[`${Name}OfGroup`] &
     Pick<Operation, "summary" | "description" | "codes"> & {
       readonly data: z.ZodType<GroupResults<z.output<(typeof own)[Name]["data"]>>, GroupResults<unknown>>;
     };
@@ -1021,7 +980,7 @@ type OfGroups = {
 /** The operations of a group, made of those of a device. */
 const ofGroups = Object.fromEntries(
   groupable.map((name) => {
-    const of: Operation = own[name];
+    const of: OwnWords = own[name];
     const results = z.object({
       device: z.object({ id: z.uuid().describe("Its id"), name: z.string().describe("Its name") }),
       ok: z.boolean().describe("Whether it took the command"),
@@ -1030,7 +989,6 @@ const ofGroups = Object.fromEntries(
     });
     const made = {
       ...of,
-      ...endpoints[`${name}OfGroup`],
       summary: `${of.summary}, at every device of a group`,
       description: `The group is \`all\`, or a label. All devices get it at the same moment, and each has its own time, so that one that hangs holds up no other. Answered with what came of it at each; when none took it, the failure of the first is the answer, with the others in \`details\`. ${of.description}`,
       codes: [...of.codes, "group_not_found"],
@@ -1038,17 +996,16 @@ const ofGroups = Object.fromEntries(
     };
     return [`${name}OfGroup`, made];
   }),
-) as unknown as OfGroups;
+);
 
-const all = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;
-
-/** The header by which a caller shows that a device is its own. */
-export const carriesLease = leaseHeader;
-
-/** What only the holder of a lease may call fails for others, to one device or to some of a group. */
-const leasable = Object.entries<Operation>(all).map(([name, operation]) => {
+/** Each with where it is. What only the holder of a lease may call fails for others, to one device or to some of a group. */
+const whole = Object.entries<OwnWords>({ ...own, ...ofGroups }).map(([name, words]) => {
+  const operation: Operation = { ...endpoints[name as EndpointName], ...words };
   const isLeasable = isHolders(operation) || operation.path.startsWith("/groups/");
   return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
 });
 
-export const operations = Object.fromEntries(leasable) as typeof all;
+export { leaseHeader };
+
+// Its names and their types are those of the tables that it is made of, which types cannot follow through entries.
+export const operations = Object.fromEntries(whole) as Own & OfGroups;

@@ -1,6 +1,6 @@
 /**
  * Where each operation of the API is, and what its request carries. Light, so that the daemon can listen before the
- * schemas of the wire (api.ts) are built.
+ * schemas of the wire (operations.ts) are built.
  */
 
 /**
@@ -14,7 +14,7 @@ export interface Endpoint {
   readonly path: string;
   /** Pages of origins that are not listed get `forbidden_origin` from all but `memory` (SECURITY.md T31). */
   readonly reaches: Reach;
-  /** What the request carries, for which api.ts has the schema; an upload is streamed by its route. */
+  /** What the request carries, for which operations.ts has the schema; an upload is streamed by its route. */
   readonly takes?: "json" | "query" | "upload";
   /** The JSON may be left out. */
   readonly optionalBody?: true;

@@ -3,9 +3,8 @@
  * table of a TOML file is one.
  */
 import { z } from "zod";
-import { codes, type ErrorCode } from "./errors.ts";
 import { pressLimits } from "./limits.ts";
-import { KeyOrText } from "./schemas.ts";
+import { KeyOrText, ToldFailure, text } from "./schemas.ts";
 
 /** Bounds of a scene: steps with those in others, milliseconds from its first step to its last, bytes of a file. */
 export const sceneLimits = { steps: 200, totalMs: 600_000, fileBytes: 64 * 1024, usualWaitMs: 10_000 } as const;
@@ -218,12 +217,9 @@ export const SceneRequest = z
   .strictObject({ device, dry_run })
   .meta({ examples: [{ device: "Living Room", dry_run: true }] });
 
-const unsaid = z.string().nullable();
 const took_ms = z.int().describe("How long it took");
 
-const failure = z
-  .object({ code: z.enum(Object.keys(codes) as [ErrorCode]), message: z.string(), hint: z.string().optional() })
-  .optional();
+const failure = ToldFailure.optional();
 const confirmed = z
   .boolean()
   .nullable()
@@ -231,11 +227,10 @@ const confirmed = z
     "Whether the effect was seen: `true`, it was; `false`, it was taken, but does not show yet; `null`, it cannot be read, or there is none",
   );
 
-export const stepStatuses = ["did", "skipped", "failed", "not_run"] as const;
-export type StepStatus = (typeof stepStatuses)[number];
+const stepStatuses = ["did", "skipped", "failed", "not_run"] as const;
 
 /** Why a step was skipped, or not run. */
-export const stepReasons = [
+const stepReasons = [
   "already_so",
   "nothing_before",
   "no_match",
@@ -249,7 +244,7 @@ export const stepReasons = [
 export const StepResult = z.object({
   at: z.string().describe("Where it stands, counted from 1: `3`, `4.then.1`, `2.parallel.1`"),
   line: z.int().nullable().describe("Its line in the file; `null` without one"),
-  name: unsaid.describe("What the scene calls it; `null` without a name"),
+  name: text.describe("What the scene calls it; `null` without a name"),
   does: z.string().describe("What it is to do, in words: `launch netflix`. What is typed is not told"),
   status: z
     .enum(stepStatuses)
@@ -280,10 +275,10 @@ export const StepResult = z.object({
 });
 export type StepResult = z.infer<typeof StepResult>;
 
-export const sceneOutcomes = ["done", "stopped", "cancelled", "checked"] as const;
+const sceneOutcomes = ["done", "stopped", "cancelled", "checked"] as const;
 
 const run = z.uuid().describe("Which run this is, as in its events");
-const scene = unsaid.describe("The name of the scene; `null` for steps given at once");
+const scene = text.describe("The name of the scene; `null` for steps given at once");
 const outcome = z
   .enum(sceneOutcomes)
   .describe(
@@ -322,7 +317,7 @@ export type Mistake = z.infer<typeof Mistake>;
 /** A scene as it is listed. */
 export const SceneInfo = z.object({
   name: z.string().describe("What runs it; that of its file, without `.toml`"),
-  about: unsaid.describe("What it says of itself"),
+  about: text.describe("What it says of itself"),
   steps: z.int().nullable().describe("How many steps it has; `null`, where that cannot be told"),
   devices: z.array(z.string()).describe("The names of the devices that it is for"),
   ok: z.boolean().describe("Whether it would run now"),

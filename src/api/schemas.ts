@@ -10,11 +10,19 @@ import {
   playbackStatuses,
   powers,
 } from "../platforms/platform.ts";
+import { port } from "../system/schemas.ts";
+import { codes, type ErrorCode } from "./errors.ts";
 
 export const text = z.string().nullable();
 const unsaid = text.describe("`null`, where the device did not say");
 export const time = z.iso.datetime();
-export const port = z.int().min(1).max(65_535);
+
+/** A failure as it is told to those who follow: the hint may be left out, and details are. */
+export const ToldFailure = z.object({
+  code: z.enum(Object.keys(codes) as [ErrorCode]),
+  message: z.string(),
+  hint: z.string().optional(),
+});
 
 /** The keys by their names, the same on every platform. */
 export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");

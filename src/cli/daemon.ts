@@ -1,7 +1,7 @@
 /** Commands about the daemon itself. */
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
-import { addressText } from "../system/text.ts";
+import { listenerUrl } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -20,13 +20,13 @@ export async function status(context: Context): Promise<void> {
 }
 
 function statusText(status: Result<"status">): string {
-  const { version, pid, uptime_s, http_enabled, http_host, http_port, socket, device_count, default_device } = status;
+  const { version, pid, uptime_s, http_enabled, socket, device_count, default_device } = status;
   const { mqtt } = status;
   // Its problems are among the warnings.
   const broker = mqtt && `${mqtt.state}, ${mqtt.url}, site ${mqtt.site}`;
   return listOf([
     ["zapd", `${version}, pid ${pid}, running for ${duration(uptime_s)}`],
-    ["API", http_enabled ? `http://${addressText(http_host, http_port)}/v1` : "off (daemon.http_enabled)"],
+    ["API", http_enabled ? `${listenerUrl(status)}/v1` : "off (daemon.http_enabled)"],
     ["socket", socket],
     ["devices", `${device_count}, ${default_device === null ? "no default" : `default ${default_device}`}`],
     ...(broker ? [["MQTT", broker] as const] : []),

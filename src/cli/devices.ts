@@ -69,7 +69,7 @@ export async function defaultDevice(context: Context): Promise<void> {
 export async function trust(context: Context): Promise<void> {
   const called = await call(context, "trustDevice", { id: deviceMeant(context.words[0]) });
   const { host, port, name } = called.data;
-  context.tell(called, `what is at ${addressText(host, port)} is ${name}`);
+  context.tell(called, `what is at ${addressText({ host, port })} is ${name}`);
 }
 
 /** Makes two devices one. */
@@ -136,7 +136,7 @@ function deviceFacts(one: Device): string {
     ["serial", one.serial],
     ["mac", one.mac],
     ["software", one.software_version],
-    ["address", addressText(one.host, one.port)],
+    ["address", addressText(one)],
     [
       "ports",
       Object.entries(one.ports)

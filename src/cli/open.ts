@@ -1,7 +1,7 @@
 /** `zapd open`: the page of the daemon, in the browser of its user. */
 import { spawn } from "node:child_process";
 import { exits, type Failure } from "../api/errors.ts";
-import { addressText } from "../system/text.ts";
+import { listenerUrl } from "../system/text.ts";
 import { call, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
@@ -23,7 +23,7 @@ export async function open(context: Context): Promise<void> {
   const path = isDocs ? "/docs" : "/";
   await checkServed(context, path);
   const behind = device === null || isDocs ? "" : `#/remote/${device.id}`;
-  const url = `http://${addressText(data.http_host, data.http_port)}${path}${behind}`;
+  const url = `${listenerUrl(data)}${path}${behind}`;
   const isOpen = !context.json && (await openInBrowser(url));
   if (isOpen) context.say(`opened ${url}`);
   else context.print(context.json ? JSON.stringify({ ok: true, data: { url } }) : url);

@@ -7,7 +7,7 @@
  */
 import { parse } from "smol-toml";
 import { isObject } from "../system/json.ts";
-import { blocksOf, type Item, itemsOf, lineOf, rowsIn, type Span } from "./toml.ts";
+import { blocksOf, type Item, itemsOf, lineOf, literal, rowsIn, type Span } from "./toml.ts";
 
 /** The text with a setting at a new value: in its place where it is written, or as a line of its own. */
 export function setValue(text: string, section: string, key: string, value: unknown): string {
@@ -63,12 +63,6 @@ function renewed(old: string, before: unknown, value: unknown): string {
   if (typeof value === "number" && base && value >= 0) return `${old.slice(0, 2)}${value.toString(base)}`;
   const quoted = typeof value === "string" && /^'(?!'')/.test(old) && !/['\p{Cc}]/u.test(value);
   return quoted ? `'${value}'` : literal(value);
-}
-
-/** A value as TOML writes it. JSON's texts are TOML's, but for one character that TOML wants escaped. */
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
-  return JSON.stringify(value).replaceAll("\x7f", "\\u007f");
 }
 
 /** An entry of a list, with all that is its own: the comments above it, the comma, the comment behind it. */

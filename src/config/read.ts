@@ -18,6 +18,7 @@ import {
   settings,
   suggestion,
 } from "./schema.ts";
+import { problemIn } from "./toml.ts";
 
 /** What a config may have at most. */
 export const maxFileBytes = 256 * 1024;
@@ -59,12 +60,8 @@ export function parseToml(text: string, path: string): Tables {
   try {
     return parse(text);
   } catch (cause) {
-    // The library's own message quotes the line, which may hold the password: only its first line and the place are told.
     const place = cause instanceof TomlError ? ` at line ${cause.line}, column ${cause.column}` : "";
-    const [reason = ""] = textOf(cause)
-      .replace(/^Invalid TOML document: /, "")
-      .split("\n");
-    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${reason}`, { hint: mend });
+    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${problemIn(cause)}`, { hint: mend });
   }
 }
 

@@ -3,6 +3,8 @@
  * TOML is not told from it here. Offsets count UTF-16 units from 0, `to` being the first behind.
  */
 import { parse } from "smol-toml";
+import { textOf } from "../api/errors.ts";
+import { isObject } from "../system/json.ts";
 
 /** The way to a value: keys, and places in lists from 0. */
 export type Path = readonly (string | number)[];
@@ -173,4 +175,19 @@ function past(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   if (pattern.test(text)) return pattern.lastIndex;
   throw new Error(`this is not TOML as it was read, at ${at}`);
+}
+
+/** A value as TOML writes it in one line. JSON's texts are TOML's, but for one character that TOML wants escaped. */
+export function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (!isObject(value)) return JSON.stringify(value).replaceAll("\x7f", "\\u007f");
+  return `{ ${Object.entries(value)
+    .map(([key, one]) => `${key} = ${literal(one)}`)
+    .join(", ")} }`;
+}
+
+/** What is wrong with a text that is no TOML. The parser's own message quotes the line, which may hold a password: only its first line is told. */
+export function problemIn(error: unknown): string {
+  const [first = ""] = textOf(error).split("\n");
+  return first.replace(/^Invalid TOML document: /, "");
 }

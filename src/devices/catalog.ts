@@ -5,7 +5,7 @@ import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
 import { serviceName } from "../platforms/services.ts";
 import { nearest } from "../system/nearest.ts";
-import { Store } from "./store.ts";
+import { readBy, Store } from "./store.ts";
 
 /** More than any device has: what lists more is not believed, rather than cut without a word. */
 const maxApps = 5_000;
@@ -43,14 +43,8 @@ export class Catalog {
   }
 
   static async open(options: { path: string; damaged(problem: string): void }): Promise<Catalog> {
-    const parse = (content: unknown): Catalogs => {
-      const read = catalogsSchema.safeParse(content);
-      if (!read.success) throw new Error("it does not hold catalogs as zapd writes them");
-      return read.data;
-    };
-    return new Catalog(
-      await Store.open<Catalogs>({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }),
-    );
+    const parse = readBy(catalogsSchema, "catalogs");
+    return new Catalog(await Store.open({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }));
   }
 
   /** What is cached for a device; `null` for a cold cache. */

@@ -53,7 +53,7 @@ export async function listApps(device: Device, signal: AbortSignal): Promise<App
 
 export function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
   const what = clear ? "apps anew" : "apps";
-  return device.byOne("apps", (at) => device.read(what, listing(device, at, clear), signal));
+  return device.byOne("apps", (at) => device.read(what, signal, listing(device, at, clear)));
 }
 
 function listing(device: Device, at: At, clear = false): Task<Refreshed> {
@@ -80,7 +80,7 @@ export function launchApp(
 ): Promise<{ app: App; confirmed: Confirmed }> {
   return device.byOne("launch", async (at) => {
     const app = await resolve(device, at, wanted, turn);
-    const confirmed = await command(device, turn, {
+    const confirmed = await device.command(turn, {
       doing: `launching ${app.name}`,
       timeoutMs: limits.launch,
       at,
@@ -94,7 +94,7 @@ export function launchApp(
 }
 
 export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
-  return command(device, turn, {
+  return device.command(turn, {
     doing: "leaving the app",
     timeoutMs: limits.stop,
     needs: "stop",
@@ -113,7 +113,7 @@ export async function pressKey(device: Device, wanted: string, turn: Turn, wakes
   checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
   const power = powerAfter(press);
-  await command(device, turn, {
+  await device.command(turn, {
     doing: doing(press),
     timeoutMs: patience(press, device),
     given: [wanted, ...("text" in press ? [press.text] : [])],
@@ -144,7 +144,7 @@ export async function keepDown(
 ): Promise<void> {
   const press = { key };
   checkPress(device.record.name, device.description, press);
-  await command(device, turn, {
+  await device.command(turn, {
     doing: `holding ${key}`,
     timeoutMs: patience(press, device) + ms,
     given: [key],
@@ -220,7 +220,7 @@ export async function pressKeys(
       return runSequence(presses, delayMs, { progress, send }, deadline);
     },
   };
-  return device.command(task, { takes: total + presses.length * 50, atLeast: total, patient: true, ...turn });
+  return device.command({ takes: total + presses.length * 50, atLeast: total, patient: true, ...turn }, task);
 }
 
 /** Fails where nothing can be installed, before a byte of a package is read. */
@@ -240,7 +240,7 @@ export async function installPackage(
   turn: Turn,
 ): Promise<InstallResult> {
   const doing = "installing the package";
-  const result = await command(device, turn, {
+  const result = await device.command(turn, {
     doing,
     timeoutMs: limits.install,
     needs: "dev",
@@ -259,7 +259,7 @@ export async function installPackage(
 }
 
 export async function reloadPackage(device: Device, turn: Turn, params?: DeepLink): Promise<App> {
-  return command(device, turn, {
+  return device.command(turn, {
     doing: "reloading the package",
     timeoutMs: limits.reload,
     needs: "dev",
@@ -274,7 +274,7 @@ export async function reloadPackage(device: Device, turn: Turn, params?: DeepLin
 
 export function removePackage(device: Device, turn: Turn): Promise<void> {
   const doing = "removing the package";
-  return command(device, turn, {
+  return device.command(turn, {
     doing,
     timeoutMs: limits.reload,
     needs: "dev",
@@ -288,26 +288,18 @@ export function removePackage(device: Device, turn: Turn): Promise<void> {
 
 /** Lines of the developer console. A read: it does not wait behind commands. */
 export function readLogs(device: Device, cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
-  return device.read(
-    `logs ${cursor ?? ""}`,
-    {
-      doing: "reading its console",
-      timeoutMs: limits.logs,
-      needs: "dev",
-      given: cursor === null ? [] : [cursor],
-      work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
-    },
-    signal,
-  );
+  return device.read(`logs ${cursor ?? ""}`, signal, {
+    doing: "reading its console",
+    timeoutMs: limits.logs,
+    needs: "dev",
+    given: cursor === null ? [] : [cursor],
+    work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
+  });
 }
 
 /** Typed text may be a password, so a device on probation gets none (SECURITY.md 2.4). */
 function checkTyped(device: Device, press: Press): void {
   if ("text" in press) device.checkTrusted(doing(press));
-}
-
-function command<T>(device: Device, turn: Turn, task: Task<T>): Promise<T> {
-  return device.command(task, turn);
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
@@ -323,7 +315,7 @@ async function resolve(device: Device, at: At, wanted: string, turn: Turn): Prom
     throw named(serviceNotFound(wanted, platform), device.record, "launching an app");
   }
   // Part of a command: a device that is asleep is woken for it.
-  const list = await command(device, turn, listing(device, at)).catch((error: unknown) => {
+  const list = await device.command(turn, listing(device, at)).catch((error: unknown) => {
     // A device that refuses to list its apps may still launch a well-known one.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;

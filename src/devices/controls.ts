@@ -20,7 +20,7 @@ import type { Device } from "./device.ts";
 import { named, requireCapability } from "./failures.ts";
 import { type CheckedPicture, checkPicture, type IconCache } from "./pictures.ts";
 import type { Turn } from "./queue.ts";
-import type { Reach, Task } from "./reach.ts";
+import type { Reach } from "./reach.ts";
 
 const timeoutMs = { volume: 30_000, other: 15_000 } as const;
 /** How long an effect is looked for after the device took a command, and how often. */
@@ -53,41 +53,38 @@ export function setVolume(
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
   const { level, step, muted } = change;
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
-  return device.command(
-    {
-      doing: "setting the volume",
-      timeoutMs: timeoutMs.volume,
-      needs,
-      changes: volumeParts,
-      work: async (connection, signal, reach) => {
-        const control = requireCapability(connection.volume, needs);
-        const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
-        // Nothing is sent to a device that does not answer this.
-        const before = async () => (await seenOf(connection, volumeParts, signal))?.volume?.level ?? null;
-        const { wanted, from } =
-          step === undefined
-            ? { wanted: level ?? null, from: null }
-            : await stepped(control, step, { before, read }, signal);
-        // Steps that its settings keep back want them changed before.
-        const { hint } = reach.description;
-        const remedy = reach.withholds("volume") && hint ? `, after this. ${hint}` : "";
-        const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
-        if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
-        const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
-        const isSo = (volume: Volume) =>
-          (from === null || volume?.level !== from) &&
-          (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
-          isMuteSo(volume);
-        const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effect : stepEffect);
-        // Where a step was to lead to is not known.
-        const isStepOnly = wanted === null && muted === undefined;
-        if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
-        const tells = volume !== null && (wanted === null || volume.level !== null);
-        return { volume, confirmed: tells && !isStepOnly ? isSo(volume) : null };
-      },
+  return device.command(turn, {
+    doing: "setting the volume",
+    timeoutMs: timeoutMs.volume,
+    needs,
+    changes: volumeParts,
+    work: async (connection, signal, reach) => {
+      const control = requireCapability(connection.volume, needs);
+      const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
+      // Nothing is sent to a device that does not answer this.
+      const before = async () => (await seenOf(connection, volumeParts, signal))?.volume?.level ?? null;
+      const { wanted, from } =
+        step === undefined
+          ? { wanted: level ?? null, from: null }
+          : await stepped(control, step, { before, read }, signal);
+      // Steps that its settings keep back want them changed before.
+      const { hint } = reach.description;
+      const remedy = reach.withholds("volume") && hint ? `, after this. ${hint}` : "";
+      const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
+      if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
+      const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
+      const isSo = (volume: Volume) =>
+        (from === null || volume?.level !== from) &&
+        (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
+        isMuteSo(volume);
+      const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effect : stepEffect);
+      // Where a step was to lead to is not known.
+      const isStepOnly = wanted === null && muted === undefined;
+      if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
+      const tells = volume !== null && (wanted === null || volume.level !== null);
+      return { volume, confirmed: tells && !isStepOnly ? isSo(volume) : null };
     },
-    turn,
-  );
+  });
 }
 
 /**
@@ -254,29 +251,26 @@ export function controlPlayback(
   turn: Turn,
 ): Promise<{ playback: State["playback"]; confirmed: Confirmed }> {
   const needs: Capability = what === "seek" ? "seek" : "playback";
-  return device.command(
-    {
-      doing: what === "seek" ? "seeking" : `telling the player to ${what}`,
-      timeoutMs: timeoutMs.other,
-      needs,
-      changes: playbackParts,
-      work: async (connection, signal, reach) => {
-        await tellPlayer(reach, connection, what, positionMs, signal);
-        const statuses = what === "seek" ? undefined : statusAfter[what];
-        const isSo = (playback: PlatformState["playback"] | undefined) => {
-          if (what === "seek")
-            return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
-          return statuses?.includes(playback?.status ?? "stopped") ?? false;
-        };
-        const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isSo(one.playback);
-        const state = await stateAfter(device, reach, connection, playbackParts, isShown, signal);
-        const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
-        const { playback = null } = device.shownState ?? {};
-        return { playback, confirmed: tells ? isSo(state.playback) : null };
-      },
+  return device.command(turn, {
+    doing: what === "seek" ? "seeking" : `telling the player to ${what}`,
+    timeoutMs: timeoutMs.other,
+    needs,
+    changes: playbackParts,
+    work: async (connection, signal, reach) => {
+      await tellPlayer(reach, connection, what, positionMs, signal);
+      const statuses = what === "seek" ? undefined : statusAfter[what];
+      const isSo = (playback: PlatformState["playback"] | undefined) => {
+        if (what === "seek")
+          return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
+        return statuses?.includes(playback?.status ?? "stopped") ?? false;
+      };
+      const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isSo(one.playback);
+      const state = await stateAfter(device, reach, connection, playbackParts, isShown, signal);
+      const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
+      const { playback = null } = device.shownState ?? {};
+      return { playback, confirmed: tells ? isSo(state.playback) : null };
     },
-    turn,
-  );
+  });
 }
 
 async function tellPlayer(
@@ -300,34 +294,32 @@ async function tellPlayer(
 
 /** Hands a file to the device; whether it is seen to play. */
 export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
-  return device.command(
-    {
-      doing: "handing it a file to play",
-      timeoutMs: timeoutMs.other,
-      needs: "media",
-      changes: shownParts,
-      given: [item.url, ...(item.title ? [item.title] : [])],
-      work: async (connection, signal, reach) => {
-        await requireCapability(connection.media, "media").play(item, signal);
-        // A picture plays nothing.
-        if (item.mime?.startsWith("image/")) return null;
-        const isPlaying = ({ playback }: Partial<PlatformState>) =>
-          statusAfter.play?.includes(playback?.status ?? "") ?? false;
-        const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isPlaying(one);
-        const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
-        return state && !isBlind(connection) ? isPlaying(state) : null;
-      },
+  return device.command(turn, {
+    doing: "handing it a file to play",
+    timeoutMs: timeoutMs.other,
+    needs: "media",
+    changes: shownParts,
+    given: [item.url, ...(item.title ? [item.title] : [])],
+    work: async (connection, signal, reach) => {
+      await requireCapability(connection.media, "media").play(item, signal);
+      // A picture plays nothing.
+      if (item.mime?.startsWith("image/")) return null;
+      const isPlaying = ({ playback }: Partial<PlatformState>) =>
+        statusAfter.play?.includes(playback?.status ?? "") ?? false;
+      const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isPlaying(one);
+      const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
+      return state && !isBlind(connection) ? isPlaying(state) : null;
     },
-    turn,
-  );
+  });
 }
 
 export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {
-  return device.read(
-    "inputs",
-    reading("inputs", "listing its inputs", (one, within) => requireCapability(one.inputs, "inputs").list(within)),
-    signal,
-  );
+  return device.read("inputs", signal, {
+    doing: "listing its inputs",
+    timeoutMs: timeoutMs.other,
+    needs: "inputs",
+    work: (connection, within) => requireCapability(connection.inputs, "inputs").list(within),
+  });
 }
 
 export async function selectInput(
@@ -335,35 +327,31 @@ export async function selectInput(
   wanted: string,
   turn: Turn,
 ): Promise<{ input: Input; confirmed: Confirmed }> {
-  return device.command(
-    {
-      doing: "selecting an input",
-      timeoutMs: timeoutMs.other,
-      needs: "inputs",
-      changes: shownParts,
-      given: [wanted],
-      work: async (connection, signal, reach) => {
-        const inputs = requireCapability(connection.inputs, "inputs");
-        const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
-        await inputs.select(input.id, signal);
-        if (inputs.isShown === false) return { input, confirmed: null };
-        const isShown = (one: Partial<PlatformState>) => one.input === input.id;
-        const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
-        return { input, confirmed: state === null ? null : state.input === input.id };
-      },
+  return device.command(turn, {
+    doing: "selecting an input",
+    timeoutMs: timeoutMs.other,
+    needs: "inputs",
+    changes: shownParts,
+    given: [wanted],
+    work: async (connection, signal, reach) => {
+      const inputs = requireCapability(connection.inputs, "inputs");
+      const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
+      await inputs.select(input.id, signal);
+      if (inputs.isShown === false) return { input, confirmed: null };
+      const isShown = (one: Partial<PlatformState>) => one.input === input.id;
+      const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
+      return { input, confirmed: state === null ? null : state.input === input.id };
     },
-    turn,
-  );
+  });
 }
 
 export function listChannels(device: Device, signal: AbortSignal): Promise<Channel[]> {
-  return device.read(
-    "channels",
-    reading("channels", "listing its channels", (one, within) =>
-      requireCapability(one.channels, "channels").list(within),
-    ),
-    signal,
-  );
+  return device.read("channels", signal, {
+    doing: "listing its channels",
+    timeoutMs: timeoutMs.other,
+    needs: "channels",
+    work: (connection, within) => requireCapability(connection.channels, "channels").list(within),
+  });
 }
 
 export function selectChannel(
@@ -371,36 +359,30 @@ export function selectChannel(
   wanted: string,
   turn: Turn,
 ): Promise<{ channel: Channel; confirmed: Confirmed }> {
-  return device.command(
-    {
-      doing: "tuning to a channel",
-      timeoutMs: timeoutMs.other,
-      needs: "channels",
-      changes: shownParts,
-      given: [wanted],
-      work: async (connection, signal) => {
-        const channels = requireCapability(connection.channels, "channels");
-        const all = await channels.list(signal);
-        const channel = chosen(device, wanted, all, (one) => [one.id, one.number, one.name], "channel");
-        return { channel, confirmed: await channels.select(channel.id, signal) };
-      },
+  return device.command(turn, {
+    doing: "tuning to a channel",
+    timeoutMs: timeoutMs.other,
+    needs: "channels",
+    changes: shownParts,
+    given: [wanted],
+    work: async (connection, signal) => {
+      const channels = requireCapability(connection.channels, "channels");
+      const all = await channels.list(signal);
+      const channel = chosen(device, wanted, all, (one) => [one.id, one.number, one.name], "channel");
+      return { channel, confirmed: await channels.select(channel.id, signal) };
     },
-    turn,
-  );
+  });
 }
 
 export function notify(device: Device, message: string, turn: Turn): Promise<void> {
-  return device.command(
-    {
-      doing: "showing a message",
-      timeoutMs: timeoutMs.other,
-      needs: "notify",
-      changes: [],
-      given: [message],
-      work: (connection, signal) => requireCapability(connection.notify, "notify")(message, signal),
-    },
-    turn,
-  );
+  return device.command(turn, {
+    doing: "showing a message",
+    timeoutMs: timeoutMs.other,
+    needs: "notify",
+    changes: [],
+    given: [message],
+    work: (connection, signal) => requireCapability(connection.notify, "notify")(message, signal),
+  });
 }
 
 /** The icon of an app that the device lists, by its id, its platform id or its name; from the disk where it is kept. */
@@ -421,7 +403,12 @@ export async function appIcon(
   const work = checked("icon for that app", ({ icon }, within) =>
     requireCapability(icon, "icons")(known.platform_id, within),
   );
-  const picture = await device.read(`icon ${known.platform_id}`, reading("icons", "reading an icon", work), signal);
+  const picture = await device.read(`icon ${known.platform_id}`, signal, {
+    doing: "reading an icon",
+    timeoutMs: timeoutMs.other,
+    needs: "icons",
+    work,
+  });
   // A disk that takes none costs a question more, and no answer.
   await cache.put(picture, ...words).catch(() => {});
   return picture;
@@ -429,7 +416,12 @@ export async function appIcon(
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const work = checked("picture of what plays", (one, within) => requireCapability(one.artwork, "artwork")(within));
-  return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
+  return device.read("artwork", signal, {
+    doing: "reading its artwork",
+    timeoutMs: timeoutMs.other,
+    needs: "artwork",
+    work,
+  });
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
@@ -440,7 +432,7 @@ export function screenshot(device: Device, signal: AbortSignal): Promise<Checked
     (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
     pictureBytes.screenshot,
   );
-  return device.read("screenshot", reading("screenshot", doing, work), signal);
+  return device.read("screenshot", signal, { doing, timeoutMs: timeoutMs.other, needs: "screenshot", work });
 }
 
 /** Reads a picture and checks what it is; `what` is the word for it. */
@@ -450,14 +442,6 @@ function checked(
   mostBytes: number = pictureBytes.icon,
 ): (connection: Connection, signal: AbortSignal) => Promise<CheckedPicture> {
   return async (connection, within) => checkPicture(await read(connection, within), mostBytes, what);
-}
-
-function reading<T>(
-  needs: Capability,
-  doing: string,
-  work: (connection: Connection, signal: AbortSignal, reach: Reach) => Promise<T>,
-): Task<T> {
-  return { doing, timeoutMs: timeoutMs.other, needs, work };
 }
 
 /**

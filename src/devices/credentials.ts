@@ -1,7 +1,7 @@
 /** What lets zapd in at each device, kept in `credentials.json` by the device's id, which is made of its hardware's identity. */
 import { z } from "zod";
 import type { KeptSecret, Platform } from "../platforms/platform.ts";
-import { Store } from "./store.ts";
+import { readBy, Store } from "./store.ts";
 
 const longest = 4_096;
 /** What may be read by anyone who looks over a shoulder; every other value is a secret. */
@@ -50,15 +50,10 @@ export class Credentials {
   }
 
   static async open({ path, damaged, hide }: CredentialsOptions): Promise<Credentials> {
-    const parse = (content: unknown): Content => {
-      const read = contentSchema.safeParse(content);
-      if (!read.success) throw new Error("it does not hold credentials as zapd writes them");
-      return read.data;
-    };
     const store = await Store.open<Content>({
       path,
       damaged,
-      parse,
+      parse: readBy(contentSchema, "credentials"),
       maxBytes: 8 * 1024 * 1024,
       empty: { credentials: {} },
     });

@@ -17,7 +17,7 @@ import {
   stateParts,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import { orAborted, sleep } from "../system/sleep.ts";
+import { never, orAborted, sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
@@ -72,7 +72,8 @@ export class Device {
   /** That it is used is being written down. */
   #isBeingUsed = false;
   #watch: Watch | undefined;
-  #held: HeldKey | undefined;
+  /** The key that somebody holds down. */
+  readonly held = new HeldKey();
   /** When anything of its state was last seen. */
   #observedAt: string | undefined;
   /** The command that is under way, or has ended lately: what changes is its doing. */
@@ -121,15 +122,9 @@ export class Device {
     return this.#watch;
   }
 
-  /** The key that somebody holds down. */
-  get held(): HeldKey {
-    this.#held ??= new HeldKey();
-    return this.#held;
-  }
-
   /** Lets go of whatever key is held. */
   letGo(reason?: ZapdError): void {
-    this.#held?.stop(reason);
+    this.held.stop(reason);
   }
 
   /** Hangs up on its console: who reads on is connected anew. */
@@ -446,7 +441,7 @@ export class Device {
   }
 
   /** A read, shared by all who ask for it at the same time. */
-  read<T>(what: string, task: Task<T>, signal: AbortSignal): Promise<T> {
+  read<T>(what: string, signal: AbortSignal, task: Task<T>): Promise<T> {
     return this.#shared(`${what} ${task.at?.reach.id}`, () => this.#readAnywhere(task), signal);
   }
 
@@ -463,26 +458,25 @@ export class Device {
 
   /** A read: by the next protocol where one does not answer; of a device that has moved, where it is now. */
   async #readAnywhere<T>(task: Task<T>): Promise<T> {
-    const nobody = new AbortController().signal;
     let missed: { reach: Reach; before: Entry; error: unknown } | undefined;
     for (const reach of this.#able(task)) {
       const before = reach.record;
       try {
         if (reach.isOff && reach.connection.power?.wakesByConnecting)
           throw named(inStandby(), reach.record, task.doing);
-        return await reach.attempt(task, nobody);
+        return await reach.attempt(task, never);
       } catch (error) {
         if (!isUnreached(error)) throw error;
         missed ??= { reach, before, error };
       }
     }
     const { reach = this.reach, before = this.record, error } = missed ?? {};
-    if (task.at?.asIs || reach.isOff || !(await reach.seek(before, "read", this.timeoutMs, nobody))) throw error;
-    return reach.attempt(task, nobody);
+    if (task.at?.asIs || reach.isOff || !(await reach.seek(before, "read", this.timeoutMs, never))) throw error;
+    return reach.attempt(task, never);
   }
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
-  async command<T>(task: Task<T>, turn: Turn): Promise<T> {
+  async command<T>(turn: Turn, task: Task<T>): Promise<T> {
     let begun = false;
     try {
       const own = this.#admitted(turn);
@@ -566,8 +560,8 @@ export class Device {
   pairingReach(platform?: string): Reach {
     const { registry, trust, reachOf } = this.#deps;
     const { reaches } = this;
-    if (reaches.length < 2 && platform === undefined) return this.reach;
-    if (platform !== undefined) return this.over(platform);
+    if (platform !== undefined) return this.#over(platform);
+    if (reaches.length < 2) return this.reach;
     if (this.#pairing && reaches.includes(this.#pairing)) return this.#pairing;
     const oldest = registry.partsOf(this.id).map(reachOf);
     const wants = ({ record }: Reach) => record.access === "unpaired" || trust.doubt(record) !== null;
@@ -575,18 +569,12 @@ export class Device {
   }
 
   /** The reach over a platform; fails with `invalid_payload` where there is none. */
-  over(platform: string): Reach {
+  #over(platform: string): Reach {
     const reach = this.reaches.find(({ record }) => record.platform === platform);
     if (reach) return reach;
     const over = this.reaches.map(({ record }) => record.platform).join(" and ");
-    throw new ZapdError(
-      "invalid_payload",
-      `Nothing of ${this.record.name} is reached over ${JSON.stringify(platform)}`,
-      {
-        hint: `It is reached over ${over}`,
-        named: true,
-      },
-    );
+    const problem = `Nothing of ${this.record.name} is reached over ${JSON.stringify(platform)}`;
+    throw new ZapdError("invalid_payload", problem, { hint: `It is reached over ${over}`, named: true });
   }
 
   /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */
@@ -762,18 +750,13 @@ export class Device {
   /** One look at what it does, for those who follow; whoever looks uses nothing. */
   async #look(parts: readonly StatePart[] | null): Promise<void> {
     const what = parts ? `state ${parts.join(" ")}` : "state";
-    await this.#shared(
-      what,
-      () => (parts ? this.#readState(parts) : this.#readWhole()),
-      new AbortController().signal,
-      false,
-    );
+    await this.#shared(what, () => (parts ? this.#readState(parts) : this.#readWhole()), never, false);
   }
 
   /** Nobody is told what it does any more, and no key of it is held. */
   end(): void {
     this.#watch?.end();
-    this.#held?.stop();
+    this.held.stop();
   }
 
   /** It has become a part of another device, which is asked from now on. */

@@ -7,9 +7,10 @@ import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding, Seats } from "../discovery/probe-queue.ts";
 import type { Address, Ports, Sighting } from "../platforms/platform.ts";
 import { redacted } from "../system/log.ts";
+import { addressText } from "../system/text.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import type { Discovered, Entry } from "./entry.ts";
-import { filled, isPredicate, shown } from "./failures.ts";
+import { filled, isPredicate } from "./failures.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
 import { checkName, noneKnown } from "./names.ts";
@@ -318,7 +319,7 @@ export class Devices {
       const stranger = trust.strangerTo(before, answer);
       if (stranger)
         throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {
-          hint: `It is driven where it is known, at ${shown(before)}; if it was really replaced, or shows another since: ${trust.anewAt(before, address)}`,
+          hint: `It is driven where it is known, at ${addressText(before)}; if it was really replaced, or shows another since: ${trust.anewAt(before, address)}`,
         });
       const patienceMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
       const whereabouts = await trust.locate(before, answer, patienceMs);
@@ -341,7 +342,7 @@ export class Devices {
     });
     const { platform, sighting, address } = finding;
     if (provesToBe(sighting, entry)) return finding;
-    const at = shown(address);
+    const at = addressText(address);
     const other = registry.find(platform, sighting, address);
     // A record without an identity of its own has nothing that could be compared: the user says who it is.
     if (entry.provisional && (!other || other.id === entry.id)) return finding;
@@ -396,7 +397,8 @@ export class Devices {
       place: { from: before, to: place },
     });
     this.#answered(entry, at, sighting ?? {});
-    if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
+    if (!isSameAddress(before, entry))
+      log.info(`moved  ${entry.name}  from ${addressText(before)} to ${addressText(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${trust.doubt(entry)?.message ?? ""}`);
     this.reachOf(entry).met();

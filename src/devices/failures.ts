@@ -1,6 +1,6 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
-import type { Address, Capability, Key, Platform } from "../platforms/platform.ts";
+import type { Capability, Key, Platform } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
 import { descriptionOf, type Entry } from "./entry.ts";
 import { inCommand } from "./names.ts";
@@ -33,17 +33,12 @@ export function subjectOf(entry: Entry, platform: Platform | undefined): Subject
   return { ...entry, canWake: has?.has("power_on") === true && !withheld?.has("power_on") };
 }
 
-/** An address as the command line takes it. */
-export function shown({ host, port }: Address): string {
-  return addressText(host, port);
-}
-
 /** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */
 export function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
   const word = inCommand(name);
   const words: Readonly<Record<string, string>> = {
     device: word,
-    address: shown({ host, port }),
+    address: addressText({ host, port }),
     wake: canWake ? `try zapd key power-on -d ${word}` : "turn it on by hand",
   };
   return hint?.replace(/\{(device|address|wake)\}/g, (whole, what: string) => words[what] ?? whole);

@@ -9,14 +9,11 @@ import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import { isKeptDown, keepDown, pressKey } from "./commands.ts";
 import type { Device } from "./device.ts";
-import { readPress } from "./press.ts";
+import { readPress, sentOnce } from "./press.ts";
 import type { Turn } from "./queue.ts";
 
 /** Milliseconds between two presses, and after which a key that is down is let go, unless it is said again that it is down. */
 export const holding = { everyMs: 150, letGoAfterMs: 2_000 } as const;
-
-/** Keys that mean another thing when they come twice. */
-const once: ReadonlySet<string> = new Set(["power", "power-on", "power-off"] satisfies Key[]);
 
 /** How a key is to be held: for so long, so often, or until it is said to be up. */
 export interface Holding {
@@ -30,7 +27,7 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
   const { hold_ms, repeat, phase } = how;
   const held = keys.find((one) => one === key);
   readPress(key);
-  if (once.has(key) || !held)
+  if (sentOnce.has(key) || !held)
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Keys of power and text are sent once",
     });

@@ -12,7 +12,7 @@ import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
 import { inCommand } from "./names.ts";
-import { Store } from "./store.ts";
+import { readBy, Store } from "./store.ts";
 
 /** Milliseconds beyond its wait that a caller waits for what is under way at the device to end. */
 const settlesWithinMs = 5_000;
@@ -128,13 +128,9 @@ export class Leases {
   }
 
   static async open({ path, damaged, failed }: LeasesOptions): Promise<Leases> {
-    const parse = (content: unknown): Content => {
-      const read = contentSchema.safeParse(content);
-      if (!read.success) throw new Error("it does not hold leases as zapd writes them");
-      return read.data;
-    };
+    const parse = readBy(contentSchema, "leases");
     const empty: Content = { leases: {} };
-    return new Leases(await Store.open<Content>({ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
+    return new Leases(await Store.open({ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
   }
 
   /** From now on the devices are told. */

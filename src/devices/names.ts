@@ -6,7 +6,7 @@ import { nearest } from "../system/nearest.ts";
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** The word that stands for the default device. */
-export const defaultWord = "default";
+const defaultWord = "default";
 
 export interface Named {
   readonly id: string;

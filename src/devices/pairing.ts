@@ -10,9 +10,10 @@ import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } fr
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
+import { addressText } from "../system/text.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both } from "./entry.ts";
-import { named, requireCapability, shown } from "./failures.ts";
+import { named, requireCapability } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Reach, Task } from "./reach.ts";
 import type { Registry } from "./registry.ts";
@@ -349,7 +350,7 @@ export class DevicePairing {
 
   #busy({ at }: Underway): ZapdError {
     const { name } = this.#reach.record;
-    const where = at ? ` at ${shown(at.address)}` : "";
+    const where = at ? ` at ${addressText(at.address)}` : "";
     return new ZapdError("device_busy", `${name} is being paired already${where}`, {
       named: true,
       hint: `Answer what it asks for, or give it up: zapd pair ${inCommand(name)} --cancel`,
@@ -412,7 +413,7 @@ function hold(current: Underway, { pairing, expiresAt }: Opened): PairingStep {
 function isDone(pairing: Pairing): Promise<boolean> {
   if (pairing.step !== "confirm") return Promise.resolve(false);
   const settled = () => true;
-  const soon = sleep(0, new AbortController().signal).then(() => false);
+  const soon = sleep(0).then(() => false);
   return Promise.race([pairing.done.then(settled, settled), soon]);
 }
 

@@ -19,7 +19,10 @@ import type { Device } from "./device.ts";
 import { lacks, requireCapability } from "./failures.ts";
 import type { Reach, Task } from "./reach.ts";
 
-const literal = "literal:";
+/** Stands before a text that is typed. */
+export const literal = "literal:";
+/** Keys that mean another thing when they come twice. */
+export const sentOnce: ReadonlySet<string> = new Set(["power", "power-on", "power-off"] satisfies Key[]);
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
 

@@ -16,7 +16,7 @@ export interface Rival extends Address {
   readonly seen_at: string;
 }
 
-export const doubts = ["moved", "rival", "hardware"] as const;
+const doubts = ["moved", "rival", "hardware"] as const;
 
 /** Why nothing secret goes to the device now: it moved, two answer for it, or other hardware has its address. */
 export interface Probation {

@@ -2,6 +2,7 @@
  * A value kept in one JSON file. Changes made at the same time share one write and all wait for it; none is visible
  * before it is on disk, so nothing that was answered can be lost, and a write that fails leaves nothing to undo.
  */
+import type { z } from "zod";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { readRegular, setAside, writeWhole } from "../system/files.ts";
 
@@ -19,6 +20,15 @@ export interface StoreOptions<T> {
   readonly backup?: boolean;
   /** Told when the file was damaged, where it was put, and what is used instead. */
   damaged(problem: string): void;
+}
+
+/** Reads what a file holds by its schema; `what` is the word for it. */
+export function readBy<T>(schema: z.ZodType<T>, what: string): StoreOptions<T>["parse"] {
+  return (content) => {
+    const { success, data } = schema.safeParse(content);
+    if (!success) throw new Error(`it does not hold ${what} as zapd writes them`);
+    return data;
+  };
 }
 
 /** What a change makes: the next value, and what its caller gets. The same value means that there is nothing to write. */
@@ -128,7 +138,7 @@ export class Store<T> {
       this.#waiting = [];
       await this.#commit(batch);
     }
-    // In the same breath as the last look: a change that comes now must start a write of its own.
+    // No await since the last look: a change that comes now must start a write of its own.
     this.#writing = undefined;
   }
 

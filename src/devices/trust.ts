@@ -5,9 +5,9 @@ import type { Finding } from "../discovery/probe-queue.ts";
 import type { Address, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
+import { addressText } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
 import { descriptionOf, type Entry, memoryOf } from "./entry.ts";
-import { shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import {
@@ -176,7 +176,7 @@ export class Trust {
     if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
     if (this.isOtherPort(before, address)) return null;
     const shows = certificate === null ? "no certificate" : "another certificate";
-    return `is known at ${shown(before)}, and what says at ${shown(address)} that it is the same device shows ${shows}`;
+    return `is known at ${addressText(before)}, and what says at ${addressText(address)} that it is the same device shows ${shows}`;
   }
 
   /** Whether an address is of the same machine as the device, and its port one that its platform uses beside the control port. */
@@ -239,7 +239,7 @@ export class Trust {
 
   /** The failure of adding a device at an address that is another than where it answers, or where its secrets are. */
   elsewhere(entry: Entry, address: Address, answering: readonly Address[]): ZapdError {
-    const [name, at, other] = [inCommand(entry.name), shown(entry), shown(address)];
+    const [name, at, other] = [inCommand(entry.name), addressText(entry), addressText(address)];
     const anew = `if it has moved to ${other} for good: ${this.anewAt(entry, address)}`;
     return answering.some((one) => isSameAddress(one, entry))
       ? new ZapdError(
@@ -256,7 +256,7 @@ export class Trust {
 
   /** What a user can do who knows that a device is at an address from now on. */
   anewAt(entry: Entry, address: Address): string {
-    const [name, at] = [inCommand(entry.name), shown(address)];
+    const [name, at] = [inCommand(entry.name), addressText(address)];
     const forget = `zapd forget ${name}, then zapd add ${at}`;
     if (!this.canPair(entry)) return forget;
     return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
@@ -270,10 +270,12 @@ export class Trust {
     const elsewhere = [...(former ? [former] : []), ...rivals].filter((at) => !isOthers(at));
     const canPair = this.canPair(entry);
     const at = (one: Address) =>
-      canPair ? `zapd pair ${name} --host ${shown(one)}` : `zapd forget ${name}, then zapd add ${shown(one)}`;
-    const others = elsewhere.map((one) => `; if it is the one at ${shown(one)}: ${at(one)}`).join("");
+      canPair
+        ? `zapd pair ${name} --host ${addressText(one)}`
+        : `zapd forget ${name}, then zapd add ${addressText(one)}`;
+    const others = elsewhere.map((one) => `; if it is the one at ${addressText(one)}: ${at(one)}`).join("");
     const anew = canPair ? `. To begin anew, without the old key: ${at(entry)}` : "";
-    return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}${anew}`;
+    return `If what is at ${addressText(entry)} is it: zapd trust ${name}${others}${anew}`;
   }
 
   #probation(entry: Entry, mac: string | null, now: number): Probation | undefined {
@@ -321,10 +323,10 @@ export function sightingOf({ identity, provisional }: Entry): Sighting {
 
 function predicateOf(entry: Entry, { reason, mac }: Probation): string {
   const { former, rivals = [] } = entry.standing ?? firstMet;
-  const here = shown(entry);
-  const others = rivals.map(shown);
+  const here = addressText(entry);
+  const others = rivals.map(addressText);
   if (others.length > 0) return `is answered for at ${[here, ...others].join(" and at ")}, and only one can be it`;
-  if (former) return `moved from ${shown(former)} to ${here}, and what answers there may be another`;
+  if (former) return `moved from ${addressText(former)} to ${here}, and what answers there may be another`;
   if (reason === "hardware" && mac !== undefined)
     return `is at ${here} with the network hardware ${mac}, which is not the one it had`;
   return `is at ${here}, and what answers there may be another`;

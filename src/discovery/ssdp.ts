@@ -103,9 +103,8 @@ export function readAnswer(bytes: Uint8Array, source: string): SsdpAnswer | null
   const headers = new Map<string, string>();
   for (const line of lines) {
     const colon = line.indexOf(":");
-    if (colon > 0 && !headers.has(line.slice(0, colon).trim().toLowerCase())) {
-      headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
-    }
+    const name = line.slice(0, Math.max(0, colon)).trim().toLowerCase();
+    if (colon > 0 && !headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
   }
   return { headers, source };
 }

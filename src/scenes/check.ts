@@ -10,11 +10,11 @@ import { type Operation, operations } from "../api/operations.ts";
 import { meansGroup } from "../api/routes.ts";
 import { type Mistake, type Policy, SceneGiven, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { type State, showsVolume } from "../api/schemas.ts";
-import type { Path } from "../config/toml.ts";
+import { literal, type Path } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
-import { checkPress, type Press, readPress } from "../devices/press.ts";
+import { checkPress, type Press, readPress, sentOnce } from "../devices/press.ts";
 import { saysOff } from "../devices/reach.ts";
 import { type Capability, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
@@ -68,9 +68,6 @@ const standsWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep
   ["then", ["if"]],
   ["else", ["wait_for", "if"]],
 ]);
-
-/** Keys that undo themselves when they are pressed twice. */
-const once: ReadonlySet<string> = new Set(["power", "power-on", "power-off"]);
 
 const stepFields = Object.keys(Step.shape) as (keyof SceneStep)[];
 const sceneFields = ["about", "device", "on_error", "steps"] as const;
@@ -474,7 +471,7 @@ class Check {
       if (!press) continue;
       const types = "text" in press;
       isTyped ||= types;
-      if ((times > 1 || hold > 0) && (types || once.has(key)))
+      if ((times > 1 || hold > 0) && (types || sentOnce.has(key)))
         this.#wrong(
           at,
           "cannot be held or repeated",
@@ -557,13 +554,4 @@ function placeWords(path: Path): string {
     else if (fields.length > 0) fields.push(String(part + 1));
   }
   return [said.join(", "), fields.join(" ")].filter((text) => text !== "").join(": ") || "scene";
-}
-
-/** A value as TOML writes it in one line. */
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  return `{ ${Object.entries(value)
-    .map(([key, one]) => `${key} = ${literal(one)}`)
-    .join(", ")} }`;
 }

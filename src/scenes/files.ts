@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { type Mistake, sceneLimits, sceneName } from "../api/scenes.ts";
-import { linesIn } from "../config/toml.ts";
+import { linesIn, problemIn } from "../config/toml.ts";
 import { readUtf8 } from "../system/files.ts";
 import { nearest } from "../system/nearest.ts";
 import { checkAbove, checkOwned, followLinks } from "../system/owners.ts";
@@ -103,10 +103,6 @@ export function readScene(given: string, name: string | null): Written {
 }
 
 function noToml(line: number | null, error: unknown): Mistake {
-  // The parser's own message quotes the line: only its first sentence is told.
-  const [reason = ""] = textOf(error)
-    .replace(/^Invalid TOML document: /, "")
-    .split("\n");
   const hint = "A text stands in quotes, a list in [ ], a table in { } or below its head, and a key once in its table";
-  return { line, at: "text", message: `is not TOML: ${reason}`, hint };
+  return { line, at: "text", message: `is not TOML: ${problemIn(error)}`, hint };
 }

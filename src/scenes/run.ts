@@ -166,7 +166,7 @@ class Run {
       return await wait(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      if (this.#late.signal.aborted) this.#failed(step, since, errorShown(this.#late.signal.reason), true);
+      if (this.#late.signal.aborted) this.#failed(step, since, this.#lateError(), true);
       throw new Stopped();
     }
   }

@@ -21,7 +21,7 @@ import { type McpService, mcpRoute } from "./mcp.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { pageRoutes } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
-import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
+import { answerError, answerUnknown, type Env } from "./route.ts";
 import { sceneRoutes } from "./scenes.ts";
 import { Streams } from "./streams.ts";
 
@@ -35,7 +35,7 @@ export interface AppDependencies {
   /** The folder of the registry and what else is kept. */
   readonly state: string;
   /** Commands that were sent before this machine woke are not carried out. */
-  readonly sleep?: SleepWatch;
+  readonly sleep: SleepWatch;
   /** Where uploads wait, a folder of our own. */
   readonly uploads: string;
   readonly version: string;
@@ -46,7 +46,7 @@ export interface AppDependencies {
   /** The control socket's path, and where the daemon listens now. */
   listeners(): { socket: string; http_host: string; http_port: number };
   /** Whether it is served by a program of somebody else, at a port that is not known here. */
-  readonly embedded?: boolean;
+  readonly embedded: boolean;
   /** Whether the page for people is served. */
   page(): boolean;
   /** Looks for what is in the way. */
@@ -56,7 +56,7 @@ export interface AppDependencies {
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
   /** How it stands with the broker; `null` without one. */
-  mqtt?(): NonNullable<Result<"status">["mqtt"]> | null;
+  mqtt(): NonNullable<Result<"status">["mqtt"]> | null;
 }
 
 export function createApp(deps: AppDependencies): Hono<Env> {
@@ -71,11 +71,12 @@ export function createApp(deps: AppDependencies): Hono<Env> {
     guard(
       () => daemon,
       deps.hosts,
-      deps.sleep,
       () => (deps.embedded ? null : addressOf(deps)),
-      (id) => tellAction(deps.devices, id),
-      (id, lease) => deps.devices.known(id)?.admit(lease),
     ),
+    (c, next) => {
+      c.set("deps", deps);
+      return next();
+    },
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c, deps.prefix));

@@ -13,7 +13,7 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
     const value = (of: Config, key: string) => JSON.stringify(settingOf(of, key));
     const keys = [...settings.keys()].filter((key) => value(before, key) !== value(known, key));
     if (keys.length > 0) devices.journal.publish({ type: "config.changed", keys });
-    return redact(result);
+    return { ...result, config: redactConfig(known) };
   };
   route(app, "readConfig", async () => redactConfig(await config.onDisk()));
   route(app, "patchConfig", async ({ body }) => {
@@ -23,8 +23,4 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
     return tell(patched);
   });
   route(app, "reloadConfig", async () => tell(await config.reload()));
-}
-
-function redact(result: ReloadResult): ReloadResult {
-  return { ...result, config: redactConfig(result.config) };
 }

@@ -66,9 +66,9 @@ export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencie
     return device.actionResult("notify", {});
   });
 
-  picture(app, "getIcon", devices, (device, { context, signal }) =>
+  picture(app, "getIcon", (device, { context, signal }) =>
     appIcon(device, context.req.param("app") ?? "", icons, signal),
   );
-  picture(app, "getArtwork", devices, (device, { signal }) => artwork(device, signal));
-  picture(app, "getScreenshot", devices, (device, { signal }) => screenshot(device, signal));
+  picture(app, "getArtwork", (device, { signal }) => artwork(device, signal));
+  picture(app, "getScreenshot", (device, { signal }) => screenshot(device, signal));
 }

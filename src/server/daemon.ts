@@ -9,11 +9,6 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const startedAt = performance.now();
   const uptime_s = () => Math.floor((performance.now() - startedAt) / 1_000);
 
-  const broker = () => {
-    const mqtt = deps.mqtt?.() ?? null;
-    return mqtt && { mqtt };
-  };
-
   route(app, "status", () => ({
     pid: process.pid,
     version,
@@ -24,7 +19,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     default_device: registry.defaultEntry?.name ?? null,
     config_file: config.path,
     state_folder: resolve(deps.state),
-    ...broker(),
+    mqtt: deps.mqtt() ?? undefined,
   }));
 
   route(app, "health", () => ({

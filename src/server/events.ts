@@ -1,6 +1,5 @@
 /** What happens, as it happens, from the journal, which keeps it. */
 import type { Hono } from "hono";
-import type { Reader } from "../devices/journal.ts";
 import { wordsOf } from "../system/text.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, stream } from "./route.ts";
@@ -19,12 +18,13 @@ export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies, stream
         since: request.headers.get("last-event-id") || since || null,
       });
       const release = devices.watch(ids);
-      return { next: () => reader.next(), close: () => close(reader, release) };
+      return {
+        next: () => reader.next(),
+        close() {
+          reader.close();
+          release();
+        },
+      };
     });
   });
-}
-
-function close(reader: Reader, release: () => void): void {
-  reader.close();
-  release();
 }

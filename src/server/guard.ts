@@ -6,9 +6,8 @@ import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { ZapdError } from "../api/errors.ts";
 import { leaseHeader, type Reach } from "../api/routes.ts";
 import type { Config } from "../config/config.ts";
-import type { SleepWatch } from "../system/clock.ts";
 import { marker } from "../transport/socket.ts";
-import type { Ended, Env } from "./route.ts";
+import type { Env } from "./route.ts";
 
 /** Loopback names only, whatever the port: `ssh -L` works, and a rebound page always carries a name of its own. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/;
@@ -30,22 +29,15 @@ const takenByMcp = "authorization, last-event-id, mcp-protocol-version, mcp-sess
 const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
- * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `sleep`
- * tells the routes what was sent before this machine woke, `address` is where zapd listens (`null`: in a server of somebody
- * else), `begun` is asked what is told of the end of each command, and `admit` judges who may change a device that is leased.
+ * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `address` is
+ * where zapd listens (`null`: in a server of somebody else).
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
-  hosts: readonly string[] = [],
-  sleep?: SleepWatch,
-  address: () => string | null = () => "http://127.0.0.1:7272",
-  begun?: (id: string) => (ended: Ended) => void,
-  admit?: (id: string, lease: string | undefined) => void,
+  hosts: readonly string[],
+  address: () => string | null,
 ): MiddlewareHandler<Env> {
   return (c, next) => {
-    c.set("sleep", sleep);
-    c.set("begun", begun);
-    c.set("admit", admit);
     const { cors_enabled, cors_allowed_origins } = cors();
     const origin = c.req.header("origin");
     const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);

@@ -1,5 +1,5 @@
 import type { Context, Hono } from "hono";
-import { addressText } from "../system/text.ts";
+import { listenerUrl } from "../system/text.ts";
 import type { AppDependencies } from "./app.ts";
 import { answerMethod, type Env } from "./route.ts";
 
@@ -37,6 +37,5 @@ function serverOf(c: Context<Env>, deps: Served): string {
 
 /** Where zapd listens, as its config says, with the path that it is mounted below. */
 export function addressOf({ listeners, prefix }: Pick<AppDependencies, "listeners" | "prefix">): string {
-  const { http_host, http_port } = listeners();
-  return `http://${addressText(http_host, http_port)}${prefix}`;
+  return listenerUrl(listeners()) + prefix;
 }

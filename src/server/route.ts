@@ -11,6 +11,7 @@ import type { App } from "../api/schemas.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
+import { literal } from "../devices/press.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
@@ -23,12 +24,8 @@ export interface Env {
   Variables: {
     /** Whether the caller is a page of an origin that is not listed; the guard says so. */
     foreign?: boolean;
-    /** Whether this machine has slept, and whether it woke just now. */
-    sleep?: SleepWatch | undefined;
-    /** Given the `{id}` of a command that begins, gives what is told of its end. */
-    begun?: ((id: string) => (ended: Ended) => void) | undefined;
-    /** Fails where a caller may not change a device now, by the `{id}` and the leases that it carries. */
-    admit?: ((id: string, lease: string | undefined) => void) | undefined;
+    /** What every route works with. */
+    deps: { readonly devices: Devices; readonly sleep: SleepWatch };
   };
 }
 
@@ -36,9 +33,11 @@ type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body
 type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : undefined;
 
 /** A command that has ended, for those who follow. */
-export interface Ended {
+interface Ended {
   readonly action: string;
   readonly actionId: string;
+  /** Of its device. */
+  readonly id: string;
   readonly by: Caller;
   readonly body: unknown;
   /** What it answered, or what it failed with. */
@@ -93,16 +92,17 @@ export function route<Name extends ValueName>(
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
     const began = performance.now();
+    const { devices, sleep } = c.get("deps");
     const request = c.req.raw;
     checkUrl(request.url);
     if (takes !== "json" && takes !== "upload") checkLength(request, mostIgnored);
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     // What waited in the kernel, and what began before the sleep and came to its end now.
-    if (commands && c.get("sleep")?.hasSleptSince(began)) throw tooOld();
+    if (commands && sleep.hasSleptSince(began)) throw tooOld();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
-    if (holders) c.get("admit")?.(id, lease);
+    if (holders) devices.known(id)?.admit(lease);
     const actionId = action === null ? "" : crypto.randomUUID();
     const given = {
       id,
@@ -120,11 +120,13 @@ export function route<Name extends ValueName>(
       },
     };
     const since = performance.now();
-    const ended = action === null ? undefined : c.get("begun")?.(id);
+    // By its device as it is called now: by the end another may have its name.
+    const meant = action === null ? undefined : devices.known(id)?.id;
     const tell = (outcome: Ended["outcome"]) => {
       const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
       const durationMs = Math.round(performance.now() - since);
-      if (action !== null) ended?.({ action, actionId, by, body, outcome, durationMs });
+      if (action !== null && meant !== undefined)
+        tellAction(devices, { action, actionId, id: meant, by, body, outcome, durationMs });
     };
     try {
       // The schemas of this very operation have read them, which types cannot follow.
@@ -146,30 +148,16 @@ export function route<Name extends ValueName>(
   });
 }
 
-/**
- * Tells those who follow of a command that has ended, by the device that was meant when it began: by then another may have its
- * name. Of one to a device that is not known there is nothing to tell.
- */
-export function tellAction(devices: Devices, asked: string): (ended: Ended) => void {
-  const meant = devices.known(asked)?.id;
-  return (ended) => {
-    const device = meant === undefined ? null : devices.known(meant);
-    if (device) publish(devices, device.id, ended);
-  };
-}
-
-function publish(
-  devices: Devices,
-  device_id: string,
-  { action, actionId, by, body, outcome, durationMs }: Ended,
-): void {
+/** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
+function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
+  if (!devices.known(id)) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
   const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");
   const typed = words.filter(isTyped);
   const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
   devices.journal.publish({
     type: "action.finished",
-    device_id,
+    device_id: id,
     action,
     action_id: actionId,
     by,
@@ -189,9 +177,6 @@ function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorB
   const error = knownError(thrown);
   return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
 }
-
-/** Before a text that is typed. */
-const literal = "literal:";
 
 function isTyped(word: string): boolean {
   return word.startsWith(literal);
@@ -235,12 +220,11 @@ export function stream<Name extends StreamName | PictureName>(
 export function picture<Name extends PictureName>(
   app: Hono<Env>,
   name: Name,
-  devices: Devices,
   handler: (device: Device, given: Given<Operations[Name]>) => Promise<CheckedPicture>,
 ): void {
   stream(app, name, async (given) => {
     const { context: c, request } = given;
-    const device = devices.find(given.id);
+    const device = c.get("deps").devices.find(given.id);
     if (request.method === "HEAD") return c.body(null, 200);
     c.env.withoutIdleLimit("answered");
     const asked = handler(device, given);
@@ -293,7 +277,7 @@ function checkUrl(url: string): void {
   }
 }
 
-/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (attempts.ts). */
+/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (reach.ts). */
 const ofFiles: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
 
 /**

@@ -22,7 +22,10 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
     return loaded;
   };
 
-  const answer = (scenes: Scenes, plan: Plan, { request, call, context }: Asked) => {
+  const answer = async (planOf: (scenes: Scenes) => Plan, dryRun: unknown, { request, call, context }: Asked) => {
+    const scenes = await load();
+    const plan = planOf(scenes);
+    if (dryRun === true) return scenes.checked(plan);
     const ask: RunOptions["ask"] = async ({ operation, body }, device, signal) =>
       (await askDevice(app, operation, device, { request, call, body, signal })) as Answer;
     const run: Run = (signal, tell) => scenes.run(plan, { ask, signal }, tell);
@@ -32,17 +35,10 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
 
   route(app, "listScenes", async () => (await load()).list());
 
-  route(app, "runScene", async ({ id, body, request, call, context }) => {
-    const scenes = await load();
-    const plan = scenes.ofFile(id, body.device);
-    return body.dry_run === true ? scenes.checked(plan) : answer(scenes, plan, { request, call, context });
-  });
-
-  route(app, "runSteps", async ({ body, request, call, context }) => {
-    const scenes = await load();
-    const plan = scenes.ofSteps(body);
-    return body.dry_run === true ? scenes.checked(plan) : answer(scenes, plan, { request, call, context });
-  });
+  route(app, "runScene", (given) =>
+    answer((scenes) => scenes.ofFile(given.id, given.body.device), given.body.dry_run, given),
+  );
+  route(app, "runSteps", (given) => answer((scenes) => scenes.ofSteps(given.body), given.body.dry_run, given));
 }
 
 /** A run as a stream: what happens, as it happens, and at last the whole answer. Who hangs up ends it. */

@@ -1,5 +1,15 @@
-/** How paths, times and lists are written for people, and words for a shell. */
+/** How addresses, paths, times and lists are written for people, and words for a shell. */
 import { homedir } from "node:os";
+
+/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
+export function addressText({ host, port }: { readonly host: string; readonly port: number }): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Where a daemon listens: `http://127.0.0.1:7272`. */
+export function listenerUrl(daemon: { readonly http_host: string; readonly http_port: number }): string {
+  return `http://${addressText({ host: daemon.http_host, port: daemon.http_port })}`;
+}
 
 /** A word as a shell takes it: in quotes where it needs them. */
 export function shellWord(text: string): string {
@@ -20,11 +30,6 @@ export function counted(count: number, one: string): string {
 /** The words of a list that is written with commas. */
 export function wordsOf(text: string): string[] {
   return text.split(",").flatMap((word) => word.trim() || []);
-}
-
-/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
-export function addressText(host: string, port: number): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** A path as its owner writes it. */

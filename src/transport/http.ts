@@ -1,6 +1,6 @@
 /**
  * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
- * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
+ * a connection (or to an address, right afterwards) on which the device has just proven to be the one that is meant.
  */
 import { DeviceError, failedBy, failedWith } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
@@ -184,17 +184,18 @@ export class DeviceHttp {
           }
         }
       });
+      connection.proven = true;
+      connection.provenAt = performance.now();
+      // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
+      if (!this.#keepsThem) {
+        // In looks, each of which reads what has come: while this machine is busy with others, time passes that shows nothing.
+        for (let looks = keepsAfter / lookEvery; looks > 0 && connection.usable; looks--)
+          await sleep(lookEvery, signal);
+        this.#keepsThem = connection.usable;
+      }
     } catch (error) {
       connection.close();
       throw error;
-    }
-    connection.proven = true;
-    connection.provenAt = performance.now();
-    // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
-    if (!this.#keepsThem) {
-      // In looks, each of which reads what has come: while this machine is busy with others, time passes that shows nothing.
-      for (let looks = keepsAfter / lookEvery; looks > 0 && connection.usable; looks--) await sleep(lookEvery, signal);
-      this.#keepsThem = connection.usable;
     }
     return connection.usable ? connection : this.#open(signal);
   }

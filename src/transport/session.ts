@@ -129,7 +129,7 @@ export class ReconnectingSession<S extends Session> {
     let over: Ending | undefined;
     let session: S | undefined;
     try {
-      // Not in the same breath: who asked must first have this attempt to wait for.
+      // A tick later: `#opening` is set by then, for others to share and for the end of this attempt to clear.
       await null;
       session = await this.#options.open(signal, unasked, (ending) => {
         over = ending;
@@ -147,7 +147,7 @@ export class ReconnectingSession<S extends Session> {
       if (over) this.#ended(session, over);
       return session;
     } catch (error) {
-      this.#opening = undefined;
+      if (!signal.aborted) this.#opening = undefined;
       if (failedWith(error, "pairing_required")) this.#options.onRefused?.();
       // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
       if (!signal.aborted && !unasked) this.#failure = { error, at: performance.now() };
@@ -164,8 +164,11 @@ export class ReconnectingSession<S extends Session> {
     try {
       return await orAborted(opening.result, signal);
     } finally {
-      // An attempt that nobody waits for any more is given up.
-      if (--opening.waiting === 0 && this.#opening === opening) opening.controller.abort(signal.reason);
+      // An attempt that nobody waits for any more is given up: who comes while it ends has another.
+      if (--opening.waiting === 0 && this.#opening === opening) {
+        this.#opening = undefined;
+        opening.controller.abort(signal.reason);
+      }
     }
   }
 

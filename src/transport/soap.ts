@@ -74,7 +74,7 @@ function codeOf(said: number): ErrorCode {
 }
 
 /** What is sent for an action. */
-export function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<Sent, "headers" | "body">> {
+function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<Sent, "headers" | "body">> {
   const values = Object.entries(args).map(([name, value]) => `<${name}>${escaped(String(value))}</${name}>`);
   const body = [
     '<?xml version="1.0" encoding="utf-8"?>\n',
@@ -87,7 +87,7 @@ export function soapRequest({ service, action, args = {} }: SoapAction): Require
 }
 
 /** What an action answered. Fails with a `SoapFault`, or `device_error` where the answer is none. */
-export function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
+function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const { status } = answer;
   refuseRedirect(answer);
   if (status !== 200 && status !== 500) throw new SoapFault(action, status, null, "");

@@ -126,7 +126,7 @@ function strangeTls(): DeviceError {
 }
 
 function unreachable({ host, port }: Address, words: string, reason: DeviceReason, cause?: Error): DeviceError {
-  return new DeviceError("device_unreachable", `did not answer at ${addressText(host, port)} (${words})`, {
+  return new DeviceError("device_unreachable", `did not answer at ${addressText({ host, port })} (${words})`, {
     phase: "connect",
     reason,
     hint: `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`,
@@ -143,8 +143,8 @@ export function tooLate(signal: AbortSignal, code: "device_unreachable" | "devic
 }
 
 /** The Host must be an IP literal, or some devices answer 403 (protocols/roku.md 1.2); an Address holds nothing else. */
-export function hostLine({ host, port }: Address): string {
-  return `Host: ${addressText(host, port)}`;
+export function hostLine(address: Address): string {
+  return `Host: ${addressText(address)}`;
 }
 
 /** zapd itself is never called, whatever a device says of where it is. */

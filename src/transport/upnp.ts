@@ -38,7 +38,7 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
   const device = deviceIn(child(root, "device"), type, deepest);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
   if (!device || udn === "" || udn.length > longestUdn) throw notUnderstood("is no such device");
-  const location = `http://${addressText(at.host, at.port)}${path}`;
+  const location = `http://${addressText(at)}${path}`;
   const base = childText(root, "URLBase");
   const from = base !== null && URL.canParse(base) ? base : location;
   const services = childrenOf(child(device, "serviceList"), "service");
@@ -75,7 +75,7 @@ function deviceIn(device: Element | undefined, type: RegExp, depth: number): Ele
 function pathHere(to: string | null, from: string, at: Address): string | null {
   if (to === null || !URL.canParse(to, from)) return null;
   const { origin, pathname, search } = new URL(to, from);
-  const isHere = origin === new URL(`http://${addressText(at.host, at.port)}`).origin;
+  const isHere = origin === new URL(`http://${addressText(at)}`).origin;
   const path = pathname + search;
   return isHere && path.length <= longestPath ? path : null;
 }

@@ -96,7 +96,7 @@ function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
   return `${head.join("\r\n")}\r\n\r\n`;
 }
 
-/** What came behind the answer to an upgrade, and whether the device has hung up since: taken over by the line in one breath. */
+/** What came behind the answer to an upgrade, and whether the device has hung up since: taken over at once, so that nothing is lost between. */
 type TakeOver = () => { readonly rest: Buffer; readonly isOver: boolean };
 
 /** Sends the upgrade. A device may speak at once: what it says is kept until somebody listens. */

@@ -1,8 +1,6 @@
 /** Which entries are one device: whatever came first, was lost, came late or twice. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { failureText } from "../../src/cli/explain.ts";
 import { groupsOf } from "../../src/devices/compose.ts";
@@ -11,6 +9,7 @@ import { Registry } from "../../src/devices/registry.ts";
 import type { Composition, Facts, HardwareId } from "../../src/platforms/platform.ts";
 import { codeOf } from "../support/failure.ts";
 import { sightingOf } from "../support/fake-platform.ts";
+import { damaged, withRegistryOf } from "./harness.ts";
 
 const composition: Composition = {
   pairs: [
@@ -21,22 +20,8 @@ const composition: Composition = {
   preferred: {},
 };
 
-async function withRegistry<T>(run: (registry: Registry, path: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "zapd-compose-"));
-  try {
-    const path = join(folder, "devices.json");
-    return await run(await open(path), path);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function open(path: string): Promise<Registry> {
-  const damaged = (problem: string) => {
-    throw new Error(problem);
-  };
-  return Registry.open({ path, composition, damaged });
-}
+const withRegistry = <T>(run: (registry: Registry, path: string) => Promise<T>) => withRegistryOf(composition, run);
+const open = (path: string) => Registry.open({ path, composition, damaged });
 
 const box = { host: "192.0.2.1", port: 80 };
 const elsewhere = { host: "192.0.2.2", port: 80 };

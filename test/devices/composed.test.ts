@@ -19,7 +19,7 @@ import { codeOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { platformHostOf } from "../support/platform-host.ts";
-import { trustOf, withoutDiscovery } from "./harness.ts";
+import { damaged, trustOf, withoutDiscovery } from "./harness.ts";
 
 const never = new AbortController().signal;
 const now = { signal: never };
@@ -73,9 +73,6 @@ beforeEach(async () => {
     pairs: [["alpha", "beta"]],
     leading: ["alpha", "beta"],
     preferred: { stop: ["beta"] },
-  };
-  const damaged = (problem: string) => {
-    throw new Error(problem);
   };
   registry = await Registry.open({ path: join(folder, "devices.json"), composition, damaged });
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });

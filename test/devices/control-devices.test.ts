@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
-import { failureOf } from "../support/failure.ts";
+import { failureOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
@@ -16,14 +15,6 @@ beforeEach(async () => {
 afterEach(() => house.remove());
 
 const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
-const thrown = (work: () => unknown) => {
-  try {
-    work();
-    return "none";
-  } catch (error) {
-    return error instanceof ZapdError ? error.code : String(error);
-  }
-};
 
 describe("capabilities", () => {
   const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
@@ -85,7 +76,7 @@ describe("capabilities", () => {
       address: { host: "192.0.2.1", port: 9 },
     });
     expect(house.devices.of(entry).describe().capabilities).toEqual([]);
-    expect(thrown(() => house.devices.of(entry).reach.connection)).toBe("unsupported_operation");
+    expect(outcomeOf(() => house.devices.of(entry).reach.connection)).toBe("unsupported_operation");
     expect(await failureOf(house.devices.of(entry).state(never))).toStartWith("unsupported_operation");
   });
 });
@@ -127,14 +118,14 @@ describe("the default device", () => {
     expect(house.devices.find("default").id).toBe(tv.id);
     expect(house.devices.of(tv).describe().is_default).toBe(true);
     const other = await house.add("2", { name: "Box" });
-    expect(thrown(() => house.devices.find("default"))).toBe("default_device_missing");
+    expect(outcomeOf(() => house.devices.find("default"))).toBe("default_device_missing");
     for (const word of ["Box", "box", other.id]) {
       house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: word } };
       expect(house.devices.find("default").id).toBe(other.id);
       expect(house.devices.describeAll().map((device) => device.is_default)).toEqual([false, true]);
     }
     house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: "Kitchen" } };
-    expect(thrown(() => house.devices.find("default"))).toBe("default_device_missing");
+    expect(outcomeOf(() => house.devices.find("default"))).toBe("default_device_missing");
     expect(house.registry.defaultEntry).toBeUndefined();
   });
 });

@@ -120,7 +120,7 @@ describe("commands", () => {
       timeoutMs: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
-    expect(await failureOf(house.devices.of(tv).command(task, { signal: never }))).toBe(
+    expect(await failureOf(house.devices.of(tv).command({ signal: never }, task))).toBe(
       "device_timeout: TV did not finish within 0 s while pressing home",
     );
   });
@@ -133,7 +133,7 @@ describe("commands", () => {
       work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
     } as const;
     house.set.takes = 20;
-    expect(await house.devices.of(tv).command(task, { signal: never })).toBe("done");
+    expect(await house.devices.of(tv).command({ signal: never }, task)).toBe("done");
   });
 });
 

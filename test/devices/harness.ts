@@ -13,6 +13,7 @@ import { Registry } from "../../src/devices/registry.ts";
 import { Trust, type TrustDependencies } from "../../src/devices/trust.ts";
 import type {
   Capability,
+  Composition,
   Connection,
   Emit,
   Facts,
@@ -39,6 +40,25 @@ export const withoutDiscovery = {
   },
   nameDefault: async () => {},
 };
+
+/** Told that a file is damaged, where none may be. */
+export function damaged(problem: string): never {
+  throw new Error(problem);
+}
+
+/** A registry in a folder of its own. */
+export async function withRegistryOf<T>(
+  composition: Composition,
+  run: (registry: Registry, path: string) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-registry-"));
+  try {
+    const path = join(folder, "devices.json");
+    return await run(await Registry.open({ path, composition, damaged }), path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 export interface House {
   readonly folder: string;
@@ -91,9 +111,6 @@ export async function openHouse(
   pair?: NonNullable<Platform["pair"]>,
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
-  const damaged = (problem: string) => {
-    throw new Error(problem);
-  };
   const registry = await Registry.open({ path: join(folder, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
   const hidden: string[] = [];

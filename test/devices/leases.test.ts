@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { type LeaseHooks, Leases } from "../../src/devices/leases.ts";
+import { codeOf, outcomeOf } from "../support/failure.ts";
 
 let folder: string;
 let path: string;
@@ -49,18 +50,9 @@ const wanted = (owner: string, more: { ttl_s?: number; wait_s?: number } = {}) =
   wait_s: 0,
   ...more,
 });
-const codeOf = (work: Promise<unknown>) =>
-  work.then(
-    () => "ok",
-    (error: unknown) => (error instanceof ZapdError ? error.code : error),
-  );
 /** Whether a caller is let in: to a device that nobody has, or that is its own. */
 function admitted(leases: Leases, id: string, carried?: string): string {
-  try {
-    return leases.admit(id, carried) === null ? "free" : "own";
-  } catch (error) {
-    return error instanceof ZapdError ? error.code : String(error);
-  }
+  return outcomeOf(() => (leases.admit(id, carried) === null ? "free" : "own"));
 }
 
 test("a token opens its own device, and does not stand in the way at others", async () => {

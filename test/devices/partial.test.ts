@@ -1,8 +1,6 @@
 /** What reaches a part of a device: where it belongs, what it is called, and when its word counts. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
@@ -11,29 +9,18 @@ import { mergedState } from "../../src/devices/compose.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Discovered } from "../../src/devices/entry.ts";
-import { Registry } from "../../src/devices/registry.ts";
+import type { Registry } from "../../src/devices/registry.ts";
 import type { Capability, Composition, Facts } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { runs } from "../support/whole.ts";
-import { trustOf, withoutDiscovery } from "./harness.ts";
+import { damaged, trustOf, withoutDiscovery, withRegistryOf } from "./harness.ts";
 
 const composition: Composition = { pairs: [], partial: ["part"], leading: ["alpha", "beta", "part"], preferred: {} };
 const box = "192.0.2.1";
 
-async function withRegistry<T>(run: (registry: Registry, folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "zapd-partial-"));
-  try {
-    return await run(await Registry.open({ path: join(folder, "devices.json"), composition, damaged }), folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function damaged(problem: string): never {
-  throw new Error(problem);
-}
+const withRegistry = <T>(run: (registry: Registry, path: string) => Promise<T>) => withRegistryOf(composition, run);
 
 let ports = 1_000;
 function seen(platform: string, name: string, facts: Partial<Facts> = {}, host = box): Discovered {
@@ -200,7 +187,8 @@ test("of a part of the state of which another knows more, its word stands behind
 });
 
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
-  withRegistry(async (registry, folder) => {
+  withRegistry(async (registry, path) => {
+    const folder = dirname(path);
     const [tv, part] = [new FakeSet(), new FakeSet()];
     const platform = (name: string, set: FakeSet, has: readonly Capability[], keys: readonly ("home" | "stop")[]) =>
       fakePlatform({

@@ -296,7 +296,7 @@ describe("a command to a device that is asleep", () => {
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
   const task = { doing: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
-  const hanging = failureOf(house.devices.of(tv).command(task, { signal: never }));
+  const hanging = failureOf(house.devices.of(tv).command({ signal: never }, task));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");
   expect(house.set.done).toEqual(["home"]);

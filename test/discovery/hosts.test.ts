@@ -1,23 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
-import { ZapdError } from "../../src/api/errors.ts";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { resolveHost, splitHost } from "../../src/discovery/hosts.ts";
 import { interfacesNow, isOnLink, isThisMachine, wantedInterfaces } from "../../src/discovery/interfaces.ts";
+import { outcomeOf } from "../support/failure.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
 
-function codeOf(error: unknown): string {
-  return error instanceof ZapdError ? error.code : `not ours: ${String(error)}`;
-}
-
-const split = (text: string) => {
-  try {
-    return splitHost(text);
-  } catch (error) {
-    return codeOf(error);
-  }
-};
+const split = (text: string) => outcomeOf(() => splitHost(text));
 
 describe("a host as users write it", () => {
   const good: readonly [text: string, host: string, port: number | null][] = [
@@ -93,7 +84,7 @@ describe("a host as users write it", () => {
 });
 
 describe("T7 the address of a host", () => {
-  const resolve = (text: string) => resolveHost(text).catch(codeOf);
+  const resolve = (text: string) => resolveHost(text).catch(({ code }: ZapdError) => code);
 
   test("is what it was, for an address of one device", async () => {
     for (const address of ["192.168.1.40", "10.0.0.1", "127.0.0.2", "169.254.1.1", "::1", "fe80::1", "fd00::40"])

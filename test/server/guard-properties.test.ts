@@ -11,9 +11,10 @@ const listed = "http://app.test:3000";
 const env = { listener: "tcp", withoutIdleLimit() {} } as const;
 const mounted = (origins: string[], ran: () => void) => {
   const app = new Hono<Env>();
+  const cors = () => ({ cors_enabled: true, cors_allowed_origins: origins });
   app.use(
     "*",
-    guard(() => ({ cors_enabled: true, cors_allowed_origins: origins })),
+    guard(cors, [], () => null),
   );
   app.onError((error, c) => c.text(error.message, error instanceof ZapdError ? (error.status as 403) : 500));
   app.all("*", (c) => {

@@ -1,5 +1,5 @@
 /** How work ended, as a word that a test expects. */
-import type { ZapdError } from "../../src/api/errors.ts";
+import { ZapdError } from "../../src/api/errors.ts";
 
 /** The code of its failure; `none` where it did not fail. */
 export function codeOf(work: Promise<unknown>): Promise<string> {
@@ -15,4 +15,14 @@ export function failureOf(work: Promise<unknown>): Promise<string> {
     () => "none",
     ({ code, message }: ZapdError) => `${code}: ${message}`,
   );
+}
+
+/** What work gives, or the code of the failure that it throws. */
+export function outcomeOf<T>(work: () => T): T | string {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ZapdError) return error.code;
+    throw error;
+  }
 }

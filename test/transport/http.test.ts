@@ -258,6 +258,15 @@ describe.concurrent("proof of who is there", () => {
     expect(said(tv.heard)).toEqual(["1 GET /state", "1 GET /who", "2 GET /who", "2 POST /1"]);
   });
 
+  test("whose caller leaves just after it closes its connection, too", async () => {
+    const tv = await device(sure);
+    const caller = new AbortController();
+    const http = client(tv, (read) => me(read).then(() => caller.abort(new ZapdError("device_error", "left"))));
+    expect(await failureOf(http.command("/1", caller.signal))).toBe("device_error: left");
+    await until("nothing is left open", () => tv.open === 0, 2_000);
+    expect(said(tv.heard)).toEqual(["1 GET /who"]);
+  });
+
   test("that fails lets nothing be sent, and closes its connection", async () => {
     for (const who of [answer(200, "another"), answer(500), "close", "hang", "SSH\r\n"] as const) {
       const tv = await device((heard) => (heard.target === "/who" ? who : answer(200)));

@@ -150,6 +150,18 @@ test("a caller who leaves gives an attempt up only when nobody else waits for it
   expect([at.length, link.current]).toEqual([2, undefined]);
 });
 
+test("who comes while an attempt that was given up is still ending has one of its own", async () => {
+  const { link, at, sessions } = house({ takes: 30 });
+  const caller = new AbortController();
+  const leaving = link.use(caller.signal).catch((reason: unknown) => reason);
+  await until("it has begun", () => at.length === 1);
+  caller.abort("gone");
+  expect(await leaving).toBe("gone");
+  const next = await link.use(never);
+  await Bun.sleep(50);
+  expect([at.length, sessions.length, next.alive, link.current === next]).toEqual([2, 1, true, true]);
+});
+
 test("is closed when nobody has used it for a while, but not while something is under way", async () => {
   const { link, sessions, at } = house({ idleMs: 40 });
   const session = await link.use(never);

@@ -1,18 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ZapdError } from "../../src/api/errors.ts";
 import { child, childrenOf, childText, readXml } from "../../src/transport/xml.ts";
+import { outcomeOf } from "../support/failure.ts";
 import { runs, within } from "../support/whole.ts";
 
 /** The code of the failure, or what was read. */
-function outcome(text: string): unknown {
-  try {
-    return readXml(text);
-  } catch (error) {
-    if (error instanceof ZapdError) return error.code;
-    throw error;
-  }
-}
+const outcome = (text: string): unknown => outcomeOf(() => readXml(text));
 
 /** Runs within a time that no bomb would leave it, and gives what came of it. */
 function quickly(text: string, ms = 5_000): unknown {

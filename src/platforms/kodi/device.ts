@@ -284,8 +284,7 @@ export class KodiDevice {
     if (failedBy(error, "refused")) {
       this.pushed.forget();
       this.#emit({ type: "disconnected", why: "going_off" });
-      const { host, port } = this.target;
-      return this.#ended(`does not run: its machine refuses the connection to ${addressText(host, port)}`);
+      return this.#ended(`does not run: its machine refuses the connection to ${addressText(this.target)}`);
     }
     if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
