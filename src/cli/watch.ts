@@ -2,6 +2,7 @@
 import type { ApiEvent, Followed } from "../api/client.ts";
 import { activity, powerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
+import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -65,10 +66,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.changed": {
       // Of a lease there is an event of its own.
       const changed = event.changed.filter((field) => field !== "lease");
-      const words = changed.map(
-        (field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`,
-      );
-      return words.length === 0 ? [] : about(words.join(", "));
+      return changed.length === 0 ? [] : about(changedText(event.device, changed));
     }
     case "device.removed":
       return about("is no longer known");
@@ -97,6 +95,17 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "daemon.stopping":
       return about("the daemon stops");
   }
+}
+
+/** What of a device is another than before: `access limited, keys none`. */
+export function changedText({ ports, withheld, ...rest }: Device, changed: readonly string[]): string {
+  const values: Readonly<Record<string, unknown>> = {
+    ...rest,
+    ports: Object.entries(ports).map(([name, port]) => `${name} ${port}`),
+    withheld: withheld.map(({ capability }) => capability),
+  };
+  const words = (value: unknown) => (Array.isArray(value) ? value.join(" ") || "none" : String(value ?? "unknown"));
+  return changed.map((field) => `${field} ${words(values[field])}`).join(", ");
 }
 
 function sceneText(name: string | null): string {
