@@ -459,7 +459,7 @@ function reading<T>(
 
 /**
  * The one that a word means: exactly, by the first of their names that is so (a channel called "7" is not channel 7), then
- * without case and spaces where only one is called so.
+ * without case and spaces. Where several are called so, none is: their users name them, and call two of them "Roku".
  */
 function chosen<T>(
   device: Device,
@@ -468,20 +468,24 @@ function chosen<T>(
   namesOf: (one: T) => readonly (string | null)[],
   what: string,
 ): T {
-  const most = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length));
-  for (let rank = 0; rank < most; rank++) {
+  const last = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length - 1));
+  for (let rank = 0; rank < last; rank++) {
     const exact = all.find((one) => namesOf(one)[rank] === wanted);
     if (exact) return exact;
   }
   const word = bareWord(wanted);
-  const alike = all.filter((one) => namesOf(one).some((name) => name !== null && bareWord(name) === word));
+  const called = all.filter((one) => namesOf(one)[last] === wanted);
+  const alike =
+    called.length > 0
+      ? called
+      : all.filter((one) => namesOf(one).some((name) => name !== null && bareWord(name) === word));
   const [first] = alike;
   if (first && alike.length === 1) return first;
-  const listed = all.slice(0, 12).map((one) => namesOf(one).at(-1));
   const { name } = device.record;
   const found = first ? `Several ${what}s of ${name} are called` : `No ${what} of ${name} is called`;
+  const listed = (first ? alike : all).slice(0, 12).map((one) => namesOf(one).at(first ? 0 : -1));
   throw new ZapdError("invalid_payload", `${found} ${JSON.stringify(wanted.slice(0, 64))}`, {
-    hint: listed.length > 0 ? `It has: ${listed.join(", ")}` : undefined,
+    hint: listed.length > 0 ? `${first ? "Use the id of one" : "It has"}: ${listed.join(", ")}` : undefined,
   });
 }
 

@@ -55,6 +55,18 @@ describe("a TV", () => {
     expect(body.data.inputs).toHaveLength(5);
   });
 
+  test("has inputs that its user called alike: none of them is guessed", async () => {
+    const inputs = [1, 2].map((number) => ({ id: `tvinput.hdmi${number}`, name: "Roku" }));
+    const { post } = await add(await plugIn("Hall", { apps: inputs }), "Hall");
+    for (const input of ["Roku", "roku"])
+      expect(await post("inputs", { input })).toMatchObject({
+        code: "invalid_payload",
+        message: `Several inputs of Hall are called "${input}"`,
+        hint: "Use the id of one: hdmi1, hdmi2",
+      });
+    expect(await post("inputs", { input: "hdmi2" })).toMatchObject({ input: { id: "hdmi2" }, confirmed: true });
+  });
+
   test("plays and pauses, and says what it cannot be told", async () => {
     const set = await plugIn("Loft");
     const { id, post } = await add(set, "Loft");
