@@ -1,5 +1,5 @@
 /** `zapd install`: sends a package to the daemon; a folder is zipped first. */
-import { createReadStream, type Stats } from "node:fs";
+import { createReadStream, existsSync, type Stats } from "node:fs";
 import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve, sep } from "node:path";
@@ -41,7 +41,10 @@ export async function install(context: Context): Promise<void> {
   const device = (await call(context, "getDevice", { id: context.device })).data;
   const password = isAsked ? await readUnseen(printable(`developer password of ${device.name}`)) : undefined;
   if (password === "") throw new UsageError("the password is empty");
-  for (const link of content?.links ?? []) context.say(printable(`left out ${link}: it leads out of ${given}`));
+  for (const link of content?.links ?? []) {
+    const where = existsSync(join(given, link)) ? `out of ${given}` : "to nothing";
+    context.say(printable(`left out ${link}: it leads ${where}`));
+  }
   const progress = progressOn(stderr());
   const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
   try {
@@ -64,6 +67,8 @@ async function examined(given: string): Promise<{ readonly found: Stats; readonl
     throw packageError(`${given} ${unreadable(error)}`);
   });
   const content = found.isDirectory() ? await packageFiles(given) : null;
+  // Opening what is no file, such as a pipe, may block.
+  if (!content && !found.isFile()) throw packageError(`${given} is neither a file nor a folder`);
   if (!content) await checkZip(given, found.size);
   return { found, content };
 }
@@ -167,7 +172,7 @@ const mostFiles = 10_000;
 
 interface FolderContent {
   readonly files: readonly PackageFile[];
-  /** Names of links that lead out of the folder; nothing behind them is taken. */
+  /** Names of links that lead out of the folder, or to nothing; nothing behind them is taken. */
   readonly links: readonly string[];
 }
 
