@@ -305,7 +305,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       changes: shownParts,
       given: [item.url, ...(item.title ? [item.title] : [])],
       work: async (connection, signal, reach) => {
-        await requireCapability(connection.media, "media").play(item, signal);
+        await requireCapability(connection.media, "media").play({ ...item, url: asRequested(item.url) }, signal);
         // A picture plays nothing.
         if (item.mime?.startsWith("image/")) return null;
         const isPlaying = ({ playback }: Partial<PlatformState>) =>
@@ -317,6 +317,11 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
     },
     turn,
   );
+}
+
+/** Sets put an address into a request as it is, which holds no space and nothing beyond ASCII (RFC 9112, 3.2). */
+function asRequested(url: string): string {
+  return /[^!-~]/.test(url) ? new URL(url).href : url;
 }
 
 export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {

@@ -100,7 +100,14 @@ describe("a TV", () => {
       expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
     expect((await icon("4711")).status).toBe(404);
     expect(set.requests.filter(({ path }) => path.startsWith("/query/icon"))).toHaveLength(1);
-    expect(await post("media", { url: "http://192.0.2.9/film.mp4" })).toMatchObject({ confirmed: true });
+    // Its player puts the address into a request as it is.
+    for (const [url, handed] of [
+      ["http://192.0.2.9/film.mp4?a=B%20c", "http://192.0.2.9/film.mp4?a=B%20c"],
+      ["http://192.0.2.9/ä film.mp4", "http://192.0.2.9/%C3%A4%20film.mp4"],
+    ]) {
+      expect(await post("media", { url })).toMatchObject({ url, confirmed: true });
+      expect(set.state.lastLaunch?.params["u"]).toBe(handed);
+    }
   });
 });
 
