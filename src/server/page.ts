@@ -5,9 +5,8 @@
 import { gunzipSync } from "node:zlib";
 import type { Context, Hono } from "hono";
 import { ZapdError } from "../api/errors.ts";
-import { wordsOf } from "../system/text.ts";
 import type { AppDependencies } from "./app.ts";
-import { answerMethod, answerUnknown, type Env } from "./route.ts";
+import { answerMethod, answerUnknown, type Env, hasAlready } from "./route.ts";
 
 /** A file as it was made: gzip in base64, and the tag of its content. */
 interface Made {
@@ -130,8 +129,7 @@ function answer(c: Context<Env>, { type, etag, gzip, plain }: Asset, policy: str
     "referrer-policy": "no-referrer",
   };
   c.header("vary", "Accept-Encoding", { append: true });
-  const known = wordsOf(c.req.header("if-none-match") ?? "").map((one) => one.replace(/^W\//, ""));
-  if (known.includes(tag)) return c.body(null, 304, headers);
+  if (hasAlready(c, tag)) return c.body(null, 304, headers);
   const body = isZipped ? gzip : plain();
   return c.body(body, 200, { ...headers, "content-type": type, ...(isZipped && { "content-encoding": "gzip" }) });
 }

@@ -238,10 +238,15 @@ export function picture<Name extends PictureName>(
     const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
     // A page may keep it, and asks whether it is still the same.
     const headers = { etag, "cache-control": "private, no-cache" };
-    const known = wordsOf(request.headers.get("if-none-match") ?? "");
-    if (known.includes(etag)) return c.body(null, 304, headers);
+    if (hasAlready(c, etag)) return c.body(null, 304, headers);
     return c.body(new Uint8Array(bytes), 200, { ...headers, "content-type": type });
   });
+}
+
+/** Whether the caller says that it has what this tag stands for (RFC 9110, 13.1.2: `W/` makes no difference). */
+export function hasAlready({ req }: Pick<Context, "req">, etag: string): boolean {
+  const known = wordsOf(req.header("if-none-match") ?? "");
+  return known.some((one) => one === "*" || one.replace(/^W\//, "") === etag);
 }
 
 function bodyOf({ body, optionalBody }: Operation, given: unknown): unknown {

@@ -94,10 +94,19 @@ describe("a TV", () => {
   test("gives the icons of its apps, which are then kept", async () => {
     const set = await plugIn("Attic", { apps: [{ id: "782875", name: "Media Assistant" }] });
     const { id, post } = await add(set, "Attic");
-    const icon = (app: string) => fetch(`${daemon.url}/devices/${id}/apps/${app}/icon`);
+    const icon = (app: string, headers: Record<string, string> = {}) =>
+      fetch(`${daemon.url}/devices/${id}/apps/${app}/icon`, { headers });
     // Nobody has asked for its apps before; an icon may be asked for by the app's name too.
     for (const response of [await icon("782875"), await icon("media%20assistant")])
       expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
+    const tag = (await icon("782875")).headers.get("etag") ?? "";
+    for (const [has, status] of [
+      [tag, 304],
+      [`"x", W/${tag}`, 304],
+      ["*", 304],
+      ['"x"', 200],
+    ] as const)
+      expect([has, (await icon("782875", { "if-none-match": has })).status]).toEqual([has, status]);
     expect((await icon("4711")).status).toBe(404);
     expect(set.requests.filter(({ path }) => path.startsWith("/query/icon"))).toHaveLength(1);
     // Its player puts the address into a request as it is.
