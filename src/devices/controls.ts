@@ -53,12 +53,18 @@ export function setVolume(
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
   const { level, step, muted } = change;
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
+  /** What has been stepped is not stepped anew. */
+  let hasStepped = false;
+  const taken = () => {
+    hasStepped = step !== undefined;
+  };
   return device.command(
     {
       doing: "setting the volume",
       timeoutMs: timeoutMs.volume,
       needs,
       changes: volumeParts,
+      begun: () => hasStepped,
       work: async (connection, signal, reach) => {
         const control = requireCapability(connection.volume, needs);
         const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
@@ -67,8 +73,9 @@ export function setVolume(
         const { wanted, from } =
           step === undefined
             ? { wanted: level ?? null, from: null }
-            : await stepped(control, step, { before, read }, signal);
+            : await stepped(control, step, { before, read, taken }, signal);
         const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read }, signal));
+        taken();
         if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
         const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
         const isSo = (volume: Volume) =>
@@ -94,14 +101,14 @@ export function setVolume(
 async function stepped(
   control: VolumeControl,
   step: number,
-  { before, read }: { before(): Promise<number | null>; read(): Promise<Volume> },
+  { before, read, taken }: { before(): Promise<number | null>; read(): Promise<Volume>; taken(): void },
   signal: AbortSignal,
 ): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
   if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
   const last = Math.sign(step);
   if (step !== last) {
-    await press(control, step - last, signal);
+    await press(control, step - last, signal, taken);
     await sleep(stepEveryMs, signal);
   }
   const from = (await read())?.level ?? null;
@@ -165,11 +172,18 @@ async function settled(
   }
 }
 
-async function press(control: VolumeControl, steps: number, signal: AbortSignal): Promise<void> {
+/** `taken` is told of each step that the device took. */
+async function press(
+  control: VolumeControl,
+  steps: number,
+  signal: AbortSignal,
+  taken: () => void = () => {},
+): Promise<void> {
   const step = requireCapability(control.step, "volume");
   for (let count = 0; count < Math.abs(steps); count++) {
     if (count > 0) await sleep(stepEveryMs, signal);
     await step(steps > 0 ? 1 : -1, signal);
+    taken();
   }
 }
 
