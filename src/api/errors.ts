@@ -66,8 +66,8 @@ export const codes = {
   invalid_device_name: {
     ...invalid,
     when: "A name holds `/` or `%` (in a path: when it has been decoded once, or its escape is malformed), or is otherwise not allowed",
-    message: "The device in the path is not a name: it holds / or %, or an escape that is malformed",
-    hint: "Encode the name once (a space is %20); names themselves hold no / and no %",
+    message: "What is said for the device is not a name: it holds / or %, or an escape that is malformed",
+    hint: "Names hold no / and no %; in a path one is encoded once (a space is %20)",
   },
   device_name_taken: {
     status: 400,

@@ -107,7 +107,7 @@ export const Step = z.strictObject({
     .meta({ description: "With `keys` and `repeat`: from one to the next, 200 where it is left out", examples: [150] }),
   launch: z
     .union([words, z.strictObject({ app: words, params: z.record(z.string(), z.string()).optional() })], {
-      error: "must be an app, by its name or id",
+      error: "must be an app, by its name or id, or a table of `app` and `params`, which are texts",
     })
     .optional()
     .meta({ description: "Launches an app, by its name or id", examples: ["netflix"] }),

@@ -108,7 +108,7 @@ export async function icon(context: Context): Promise<void> {
 /** Writes a picture to the file of `-o`, or to stdout for `-o -`. */
 async function save(context: Context, name: "getScreenshot" | "getIcon", given: { app?: string }): Promise<void> {
   const file = context.option("output");
-  if (file === undefined) throw new UsageError("into which file? It is said with -o FILE");
+  if (!file) throw new UsageError("into which file? It is said with -o FILE");
   const isForStdout = file === "-";
   if (isForStdout && context.json)
     throw new UsageError("the picture and the response of --json would both go to stdout: -o FILE keeps them apart");

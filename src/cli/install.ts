@@ -1,6 +1,6 @@
 /** `zapd install`: sends a package to the daemon; a folder is zipped first. */
-import { createReadStream, type Stats } from "node:fs";
-import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rm, stat } from "node:fs/promises";
+import { createReadStream, existsSync, mkdtempSync, rmSync, type Stats } from "node:fs";
+import { type FileHandle, lstat, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve, sep } from "node:path";
 import { crc32 } from "node:zlib";
@@ -41,21 +41,41 @@ export async function install(context: Context): Promise<void> {
   const device = (await call(context, "getDevice", { id: context.device })).data;
   const password = isAsked ? await readUnseen(printable(`developer password of ${device.name}`)) : undefined;
   if (password === "") throw new UsageError("the password is empty");
-  for (const link of content?.links ?? []) context.say(printable(`left out ${link}: it leads out of ${given}`));
+  for (const link of content?.links ?? []) {
+    const where = existsSync(join(given, link)) ? `out of ${given}` : "to nothing";
+    context.say(printable(`left out ${link}: it leads ${where}`));
+  }
   const progress = progressOn(stderr());
-  const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
+  const own = content && ownArchive();
   try {
     const parcel =
-      content && folder
-        ? await zip(given, content.files, join(folder, "package.zip"), progress)
-        : { path: given, bytes: found.size };
+      content && own ? await zip(given, content.files, own.path, progress) : { path: given, bytes: found.size };
     const called = await deliver(context, device, { ...parcel, params, password }, progress);
     const { name, version } = called.data.package;
     context.tell(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
     progress.clear();
-    if (folder) await rm(folder, { recursive: true, force: true });
+    await own?.remove();
   }
+}
+
+/** A place for an archive, until it is removed, or until a signal ends the program before. */
+function ownArchive(): { readonly path: string; remove(): Promise<void> } {
+  let folder = "";
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const ended = (signal: NodeJS.Signals) => {
+    if (folder !== "") rmSync(folder, { recursive: true, force: true });
+    process.kill(process.pid, signal);
+  };
+  for (const signal of signals) process.once(signal, ended);
+  folder = mkdtempSync(join(tmpdir(), "zapd-"));
+  return {
+    path: join(folder, "package.zip"),
+    async remove() {
+      for (const signal of signals) process.off(signal, ended);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** What is at a path, once it can be a package. */
@@ -64,6 +84,8 @@ async function examined(given: string): Promise<{ readonly found: Stats; readonl
     throw packageError(`${given} ${unreadable(error)}`);
   });
   const content = found.isDirectory() ? await packageFiles(given) : null;
+  // Opening what is no file, such as a pipe, may block.
+  if (!content && !found.isFile()) throw packageError(`${given} is neither a file nor a folder`);
   if (!content) await checkZip(given, found.size);
   return { found, content };
 }
@@ -71,13 +93,11 @@ async function examined(given: string): Promise<{ readonly found: Stats; readonl
 /** A package as it is sent, for whoever sends it: a ZIP as it is, a folder zipped. `dispose` removes what was made for it. */
 export async function packageAt(given: string): Promise<{ archive: Upload["archive"]; dispose(): Promise<void> }> {
   const { found, content } = await examined(given);
-  const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
-  const dispose = async () => {
-    if (folder) await rm(folder, { recursive: true, force: true });
-  };
+  const own = content && ownArchive();
+  const dispose = async () => own?.remove();
   try {
-    const path = folder ? join(folder, "package.zip") : given;
-    const bytes = content && folder ? await writeArchive(content.files, path, () => {}) : found.size;
+    const path = own?.path ?? given;
+    const bytes = content ? await writeArchive(content.files, path, () => {}) : found.size;
     return { archive: { size: bytes, stream: () => streamFile(path, bytes) }, dispose };
   } catch (error) {
     await dispose();
@@ -167,7 +187,7 @@ const mostFiles = 10_000;
 
 interface FolderContent {
   readonly files: readonly PackageFile[];
-  /** Names of links that lead out of the folder; nothing behind them is taken. */
+  /** Names of links that lead out of the folder, or to nothing; nothing behind them is taken. */
   readonly links: readonly string[];
 }
 

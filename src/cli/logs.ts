@@ -47,7 +47,9 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
   const broken = (isBroken: boolean, error?: unknown) => {
     if (!isBroken) return context.say("zapd: it is back");
     const gone = error instanceof ApiError ? error : new Error("the daemon is gone");
-    context.say(`${failureText(gone)} Waiting for it to come back; Ctrl-C ends`);
+    const text = failureText(gone);
+    // A hint stands on a line of its own, and so does what follows it.
+    context.say(`${text}${text.includes("\n") ? "\n      " : " "}Waiting for it to come back; Ctrl-C ends`);
   };
   const given = { id: context.device, query: { follow: "true" }, signal };
   const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isPassing }, "readLogs", given);
@@ -75,10 +77,15 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** What a restart of the daemon or of the set looks like. */
-function isPassing(error: unknown): boolean {
+/**
+ * What a restart of the daemon or of the set looks like: its console opens later than its control port, and a set that was
+ * cut off goes on serving the connection that is dead.
+ */
+export function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
-  return error.code === "too_many_streams" || codes[error.code].exit === exits.unreachable;
+  const { code } = error;
+  const isLate = code === "too_many_streams" || code === "device_refused" || code === "console_in_use";
+  return isLate || codes[code].exit === exits.unreachable;
 }
 
 function printLines(context: Context, lines: readonly string[], dropped = 0): void {

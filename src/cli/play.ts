@@ -291,7 +291,9 @@ class PlayedFile {
   async #stop(): Promise<boolean> {
     const { id } = this.#device;
     const told = await ask(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopsWithinMs);
-    if (told.ok || told.code !== "unsupported_operation" || this.#beginning?.app == null) return told.ok;
+    // Until it has settled, what it shows to play is the file.
+    const isInApp = this.#beginning === null ? this.#shows : this.#beginning.app !== null;
+    if (told.ok || told.code !== "unsupported_operation" || !isInApp) return told.ok;
     return (await ask(this.#context, "stopApp", { id }, stopsWithinMs)).ok;
   }
 

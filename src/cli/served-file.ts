@@ -127,8 +127,9 @@ function wordsOf(code: string): string {
 
 /** The range that is asked for, as far as the file goes; `whole` where it is none that is understood, `null` beyond its end. */
 function spanOf(range: string, size: number): Span | "whole" | null {
-  const [, from = "", to = ""] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(range) ?? [];
+  const [, from = "", to = ""] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(range) ?? [];
   if (from === "" && to === "") return "whole";
+  if (size === 0) return null;
   if (from === "") return Number(to) === 0 ? null : { start: Math.max(0, size - Number(to)), end: size - 1 };
   const start = Number(from);
   if (to !== "" && Number(to) < start) return "whole";

@@ -2,6 +2,7 @@
 import type { ApiEvent, Followed } from "../api/client.ts";
 import { activity, powerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
+import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { localTime } from "../system/text.ts";
 import { call } from "./client.ts";
@@ -66,8 +67,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.changed": {
       // Of a lease there is an event of its own.
       const changed = event.changed.filter((field) => field !== "lease");
-      const words = changed.map((field) => `${field} ${fieldText(event.device[field as keyof typeof event.device])}`);
-      return words.length === 0 ? [] : about(words.join(", "));
+      return changed.length === 0 ? [] : about(changedText(event.device, changed));
     }
     case "device.removed":
       return about("is no longer known");
@@ -100,14 +100,17 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   }
 }
 
-/** What a field of a device holds, in words. */
-function fieldText(value: unknown): string {
-  if (value === null) return "unknown";
-  if (typeof value !== "object") return value === undefined ? "none" : String(value);
-  const parts = Array.isArray(value)
-    ? value.map((one) => (typeof one === "object" ? String(one.capability) : String(one)))
-    : Object.entries(value).map((pair) => pair.join(" "));
-  return parts.join(", ") || "none";
+/** What of a device is another than before: `access limited, keys none`. */
+export function changedText({ ports, withheld, ...rest }: Device, changed: readonly string[]): string {
+  const values: Readonly<Record<string, unknown>> = {
+    ...rest,
+    ports: Object.entries(ports).map(([name, port]) => `${name} ${port}`),
+    withheld: withheld.map(({ capability }) => capability),
+  };
+  // Labels are left out where there are none.
+  const words = (value: unknown = []) =>
+    Array.isArray(value) ? value.join(" ") || "none" : String(value ?? "unknown");
+  return changed.map((field) => `${field} ${words(values[field])}`).join(", ");
 }
 
 function sceneText(name: string | null): string {

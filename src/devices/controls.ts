@@ -53,11 +53,17 @@ export function setVolume(
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
   const { level, step, muted } = change;
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
+  /** What has been stepped is not stepped anew. */
+  let hasStepped = false;
+  const taken = () => {
+    hasStepped = step !== undefined;
+  };
   return device.command(turn, {
     doing: "setting the volume",
     timeoutMs: timeoutMs.volume,
     needs,
     changes: volumeParts,
+    begun: () => hasStepped,
     work: async (connection, signal, reach) => {
       const control = requireCapability(connection.volume, needs);
       const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
@@ -66,11 +72,12 @@ export function setVolume(
       const { wanted, from } =
         step === undefined
           ? { wanted: level ?? null, from: null }
-          : await stepped(control, step, { before, read }, signal);
+          : await stepped(control, step, { before, read, taken }, signal);
       // Steps that its settings keep back want them changed before.
       const { hint } = reach.description;
       const remedy = reach.withholds("volume") && hint ? `, after this. ${hint}` : "";
       const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
+      taken();
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
       const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
       const isSo = (volume: Volume) =>
@@ -94,14 +101,14 @@ export function setVolume(
 async function stepped(
   control: VolumeControl,
   step: number,
-  { before, read }: { before(): Promise<number | null>; read(): Promise<Volume> },
+  { before, read, taken }: { before(): Promise<number | null>; read(): Promise<Volume>; taken(): void },
   signal: AbortSignal,
 ): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
   if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
   const last = Math.sign(step);
   if (step !== last) {
-    await press(control, step - last, signal);
+    await press(control, step - last, signal, taken);
     await sleep(stepEveryMs, signal);
   }
   const from = (await read())?.level ?? null;
@@ -165,11 +172,18 @@ async function settled(
   }
 }
 
-async function press(control: VolumeControl, steps: number, signal: AbortSignal): Promise<void> {
+/** `taken` is told of each step that the device took. */
+async function press(
+  control: VolumeControl,
+  steps: number,
+  signal: AbortSignal,
+  taken: () => void = () => {},
+): Promise<void> {
   const step = requireCapability(control.step, "volume");
   for (let count = 0; count < Math.abs(steps); count++) {
     if (count > 0) await sleep(stepEveryMs, signal);
     await step(steps > 0 ? 1 : -1, signal);
+    taken();
   }
 }
 
@@ -301,7 +315,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
     changes: shownParts,
     given: [item.url, ...(item.title ? [item.title] : [])],
     work: async (connection, signal, reach) => {
-      await requireCapability(connection.media, "media").play(item, signal);
+      await requireCapability(connection.media, "media").play({ ...item, url: asRequested(item.url) }, signal);
       // A picture plays nothing.
       if (item.mime?.startsWith("image/")) return null;
       const isPlaying = ({ playback }: Partial<PlatformState>) =>
@@ -311,6 +325,11 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       return state && !isBlind(connection) ? isPlaying(state) : null;
     },
   });
+}
+
+/** Sets put an address into a request as it is, which holds no space and nothing beyond ASCII (RFC 9112, 3.2). */
+function asRequested(url: string): string {
+  return /[^!-~]/.test(url) ? new URL(url).href : url;
 }
 
 export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {
@@ -446,7 +465,7 @@ function checked(
 
 /**
  * The one that a word means: exactly, by the first of their names that is so (a channel called "7" is not channel 7), then
- * without case and spaces where only one is called so.
+ * without case and spaces. Where several are called so, none is: their users name them, and call two of them "Roku".
  */
 function chosen<T>(
   device: Device,
@@ -455,20 +474,24 @@ function chosen<T>(
   namesOf: (one: T) => readonly (string | null)[],
   what: string,
 ): T {
-  const most = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length));
-  for (let rank = 0; rank < most; rank++) {
+  const last = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length - 1));
+  for (let rank = 0; rank < last; rank++) {
     const exact = all.find((one) => namesOf(one)[rank] === wanted);
     if (exact) return exact;
   }
   const word = bareWord(wanted);
-  const alike = all.filter((one) => namesOf(one).some((name) => name !== null && bareWord(name) === word));
+  const called = all.filter((one) => namesOf(one)[last] === wanted);
+  const alike =
+    called.length > 0
+      ? called
+      : all.filter((one) => namesOf(one).some((name) => name !== null && bareWord(name) === word));
   const [first] = alike;
   if (first && alike.length === 1) return first;
-  const listed = all.slice(0, 12).map((one) => namesOf(one).at(-1));
   const { name } = device.record;
   const found = first ? `Several ${what}s of ${name} are called` : `No ${what} of ${name} is called`;
+  const listed = (first ? alike : all).slice(0, 12).map((one) => namesOf(one).at(first ? 0 : -1));
   throw new ZapdError("invalid_payload", `${found} ${JSON.stringify(wanted.slice(0, 64))}`, {
-    hint: listed.length > 0 ? `It has: ${listed.join(", ")}` : undefined,
+    hint: listed.length > 0 ? `${first ? "Use the id of one" : "It has"}: ${listed.join(", ")}` : undefined,
   });
 }
 

@@ -69,9 +69,9 @@ export function resolveName<D extends Named>(
   if (text.includes("/") || text.includes("%")) {
     throw new ZapdError(
       "invalid_device_name",
-      "The device in the path is not a name: it holds / or %, or an escape that is malformed",
+      "What is said for the device is not a name: it holds / or %, or an escape that is malformed",
       {
-        hint: "Encode the name once (a space is %20); names themselves hold no / and no %",
+        hint: "Names hold no / and no %; in a path one is encoded once (a space is %20)",
       },
     );
   }

@@ -150,8 +150,12 @@ class Check {
     }
   }
 
-  #example(field: string, value: unknown): string {
-    return this.#written.lineOf ? `${field} = ${literal(value)}` : `"${field}": ${JSON.stringify(value)}`;
+  /** What an entry of a list is has no name. */
+  #example(field: string | number, value: unknown): string {
+    const { lineOf } = this.#written;
+    const shown = lineOf ? literal(value) : JSON.stringify(value);
+    if (typeof field === "number") return shown;
+    return lineOf ? `${field} = ${shown}` : `"${field}": ${shown}`;
   }
 
   #checkFields(path: Path, given: Fields, known: readonly string[], what: string): void {
@@ -185,7 +189,7 @@ class Check {
     if (!Array.isArray(given) || given.length === 0) {
       const problem = given === undefined ? "is missing" : "must be a list of steps, one at least";
       const one = this.#written.lineOf && path.length === 1 ? '[[steps]] and below it key = "home"' : undefined;
-      this.#wrong(path, problem, `Such as ${one ?? this.#example(String(path.at(-1)), [{ key: "home" }])}`);
+      this.#wrong(path, problem, `Such as ${one ?? this.#example(path.at(-1) ?? "", [{ key: "home" }])}`);
       return [];
     }
     return given.flatMap((one: unknown, index) => this.#step([...path, index], one, `${above}${index + 1}`) ?? []);
@@ -198,7 +202,7 @@ class Check {
       return null;
     }
     if (!isObject(given)) {
-      this.#wrong(path, "must be a step", `Such as ${this.#example("key", "home")}, in a table of its own`);
+      this.#wrong(path, "must be a step", `Such as ${this.#example(0, { key: "home" })}`);
       return null;
     }
     const before = this.#mistakes.length;
@@ -329,27 +333,31 @@ class Check {
     this.#able(path, common, (device) => device.require(capability, doing));
   }
 
-  /** It is a mistake if the operation's schema refuses the body. */
-  #body(path: Path, operation: StepOperation, body: object): Command {
+  /** It is a mistake if the operation's schema refuses the body, which `isTable` says stands there field by field. */
+  #body(path: Path, operation: StepOperation, body: object, isTable = false): Command {
     const { body: schema }: Operation = operations[operation];
     const checked = schema?.safeParse(body, { reportInput: true });
     const [issue] = checked?.error?.issues ?? [];
     const field = String(path.at(-1));
     const [example] = (Step.shape[field as "launch"].meta()?.["examples"] ?? []) as readonly unknown[];
-    if (issue) this.#wrong(path, reasonOf(issue), `Such as ${this.#example(field, example)}`);
+    const at = isTable ? [...path, ...(issue?.path ?? []).map(String)] : path;
+    if (issue) this.#wrong(at, reasonOf(issue), `Such as ${this.#example(field, example)}`);
     return { operation, body };
   }
 
   #plain(path: Path, step: SceneStep, verb: Verb, common: Common): Planned {
     const at = [...path, verb];
+    const isTable = typeof step[verb] === "object";
     const act = { kind: "act", ...common, delayMs: 0, isTyped: false } as const;
     switch (verb) {
       case "launch": {
-        const { app, params = step.params } =
-          typeof step.launch === "object" ? step.launch : { app: step.launch ?? "", params: step.params };
+        const given = typeof step.launch === "object" ? step.launch : { app: step.launch ?? "" };
+        const { app, params = step.params } = given;
+        if (given.params && step.params)
+          this.#wrong([...path, "params"], "stands beside the params of launch", "Leave one of the two out");
         this.#needs(at, common, "launch", "launching an app");
         const isSo = params === undefined ? showsApp(app) : undefined;
-        const command = this.#body(at, "launchApp", { app, ...(params && { params }) });
+        const command = this.#body(at, "launchApp", { app, ...(params && { params }) }, isTable);
         return { ...act, does: short(`launch ${app}`), commands: [command], isSo };
       }
       case "volume": {
@@ -357,7 +365,7 @@ class Check {
         const { level, step: by, muted } = change;
         const needed = level === undefined && by === undefined ? "mute" : "volume";
         this.#needs(at, common, needed, "setting the volume");
-        const command = this.#body(at, "setVolume", change);
+        const command = this.#body(at, "setVolume", change, isTable);
         const said = [
           level === undefined ? [] : `volume ${level}`,
           by === undefined ? [] : `volume ${by > 0 ? "+" : ""}${by}`,
@@ -385,7 +393,8 @@ class Check {
         const media = typeof step.play === "object" ? step.play : { url: step.play ?? "" };
         this.#needs(at, common, "media", "handing it a file to play");
         const named = media.title ?? (URL.canParse(media.url) ? new URL(media.url).pathname.split("/").at(-1) : "");
-        return { ...act, does: short(`play ${named || "a file"}`), commands: [this.#body(at, "playMedia", media)] };
+        const command = this.#body(at, "playMedia", media, isTable);
+        return { ...act, does: short(`play ${named || "a file"}`), commands: [command] };
       }
       case "notify": {
         this.#needs(at, common, "notify", "showing a message");

@@ -33,7 +33,10 @@ export interface PeerListenerOptions {
   readonly peer: string;
   /** Those that are answered, in capitals; others get 405. */
   readonly methods: readonly string[];
-  /** Anything behind the secret part of the path, for those who go by the name of a file. */
+  /**
+   * Anything behind the secret part of the path, for those who go by the name of a file. They may write it as they like, but
+   * with another ending they ask for another file, such as the subtitles beside a film.
+   */
   readonly name?: string;
   /** A request with a longer body gets 413; 0 without it. */
   readonly maxBodyBytes?: number;
@@ -231,7 +234,11 @@ class Connection {
   /** What a head is refused with, before its body has come; `null` for one that is not. */
   #judge({ method, target, headers, bodyBytes }: Head): number | null {
     // Some write the whole address there, as one would to a proxy.
-    if (!target.replace(/^http:\/\/[^/]*/i, "").startsWith(this.#path)) return 404;
+    const path = target.replace(/^http:\/\/[^/]*|\?.*$/gi, "");
+    if (!path.startsWith(this.#path)) return 404;
+    const { name } = this.#options;
+    const ending = name !== undefined && endingOf(path);
+    if (ending && ending !== endingOf(name)) return 404;
     if (!this.#options.methods.includes(method)) return 405;
     if (headers["transfer-encoding"] !== undefined) return 411;
     if (!Number.isSafeInteger(bodyBytes)) return 400;
@@ -289,6 +296,11 @@ class Connection {
       });
     this.movedAt = performance.now();
   }
+}
+
+/** `mp4` of `Film.MP4`; nothing where a name has none. */
+function endingOf(name: string): string | undefined {
+  return /\.(\w{1,8})$/.exec(name)?.[1]?.toLowerCase();
 }
 
 interface Head {

@@ -55,6 +55,18 @@ describe("a TV", () => {
     expect(body.data.inputs).toHaveLength(5);
   });
 
+  test("has inputs that its user called alike: none of them is guessed", async () => {
+    const inputs = [1, 2].map((number) => ({ id: `tvinput.hdmi${number}`, name: "Roku" }));
+    const { post } = await add(await plugIn("Hall", { apps: inputs }), "Hall");
+    for (const input of ["Roku", "roku"])
+      expect(await post("inputs", { input })).toMatchObject({
+        code: "invalid_payload",
+        message: `Several inputs of Hall are called "${input}"`,
+        hint: "Use the id of one: hdmi1, hdmi2",
+      });
+    expect(await post("inputs", { input: "hdmi2" })).toMatchObject({ input: { id: "hdmi2" }, confirmed: true });
+  });
+
   test("plays and pauses, and says what it cannot be told", async () => {
     const set = await plugIn("Loft");
     const { id, post } = await add(set, "Loft");
@@ -82,13 +94,29 @@ describe("a TV", () => {
   test("gives the icons of its apps, which are then kept", async () => {
     const set = await plugIn("Attic", { apps: [{ id: "782875", name: "Media Assistant" }] });
     const { id, post } = await add(set, "Attic");
-    const icon = (app: string) => fetch(`${daemon.url}/devices/${id}/apps/${app}/icon`);
+    const icon = (app: string, headers: Record<string, string> = {}) =>
+      fetch(`${daemon.url}/devices/${id}/apps/${app}/icon`, { headers });
     // Nobody has asked for its apps before; an icon may be asked for by the app's name too.
     for (const response of [await icon("782875"), await icon("media%20assistant")])
       expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
+    const tag = (await icon("782875")).headers.get("etag") ?? "";
+    for (const [has, status] of [
+      [tag, 304],
+      [`"x", W/${tag}`, 304],
+      ["*", 304],
+      ['"x"', 200],
+    ] as const)
+      expect([has, (await icon("782875", { "if-none-match": has })).status]).toEqual([has, status]);
     expect((await icon("4711")).status).toBe(404);
     expect(set.requests.filter(({ path }) => path.startsWith("/query/icon"))).toHaveLength(1);
-    expect(await post("media", { url: "http://192.0.2.9/film.mp4" })).toMatchObject({ confirmed: true });
+    // Its player puts the address into a request as it is.
+    for (const [url, handed] of [
+      ["http://192.0.2.9/film.mp4?a=B%20c", "http://192.0.2.9/film.mp4?a=B%20c"],
+      ["http://192.0.2.9/ä film.mp4", "http://192.0.2.9/%C3%A4%20film.mp4"],
+    ]) {
+      expect(await post("media", { url })).toMatchObject({ url, confirmed: true });
+      expect(set.state.lastLaunch?.params["u"]).toBe(handed);
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 /** A Roku TV in standby answers, and takes keys that nobody sees: it is turned on first, or an error says that it cannot be. */
 import { expect, test } from "bun:test";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
-import { add, type Call, type Name, refuse, succeed } from "./checked.ts";
+import { add, ask, type Call, type Name, refuse, succeed } from "./checked.ts";
 import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
@@ -160,3 +160,30 @@ test.concurrent("a set that cannot be turned on by zapd is not told to be turned
   expect(error.hint ?? "").not.toContain("power-on");
   expect(error.hint ?? "").not.toBe("");
 });
+
+for (const [what, name, body, path, whole] of [
+  ["text", "pressKey", { key: "literal:abcd" }, "/keypress/Lit_b", ["a", "b", "c", "d"].map((one) => `Lit_${one}`)],
+  ["steps of the volume", "setVolume", { step: 4 }, "/keypress/VolumeUp", Array(4).fill("VolumeUp")],
+] as const) {
+  test.concurrent(`${what}: none is sent twice to a set that is away for a moment in the midst of them`, async () => {
+    const set = await plug({ style: { close: "said" } });
+    const { id } = await add(daemon, set);
+    set.forget();
+    const back = Promise.withResolvers<void>();
+    set.spoiled.set(path, (said) => {
+      set.spoiled.clear();
+      setTimeout(async () => {
+        await set.wire.close();
+        await Bun.sleep(100);
+        await set.wire.listen(set.host, set.port);
+        back.resolve();
+      }, 5);
+      return said;
+    });
+    const { status } = await ask(daemon, name, { id, body });
+    await back.promise;
+    // Where it was back before the next was sent, it has them all.
+    const sent = set.commands.map((command) => command.replace("/keypress/", ""));
+    expect(sent).toEqual(whole.slice(0, status === 200 ? whole.length : sent.length));
+  });
+}

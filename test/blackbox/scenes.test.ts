@@ -377,6 +377,29 @@ describe("files", () => {
     const { mistakes } = (await daemon.api("POST", "/scenes/open")).body.error.details;
     expect(mistakes.map(({ at }: { at: string }) => at)).toEqual(["text"]);
   });
+  test("a mistake within a step says in which of its fields, and what would stand there", async () => {
+    const toml = [
+      'device = "Den"',
+      'steps = [{ play = { url = "http://192.168.1.5/a.mp4", mime = "film" } },',
+      "  { parallel = [[]] },",
+      "  { parallel = [5] },",
+      '  { launch = { app = "netflix", params = { a = "1" } }, params = { b = "2" } },',
+      '  { device = "a/b", key = "up" }]',
+    ];
+    const { mistakes } = (await post({ toml: toml.join("\n") })).body.error.details;
+    const told = mistakes.map(({ line, at, message, hint }: Record<string, string>) => [line, at, message, hint]);
+    expect(told.map(([line, at]: string[]) => `${line} ${at}`)).toEqual([
+      "2 step 1: play mime",
+      "3 step 2, parallel 1",
+      "4 step 3, parallel 1",
+      "5 step 4: params",
+      "6 step 5: device",
+    ]);
+    expect(told[1][3]).toBe('Such as [{ key = "home" }]');
+    expect(told[2][3]).toBe('Such as { key = "home" }');
+    expect(told[3].slice(2)).toEqual(["stands beside the params of launch", "Leave one of the two out"]);
+    expect(told[4][2]).toStartWith("What is said for the device is not a name");
+  });
   test("a device that is not there is told, also where each step names its own", async () => {
     write("own.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
     const { error } = (await daemon.api("POST", "/scenes/own", { device: "Dne" })).body;

@@ -1,7 +1,11 @@
 /** What is said beside a package: what it is started with, and a password of that set alone. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../support/http-device.ts";
 import { password, type Stage, setStage } from "./stage.ts";
 
 let stage: Stage;
@@ -42,3 +46,22 @@ test("a password is of that set alone, and kept once the set has accepted it", a
   expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining("Hello 1.0.7 is running on Workbench")]);
   expect(JSON.stringify((await stage.daemon.api("GET", "/config")).body)).not.toContain(password);
 });
+
+test("one that is ended by a signal leaves nothing of what it has packed", async () => {
+  const large = stage.folder({
+    "my-app/manifest": "title=Large\n",
+    "my-app/data.bin": randomBytes(20_000_000).toString("base64"),
+  });
+  const temporary = join(large, "tmp");
+  mkdirSync(temporary);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const child = spawn("zapd", ["install", "my-app"], {
+      cwd: large,
+      env: { ...stage.environment(large), TMPDIR: temporary },
+    });
+    const ended = new Promise((resolve) => child.on("exit", (_status, by) => resolve(by)));
+    await until("it packs", () => readdirSync(temporary).length > 0, 20_000);
+    child.kill(signal);
+    expect([await ended, readdirSync(temporary)]).toEqual([signal, []]);
+  }
+}, 60_000);

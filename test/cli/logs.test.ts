@@ -1,6 +1,9 @@
 /** `zapd logs --follow`: a log that goes on, whatever happens to the daemon and the set. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
+import { ApiError } from "../../src/api/client.ts";
+import type { ErrorCode } from "../../src/api/errors.ts";
+import { isPassing } from "../../src/cli/logs.ts";
 import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
@@ -135,6 +138,14 @@ describe("a log that is followed", () => {
     expect(following.talk().split("Waiting").length).toBe(2);
     expect(await following.end()).toBe(0);
   }, 60_000);
+
+  test("goes on after what passes: a set that starts anew opens its console last, or still serves who was cut off", () => {
+    const passes = (code: ErrorCode) => isPassing(new ApiError({ code, message: "" }, ""));
+    for (const code of ["device_unreachable", "device_timeout", "device_refused", "console_in_use"] as const)
+      expect([code, passes(code)]).toEqual([code, true]);
+    for (const code of ["device_not_found", "unsupported_operation", "device_leased"] as const)
+      expect([code, passes(code)]).toEqual([code, false]);
+  });
 
   test("says what is no longer kept on stderr, and with --json in the answer alone", async () => {
     const set = await bench();

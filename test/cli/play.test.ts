@@ -147,13 +147,14 @@ describe("a file that is served", () => {
       ["bytes=-5", 999_995, 1_000_000],
       ["bytes=-2000000", 0, 1_000_000],
       ["bytes=5-99999999", 5, 1_000_000],
+      ["bytes=999000-9223372036854775807", 999_000, 1_000_000],
     ] as const) {
       const part = await get(url, { range });
       const seen = [range, part.status, part.headers.get("content-range"), part.headers.get("content-length")];
       expect(seen).toEqual([range, 206, `bytes ${start}-${end - 1}/1000000`, String(end - start)]);
       expect((await bodyOf(part)).equals(bytes.subarray(start, end))).toBe(true);
     }
-    for (const range of ["bytes=1000000-", "bytes=-0"]) {
+    for (const range of ["bytes=1000000-", "bytes=-0", "bytes=9223372036854775807-"]) {
       const beyond = await get(url, { range });
       expect([range, beyond.status, beyond.headers.get("content-range")]).toEqual([range, 416, "bytes */1000000"]);
     }
@@ -167,6 +168,13 @@ describe("a file that is served", () => {
     expect(await answers(url, "127.0.0.2")).toBe(false);
     expect((await get(new URL("/etc/passwd", url))).status).toBe(404);
     expect((await get(new URL(`/${"0".repeat(32)}/x.mp4`, url))).status).toBe(404);
+    // Players look for subtitles and pictures beside a film: they are not given the film as such.
+    for (const [beside, status] of [
+      ["a%20film.srt", 404],
+      ["a.film%20.MP4?x=.srt", 200],
+      ["", 200],
+    ] as const)
+      expect([beside, (await get(new URL(beside, url), {}, "HEAD")).status]).toEqual([beside, status]);
 
     cinema.endPlayback();
     expect([await played.ended, played.said()]).toEqual([0, "a film & möre (1).mp4 is over on Cinema\n"]);
@@ -217,6 +225,9 @@ describe("a file that is served", () => {
     truncateSync(path, 100);
     const shorter = await get(url);
     expect([shorter.headers.get("content-length"), (await bodyOf(shorter)).length]).toEqual(["100", 100]);
+    truncateSync(path, 0);
+    const empty = await get(url, { range: "bytes=-5" });
+    expect([empty.status, empty.headers.get("content-range")]).toEqual([416, "bytes */0"]);
   }, 60_000);
 });
 
@@ -279,6 +290,11 @@ describe("it ends", () => {
     played.child.kill("SIGINT");
     expect([await played.ended, played.said()]).toEqual([130, "stopped film.mp4 on Den\n"]);
     await until("it has left the app", () => den.state.activeApp === null, patienceMs);
+    // Also where it has only just begun.
+    const another = play(file("film.mp4"), "-d", "Den", "--json");
+    await get(await another.url());
+    another.child.kill("SIGINT");
+    expect([await another.ended, another.said()]).toEqual([130, "stopped film.mp4 on Den\n"]);
   }, 60_000);
 });
 

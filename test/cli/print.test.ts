@@ -6,6 +6,7 @@ import { activity, clock } from "../../src/api/client-words.ts";
 import { takesColour } from "../../src/cli/context.ts";
 import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
+import { changedText } from "../../src/cli/watch.ts";
 import { printable } from "../../src/system/printable.ts";
 import { shellWord } from "../../src/system/text.ts";
 
@@ -172,4 +173,20 @@ test("what plays is told where it is by then, and not where it was when it was r
   expect(activity(at("2026-11-21T21:01:00.000Z", 1), now)).toEqual(["home", "playing 2:00 / 10:00"]);
   expect(activity(at("2026-11-21T21:01:00.000Z", 0), now)).toEqual(["home", "playing 1:00 / 10:00"]);
   expect(activity(at("2026-11-21T20:01:00.000Z", 1), now)).toEqual(["home", "playing 10:00 / 10:00"]);
+});
+
+test("what of a device has changed is told in words, lists and tables as well", () => {
+  const hint = "On the Roku: …";
+  const withheld = ["keys", "apps"].map((capability) => ({ capability, hint }));
+  const device = {
+    access: "limited",
+    mac: null,
+    used: true,
+    ports: { installer: 80, console: 8085 },
+    keys: [],
+    withheld,
+  };
+  const said = (...changed: string[]) => changedText(device as never, changed);
+  expect(said("access", "keys", "withheld")).toBe("access limited, keys none, withheld keys apps");
+  expect(said("ports", "mac", "used")).toBe("ports installer 80 console 8085, mac unknown, used true");
 });

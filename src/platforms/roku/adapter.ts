@@ -140,6 +140,13 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       }
       sent++;
     }
+  } catch (error) {
+    if (sent === 0 || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+    // What has reached nobody is begun anew: this would be typed twice.
+    throw new ZapdError("device_error", `${error.message}, after it took ${sent} characters`, {
+      hint: error.hint,
+      cause: error,
+    });
   } finally {
     watch.end();
   }

@@ -25,6 +25,8 @@ const pollEvery = 50;
 const attachTimeout = 8_000;
 /** Released when nobody has read for a while: a set serves one reader, and it may be an editor's turn. */
 const releaseAfter = 60_000;
+/** Nothing is ever written to it, so that only this tells that a set has lost its power, or is there anew. */
+const keepAlive = 30_000;
 const inUse = /Console connection is already in use/i;
 
 export class RokuConsole implements Console {
@@ -54,7 +56,7 @@ export class RokuConsole implements Console {
     this.#release = setTimeout(() => this.close(), releaseAfter);
     this.#release.unref?.();
     const [epoch, at] = cursor?.split(".") ?? [];
-    const seen = epoch === this.#epoch && at ? Number.parseInt(at, 10) : 0;
+    const seen = epoch === this.#epoch && at && /^\d+$/.test(at) ? Number(at) : 0;
     await this.#something(seen, signal);
     const { count } = this.#ring;
     const wanted = Math.max(0, count - seen);
@@ -175,14 +177,17 @@ class Ring {
 }
 
 const utf8 = new TextDecoder();
+/** Control sequences (ECMA-48, 5.4), and strings such as a title of a window (5.6), which end with BEL or ST. */
+const terminalControls = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\)/g;
 
 /** Colours and other terminal controls of an app's own output stay out: readers print this. */
 function textOfLine(bytes: Uint8Array): string {
   return utf8
     .decode(bytes)
-    .replace(/\x1b\[[0-9;]*[A-Za-z]/g, "")
+    .replace(terminalControls, "")
     .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "")
-    .slice(0, limits.lineCharacters);
+    .slice(0, limits.lineCharacters)
+    .toWellFormed();
 }
 
 /** So many of the last lines tell where a replay goes on. */
@@ -216,6 +221,7 @@ class Feed {
       socket.destroy();
       throw withoutConsole(signal.reason);
     }
+    socket.setKeepAlive(true, keepAlive);
     this.#socket = socket;
     this.open = true;
     socket.on("error", () => socket.destroy());

@@ -15,6 +15,9 @@ export interface ZipEntry {
 }
 
 const madeHint = "Give the folder instead: zapd install ./my-app";
+// These are mended in the folder that an archive was made from.
+const nameHint = "Give that file another name: without backslashes and control characters, and not . or ..";
+const sizeHint = "Leave large files out that hold nearly nothing: 1 GiB is the most, and 200 times what is sent";
 
 const limits = { entries: 10_000, directory: 4 * 1024 * 1024, total: 1024 ** 3, ratio: 200, name: 1_024 } as const;
 
@@ -104,14 +107,14 @@ function checkEntries(entries: readonly ZipEntry[], size: number): void {
       /^([a-z]:|\/)/i.test(name) ||
       parts.some((part) => /^(|\.|\.\.)$/.test(part))
     ) {
-      throw invalid(`holds a file with a name that is not allowed, "${shown(name)}"`);
+      throw invalid(`holds a file with a name that is not allowed, "${shown(name)}"`, nameHint);
     }
     if (names.has(name)) throw invalid(`holds "${shown(name)}" twice`);
     names.add(name);
     total += bytes;
   }
   if (total > limits.total || total > Math.max(size * limits.ratio, 1024 * 1024))
-    throw invalid("unpacks to far more than it should");
+    throw invalid("unpacks to far more than it should", sizeHint);
 }
 
 /** Each file must lie before the directory, begin with its own header, and share no byte with another. */
@@ -148,7 +151,7 @@ async function inflate(file: FileHandle, entry: ZipEntry, cap: number): Promise<
 }
 
 function tooLarge({ name }: ZipEntry, cap: number): ZapdError {
-  return invalid(`holds a "${shown(name)}" of more than ${cap / 1024} KiB`);
+  return invalid(`holds a "${shown(name)}" of more than ${cap / 1024} KiB`, "Shorten that file");
 }
 
 const nameDecoder = new TextDecoder();
@@ -167,6 +170,6 @@ function shown(name: string): string {
   return name.slice(0, 80).replace(/[\p{C}"]/gu, "?");
 }
 
-function invalid(what: string): ZapdError {
-  return new ZapdError("invalid_archive", `The archive ${what}`, { hint: madeHint });
+function invalid(what: string, hint = madeHint): ZapdError {
+  return new ZapdError("invalid_archive", `The archive ${what}`, { hint });
 }

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import net from "node:net";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { RokuConsole } from "../../../src/platforms/roku/console.ts";
@@ -79,6 +80,14 @@ describe.concurrent("lines", () => {
       "\r\n",
     );
     expect((await console.read(null, never)).lines).toEqual(["abc", "red\tx", "café"]);
+    const other = await bench("\x1b]0;a title\x07b\x1b[?25l\x1b[38;5;1mc\x1b]8;;x\x1b\\d\x1b]\r\n");
+    expect((await other.console.read(null, never)).lines).toEqual(["bcd]"]);
+  });
+
+  test("that are too long are cut to whole characters", async () => {
+    const { console } = await bench(`${"x".repeat(8_191)}📺\r\n`);
+    const [line = ""] = (await console.read(null, never)).lines;
+    expect([line.length, line.isWellFormed()]).toEqual([8_192, true]);
   });
 
   test("that have no end yet wait for it; of one without end only so much is kept", async () => {
@@ -100,6 +109,13 @@ describe.concurrent("lines", () => {
     expect(lines.length).toBe(5_000);
     expect(lines.at(-1)).toBe("line 5999");
     expect(lines[0]).toBe("line 1000");
+  });
+
+  test("are all given to a cursor that is none, and none is said to be missing", async () => {
+    const { console } = await bench("one\r\ntwo\r\n");
+    const { cursor } = await console.read(null, never);
+    const all = { lines: ["one", "two"], cursor, dropped: 0 };
+    for (const at of ["-5", "x", "", "1e9"]) expect(await console.read(cursor.replace(/\d+$/, at), never)).toEqual(all);
   });
 });
 
@@ -130,6 +146,20 @@ describe.concurrent("the connection", () => {
     expect(second.lines).toEqual(["three"]);
     expect(clients.length).toBe(2);
   });
+
+  test.skipIf(process.platform !== "linux")(
+    "is looked after while it is silent: a set may have lost its power",
+    async () => {
+      const { console, clients } = await bench("one\r\n");
+      await console.read(null, never);
+      const hex = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");
+      const ends = new RegExp(
+        `:${hex(clients[0]?.remotePort)} 0100007F:${hex(clients[0]?.localPort)} 01 \\S+ (\\d\\d):`,
+      );
+      // The kernel's own word: 02 is the timer that asks a silent peer (net/ipv4/tcp_ipv4.c, get_tcp4_sock).
+      expect(ends.exec(readFileSync("/proc/net/tcp", "utf8"))?.[1]).toBe("02");
+    },
+  );
 
   test("is closed when it is let go, also while it is being made", async () => {
     const { console, clients } = await bench("one\r\n");
