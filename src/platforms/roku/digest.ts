@@ -17,8 +17,7 @@ export function readChallenge(header: string): Challenge | null {
   if (fields === undefined || /[^\x20-\x7e]/.test(fields)) return null;
   const values = new Map<string, string>();
   for (const [, name = "", quoted, bare] of fields.matchAll(/(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {
-    // What comes twice is of another challenge, behind this one (RFC 9110, 11.6.1).
-    if (!values.has(name.toLowerCase())) values.set(name.toLowerCase(), quoted ?? bare ?? "");
+    values.set(name.toLowerCase(), quoted ?? bare ?? "");
   }
   const nonce = values.get("nonce");
   if (nonce === undefined) return null;

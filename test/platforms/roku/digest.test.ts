@@ -124,9 +124,3 @@ describe("a challenge", () => {
 function never(): never {
   throw new Error("the challenge was not read");
 }
-
-test("a challenge is not mixed with another that stands behind it", () => {
-  const own = 'Digest qop="auth", realm="rokudev", nonce="123"';
-  for (const more of ['Basic realm="other"', 'Digest qop="auth", realm="other", nonce="456"'])
-    expect(readChallenge(`${own}, ${more}`)).toEqual(readChallenge(own));
-});
