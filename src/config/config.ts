@@ -65,8 +65,8 @@ export class ConfigFile {
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(given: string): Promise<ConfigFile> {
     const path = resolve(given);
-    const source = sourceAt(path);
-    const { config, warnings } = readConfig(source.text, path);
+    const source = sourceAt(given);
+    const { config, warnings } = readConfig(source.text, given, path);
     return new ConfigFile(path, source, config, [...warnings, ...checkSource(source, config).warnings]);
   }
 

@@ -75,13 +75,16 @@ export function checkSource({ path, found }: Source, { dev }: Tables): { secret:
   return { secret, warnings: found === null ? [] : checkGroup(path, found, secret) };
 }
 
-/** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */
-export function readConfig(text: string, path: string): { config: Config; warnings: string[] } {
+/**
+ * Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. `path` is as whoever starts zapd
+ * named it, `whole` for those who are warned in other folders.
+ */
+export function readConfig(text: string, path: string, whole = path): { config: Config; warnings: string[] } {
   const tables = parseToml(text, path);
   const values: Record<string, Tables> = {};
   const warnings: string[] = [];
   const unknown = (dotted: string) =>
-    warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
+    warnings.push(`${whole}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
   for (const [section, table] of Object.entries(tables)) {
     if (!sectionNames.some((one) => one === section)) {
       unknown(section);

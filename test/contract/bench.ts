@@ -147,15 +147,21 @@ export function createBench(contract: Contract): Bench {
     return macs ? { ...sighting, facts: { ...sighting.facts, macs } } : sighting;
   };
 
+  /** One set after the other: the handshakes of all sets of a file at once may take longer than one is given. */
+  let connecting: Promise<unknown> = Promise.resolve();
+
   /** What is known of a set that tells the most to those it knows. */
-  async function onceConnected(sighting: Sighting, set: SimulatedSet): Promise<Sighting> {
-    const { target, told } = targetOf(sighting, set, given(set));
-    const connection = platform.connect(target, platformHostOf(), told.emit);
-    const read = () => has(connection.state).read(never);
-    // All sets of a file shake hands at once, which may take longer than a first line is given.
-    await read().catch(read);
-    connection.close();
-    return { ...sighting, facts: target.facts, memory: target.memory };
+  function onceConnected(sighting: Sighting, set: SimulatedSet): Promise<Sighting> {
+    const connected = connecting.then(async () => {
+      const { target, told } = targetOf(sighting, set, given(set));
+      const connection = platform.connect(target, platformHostOf(), told.emit);
+      await has(connection.state)
+        .read(never)
+        .finally(() => connection.close());
+      return { ...sighting, facts: target.facts, memory: target.memory };
+    });
+    connecting = connected.catch(() => {});
+    return connected;
   }
 
   return {
