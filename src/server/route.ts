@@ -36,7 +36,7 @@ type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["qu
 interface Ended {
   readonly action: string;
   readonly actionId: string;
-  /** Of its device. */
+  /** Of the device that was meant when it began; it may be a part of another by now. */
   readonly id: string;
   readonly by: Caller;
   readonly body: unknown;
@@ -150,14 +150,15 @@ export function route<Name extends ValueName>(
 
 /** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
 function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
-  if (!devices.known(id)) return;
+  const device = devices.known(id);
+  if (!device) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
   const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");
   const typed = words.filter(isTyped);
   const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
   devices.journal.publish({
     type: "action.finished",
-    device_id: id,
+    device_id: device.id,
     action,
     action_id: actionId,
     by,
