@@ -86,9 +86,13 @@ export async function claimSocket<T>(
   const { state_folder } = status;
   const isOfOther = typeof state_folder === "string" && !isSameFolder(state_folder, dirname(usual));
   if (isOfOther && isElsewhere && holder === path)
-    throw new ZapdError("storage_error", `The zapd that runs on ${state_folder} has the control socket ${path}`, {
-      hint: "Set daemon.socket to another path, or use the one that runs",
-    });
+    throw new ZapdError(
+      "storage_error",
+      `Another zapd has the control socket ${path}: the one with the state ${state_folder}`,
+      {
+        hint: "Set daemon.socket to another path, or use the one that runs",
+      },
+    );
   if (!isOfOther || holder !== notedAt(usual)) throw await running(holder, status);
   // One that was killed left the note, and a daemon of another state has its socket since.
   removeNote(usual);

@@ -175,7 +175,9 @@ describe("the control socket", () => {
       const { message, hint } = (await claimSocket(join(folder, "one.sock"), serve, "daemon.socket", another).catch(
         (error: ZapdError) => error as ZapdError,
       )) as ZapdError;
-      expect(message).toBe(`The zapd that runs on ${dirname(path)} has the control socket ${join(folder, "one.sock")}`);
+      expect(message).toBe(
+        `Another zapd has the control socket ${join(folder, "one.sock")}: the one with the state ${dirname(path)}`,
+      );
       expect(hint).toContain("daemon.socket");
     });
 

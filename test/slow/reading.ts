@@ -20,6 +20,6 @@ export async function flood({ daemon, sets }: PushingHouse, count: number): Prom
 }
 
 /** A house on one of the runtimes, in real time. */
-export function startOn(runtime: Runtime, count: number): Promise<PushingHouse> {
-  return startPushingHouse(count, { speed: 1, runtime });
+export function startOn(runtime: Runtime, count: number, denoWords: readonly string[] = []): Promise<PushingHouse> {
+  return startPushingHouse(count, { speed: 1, runtime, denoWords });
 }

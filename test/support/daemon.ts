@@ -50,6 +50,8 @@ export interface DaemonSetup {
   readonly words?: readonly string[];
   /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
   readonly within?: readonly string[];
+  /** More words for Deno, before those of the daemon, such as `--inspect`. */
+  readonly denoWords?: readonly string[];
   /** From the source, whatever the others are: for tests that look into the process, or put something into it. */
   readonly fromSource?: true;
   /** What runs it; `$ZAPD_TEST_RUNTIME` without. */
@@ -113,7 +115,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const speed = runtime === "bun" ? (setup.speed ?? usual) : 1;
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port, speed), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
-  const own = programOf(runtime, speed !== 1, setup.fromSource);
+  const own = programOf(runtime, speed !== 1, setup);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
   const child = spawn(program, [...words, "serve", "--config", configFile, ...(setup.words ?? [])], {
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...setup.env },
@@ -195,14 +197,18 @@ export function zapdWords({ isFast = false } = {}): string[] {
 }
 
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
-function programOf(runtime: Runtime, isFast: boolean, fromSource?: true): string[] {
+function programOf(
+  runtime: Runtime,
+  isFast: boolean,
+  { fromSource, denoWords = [] }: Pick<DaemonSetup, "fromSource" | "denoWords"> = {},
+): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
   const made = process.env["ZAPD_TEST_PROGRAM"];
   if (runtime === "bun" && made !== undefined && !fromSource) return [join(root, made)];
   const preload = isFast ? ["--preload", join(import.meta.dir, "fast-clock.ts")] : [];
   if (runtime === "bun") return [process.execPath, ...preload, main];
-  return [join(root, "node_modules/.bin/deno"), "run", ...denoFlags("start"), main];
+  return [join(root, "node_modules/.bin/deno"), "run", ...denoWords, ...denoFlags("start"), main];
 }
 
 /** The flags of a task in deno.json, so that what is allowed there is what suffices; its state and config are in a test's folder. */
