@@ -1,6 +1,6 @@
 /** Those who read the stream of events, in real time and on each runtime: one that stops reading, and 64 at once (next/EVENTS.md, guarantee 7). */
 import { beforeAll, expect, test } from "bun:test";
-import { freePort, type Runtime } from "../support/daemon.ts";
+import { freePort, inspectorOfBun, type Runtime } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { figure } from "../support/figure.ts";
 import type { PushingHouse } from "../support/pushing-house.ts";
@@ -14,35 +14,42 @@ const changeEveryMs = 200;
 
 beforeAll(buildOnce, 300_000);
 
-/** Has V8 collect what nobody holds, which it leaves where it is for as long as there is memory. */
-async function collectGarbage(inspector: number): Promise<void> {
-  const answer = await fetch(`http://127.0.0.1:${inspector}/json/list`);
-  const [target] = (await answer.json()) as { readonly webSocketDebuggerUrl: string }[];
-  const socket = new WebSocket(target?.webSocketDebuggerUrl ?? "");
+/** Has a runtime collect what nobody holds, which each leaves where it is for as long as it likes. */
+async function collectGarbage(runtime: Runtime, inspector: number): Promise<void> {
+  const isV8 = runtime === "deno";
+  const socket = new WebSocket(isV8 ? await inspectorOfDeno(inspector) : inspectorOfBun(inspector));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  socket.onopen = () => socket.send(JSON.stringify({ id: 1, method: "HeapProfiler.collectGarbage" }));
+  socket.onopen = () =>
+    socket.send(JSON.stringify({ id: 1, method: isV8 ? "HeapProfiler.collectGarbage" : "Heap.gc" }));
   socket.onmessage = ({ data }) => {
-    if (JSON.parse(String(data)).id === 1) resolve();
+    const { id, error } = JSON.parse(String(data));
+    if (id === 1) error ? reject(new Error(error.message)) : resolve();
   };
-  socket.onerror = () => reject(new Error("the inspector does not answer"));
+  socket.onerror = () => reject(new Error(`the inspector of ${runtime} does not answer`));
   await promise.finally(() => socket.close());
+}
+
+async function inspectorOfDeno(port: number): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${port}/json/list`);
+  const [target] = (await answer.json()) as { readonly webSocketDebuggerUrl: string }[];
+  return target?.webSocketDebuggerUrl ?? "";
 }
 
 /** A house whose sets change, and those who read what it tells. */
 class Readers implements AsyncDisposable {
   readonly house: PushingHouse;
-  readonly #inspector: number | null;
+  readonly #collect: () => Promise<void>;
   #opened: EventStream[] = [];
 
-  private constructor(house: PushingHouse, inspector: number | null) {
+  private constructor(house: PushingHouse, collect: () => Promise<void>) {
     this.house = house;
-    this.#inspector = inspector;
+    this.#collect = collect;
   }
 
   static async on(runtime: Runtime): Promise<Readers> {
-    const inspector = runtime === "deno" ? await freePort() : null;
-    const denoWords = inspector === null ? [] : [`--inspect=127.0.0.1:${inspector}`];
-    return new Readers(await startOn(runtime, setsChanging, denoWords), inspector);
+    const inspector = await freePort();
+    const house = await startOn(runtime, setsChanging, { inspector });
+    return new Readers(house, () => collectGarbage(runtime, inspector));
   }
 
   /** So many that read from now on. */
@@ -68,11 +75,11 @@ class Readers implements AsyncDisposable {
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
   }
 
-  /** MiB, the least of some seconds: what is held, and not what waits to be collected. */
+  /** MiB, the least of three seconds after a collection: what is freed goes back to the system some time after. */
   async held(): Promise<number> {
-    if (this.#inspector !== null) await collectGarbage(this.#inspector);
+    await this.#collect();
     let least = await this.#rss();
-    for (let look = 0; look < 20; look++) {
+    for (let look = 0; look < 6; look++) {
       await Bun.sleep(500);
       least = Math.min(least, await this.#rss());
     }

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Runtime } from "../support/daemon.ts";
+import type { DaemonSetup, Runtime } from "../support/daemon.ts";
 import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
 import { root } from "../support/sources.ts";
 
@@ -20,6 +20,10 @@ export async function flood({ daemon, sets }: PushingHouse, count: number): Prom
 }
 
 /** A house on one of the runtimes, in real time. */
-export function startOn(runtime: Runtime, count: number, denoWords: readonly string[] = []): Promise<PushingHouse> {
-  return startPushingHouse(count, { speed: 1, runtime, denoWords });
+export function startOn(
+  runtime: Runtime,
+  count: number,
+  setup: Pick<DaemonSetup, "inspector"> = {},
+): Promise<PushingHouse> {
+  return startPushingHouse(count, { speed: 1, runtime, ...setup });
 }

@@ -50,8 +50,8 @@ export interface DaemonSetup {
   readonly words?: readonly string[];
   /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
   readonly within?: readonly string[];
-  /** More words for Deno, before those of the daemon, such as `--inspect`. */
-  readonly denoWords?: readonly string[];
+  /** The port of 127.0.0.1 at which its runtime's inspector listens. */
+  readonly inspector?: number;
   /** From the source, whatever the others are: for tests that look into the process, or put something into it. */
   readonly fromSource?: true;
   /** What runs it; `$ZAPD_TEST_RUNTIME` without. */
@@ -103,6 +103,9 @@ const quiet = {
 /** The longest that the settings allow. */
 const longestMs = 30_000;
 
+/** Where the inspector of Bun, or of a binary which it made, is spoken to. */
+export const inspectorOfBun = (port: number) => `ws://127.0.0.1:${port}/zapd`;
+
 /** Starts a daemon and waits for its first answer. */
 export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaemon> {
   const folder = setup.folder ?? mkdtempSync(join(tmpdir(), "zapd-test-"));
@@ -117,8 +120,10 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
   const own = programOf(runtime, speed !== 1, setup);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
+  // Bun's, and that of a binary which it made; Deno takes a word for it.
+  const inspected = setup.inspector && runtime !== "deno" ? { BUN_INSPECT: inspectorOfBun(setup.inspector) } : {};
   const child = spawn(program, [...words, "serve", "--config", configFile, ...(setup.words ?? [])], {
-    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...setup.env },
+    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...inspected, ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let log = "";
@@ -200,7 +205,7 @@ export function zapdWords({ isFast = false } = {}): string[] {
 function programOf(
   runtime: Runtime,
   isFast: boolean,
-  { fromSource, denoWords = [] }: Pick<DaemonSetup, "fromSource" | "denoWords"> = {},
+  { fromSource, inspector }: Pick<DaemonSetup, "fromSource" | "inspector"> = {},
 ): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
@@ -208,7 +213,8 @@ function programOf(
   if (runtime === "bun" && made !== undefined && !fromSource) return [join(root, made)];
   const preload = isFast ? ["--preload", join(import.meta.dir, "fast-clock.ts")] : [];
   if (runtime === "bun") return [process.execPath, ...preload, main];
-  return [join(root, "node_modules/.bin/deno"), "run", ...denoWords, ...denoFlags("start"), main];
+  const inspected = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
+  return [join(root, "node_modules/.bin/deno"), "run", ...inspected, ...denoFlags("start"), main];
 }
 
 /** The flags of a task in deno.json, so that what is allowed there is what suffices; its state and config are in a test's folder. */
