@@ -63,7 +63,8 @@ export async function examineFrom(
     },
     true,
   );
-  const all = (await Array.fromAsync(findings(exam))).flat();
+  const all: Told[] = [];
+  for await (const told of findings(exam)) all.push(...told);
   return reportOf(all);
 }
 

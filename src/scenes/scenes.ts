@@ -98,7 +98,9 @@ export class Scenes {
       });
     const since = performance.now();
     const devices = new Set(plan.devices);
-    const before = [...this.#runs].filter((run) => !run.devices.isDisjointFrom(devices)).map(({ over }) => over);
+    const before = [...this.#runs]
+      .filter((run) => plan.devices.some((id) => run.devices.has(id)))
+      .map(({ over }) => over);
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const own = { devices, over };
     this.#runs.add(own);
