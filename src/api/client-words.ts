@@ -41,12 +41,14 @@ function appPart(state: State): string {
 
 function playbackPart(playback: State["playback"]): string {
   if (!playback || playback.status === "stopped") return "";
-  const { status, position_ms, duration_ms, live, title } = playback;
+  const { status, position_ms, duration_ms, live, title, artist } = playback;
   const time = [position_ms, live ? null : duration_ms]
     .filter((ms) => ms !== null)
     .map(clock)
     .join(" / ");
-  return [status, title ? `"${title}"` : "", live ? "live" : "", time].filter(Boolean).join(" ");
+  return [status, title ? `"${title}"` : "", artist ? `by ${artist}` : "", live ? "live" : "", time]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function volumePart(volume: State["volume"]): string {

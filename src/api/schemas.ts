@@ -109,6 +109,8 @@ export const Playback = z.object({
   duration_ms: z.int().nullable().describe("`null`, where the device did not say"),
   live: z.boolean().nullable().describe("Whether it is a live stream"),
   title: unsaid,
+  artist: text.describe("Who made it, as of a song; `null`, where the device did not say"),
+  artwork: z.boolean().describe("Whether the device has named a picture of it: `GET /devices/{id}/artwork`"),
   position_at: time.nullable().describe("When the position was read; `null` without one"),
   rate: z
     .number()

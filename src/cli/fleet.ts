@@ -291,7 +291,11 @@ function stateIn(told: Readonly<Record<string, unknown>>): State | null {
   const { power, app, playback, volume } = told;
   if (typeof power !== "string" || !Object.hasOwn(powerWords, power)) return null;
   const name = isObject(app) && typeof app["name"] === "string" ? app["name"] : null;
-  const title = isObject(playback) && typeof playback["title"] === "string" ? playback["title"] : null;
+  const said = (name: string) => {
+    const value = isObject(playback) ? playback[name] : null;
+    return typeof value === "string" ? value : null;
+  };
+  const about = { title: said("title"), artist: said("artist"), artwork: false };
   const status = ["playing", "paused", "buffering"].find((one) => isObject(playback) && playback["status"] === one);
   const level = isObject(volume) && typeof volume["level"] === "number" ? volume["level"] : null;
   const times = { position_ms: null, duration_ms: null, live: null, position_at: null, rate: null };
@@ -299,7 +303,7 @@ function stateIn(told: Readonly<Record<string, unknown>>): State | null {
     power: power as State["power"],
     app: name === null ? null : { id: "", name, platform_id: "", type: "app", version: null, installed: true },
     screensaver: told["screensaver"] === true,
-    playback: status === undefined ? null : { status: status as "playing", title, ...times },
+    playback: status === undefined ? null : { status: status as "playing", ...about, ...times },
     volume: isObject(volume) ? { level, muted: volume["muted"] === true } : null,
     input: null,
     observed_at: "",

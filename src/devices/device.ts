@@ -724,12 +724,17 @@ export class Device {
     positionAt = seenAt,
   ): State {
     const at = playback?.position_ms == null ? null : (positionAt ?? observedAt);
-    const rate = playback ? (playback.rate ?? (playback.status === "playing" ? 1 : 0)) : null;
     return {
       power,
       app: app && describeApp(app, this.catalog.apps(id)),
       screensaver,
-      playback: playback && { ...playback, position_at: at, rate },
+      playback: playback && {
+        ...playback,
+        artist: playback.artist ?? null,
+        artwork: playback.artwork ?? false,
+        position_at: at,
+        rate: playback.rate ?? (playback.status === "playing" ? 1 : 0),
+      },
       volume,
       input,
       observed_at: observedAt,

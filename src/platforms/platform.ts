@@ -160,6 +160,10 @@ export interface Playback {
   readonly duration_ms: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
+  /** Who made it, as of a song; several with a comma between. */
+  readonly artist?: string | null;
+  /** Whether it names a picture of it, which `artwork` reads. */
+  readonly artwork?: boolean;
   /** How fast it plays; 1 while it plays and 0 while it does not, where the device says no more. */
   readonly rate?: number;
 }

@@ -106,7 +106,7 @@ export function modelOf({ manufacturer, model, kind, platform }: Device): string
 export function playingOf(state: State | null): string | null {
   const { playback = null } = state ?? {};
   if (playback === null || playback.status === "stopped") return null;
-  if (playback.title !== null) return playback.title;
+  if (playback.title !== null) return [playback.title, playback.artist].filter(Boolean).join(" · ");
   const doing = { playing: "plays something", paused: "something is paused", buffering: "is loading" }[playback.status];
   return `${doing}; the set does not say what`;
 }

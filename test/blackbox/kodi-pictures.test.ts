@@ -16,7 +16,7 @@ const shelf: Partial<KodiSimulatorOptions> = {
   ],
   media: [
     { file: "/films/film.mkv", title: "Film", poster: "/films/film-poster.jpg" },
-    { file: song, title: "Song", kind: "audio", thumbnail: image(song, "music@") },
+    { file: song, title: "Song", artist: ["One", "Another"], kind: "audio", thumbnail: image(song, "music@") },
     { file: "/films/bare.mkv", title: "Bare" },
   ],
   channels: [
@@ -71,6 +71,7 @@ async function none(id: string, path: string, ...codes: string[]) {
 const isPng = ({ type, bytes }: Shown) =>
   type === "image/png" && Buffer.from(bytes.subarray(1, 4)).toString() === "PNG" && bytes.length > 100;
 const open = (id: string, app: string) => succeed(daemon, "launchApp", { id, body: { app } });
+const playing = async (id: string) => (await succeed(daemon, "getState", { id })).state.playback;
 const can = async (id: string) => (await succeed(daemon, "getDevice", { id })).capabilities;
 
 for (const [kind, options] of [
@@ -98,11 +99,14 @@ for (const [kind, options] of [
       const picture = await shown(id, "/artwork");
       expect([app, isPng(picture)]).toEqual([app, true]);
       pictures.push(picture.bytes);
+      const artist = app === song ? "One, Another" : null;
+      expect(await playing(id)).toMatchObject({ artist, artwork: true });
     }
     // Each is another one.
     expect(new Set(pictures.map((bytes) => Buffer.from(bytes).toString("base64"))).size).toBe(3);
     await open(id, "/films/bare.mkv");
     await none(id, "/artwork", "picture_not_found");
+    expect(await playing(id)).toMatchObject({ title: "Bare", artist: null, artwork: false });
     await open(id, "channel:2");
     const { hint } = await none(id, "/artwork", "picture_not_found");
     expect(hint).toContain("sources");

@@ -159,12 +159,13 @@ describe("colour", () => {
 });
 
 test("what plays is told where it is by then, and not where it was when it was read", () => {
-  const playing = { status: "playing", position_ms: 60_000, duration_ms: 600_000, live: false, title: null } as const;
+  const playing = { status: "playing", position_ms: 60_000, duration_ms: 600_000, live: false } as const;
+  const unnamed = { title: null, artist: null, artwork: false };
   const at = (position_at: string, rate: number) => ({
     power: "on" as const,
     app: null,
     screensaver: false,
-    playback: { ...playing, position_at, rate },
+    playback: { ...playing, ...unnamed, position_at, rate },
     volume: null,
     input: null,
     observed_at: position_at,
@@ -172,7 +173,10 @@ test("what plays is told where it is by then, and not where it was when it was r
   const now = new Date("2026-11-21T21:02:00.000Z");
   expect(activity(at("2026-11-21T21:01:00.000Z", 1), now)).toEqual(["home", "playing 2:00 / 10:00"]);
   expect(activity(at("2026-11-21T21:01:00.000Z", 0), now)).toEqual(["home", "playing 1:00 / 10:00"]);
-  expect(activity(at("2026-11-21T20:01:00.000Z", 1), now)).toEqual(["home", "playing 10:00 / 10:00"]);
+  const { playback, ...state } = at("2026-11-21T20:01:00.000Z", 1);
+  expect(activity({ ...state, playback }, now)).toEqual(["home", "playing 10:00 / 10:00"]);
+  const song = { ...playback, title: "Song", artist: "A Singer" };
+  expect(activity({ ...state, playback: song }, now)).toEqual(["home", 'playing "Song" by A Singer 10:00 / 10:00']);
 });
 
 test("what of a device has changed is told in words, lists and tables as well", () => {

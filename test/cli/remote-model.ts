@@ -44,7 +44,13 @@ export function state(facts: Partial<State> = {}): State {
 /** Playing at 12:04 of 31:20 at that moment. */
 export function playing(at: Date, facts: Partial<NonNullable<State["playback"]>> = {}): State {
   const playback = {
-    ...({ status: "playing", position_ms: 724_000, duration_ms: 1_880_000, live: false, title: null } as const),
+    status: "playing" as const,
+    position_ms: 724_000,
+    duration_ms: 1_880_000,
+    live: false,
+    title: null,
+    artist: null,
+    artwork: false,
     position_at: at.toISOString(),
     rate: 1,
     ...facts,

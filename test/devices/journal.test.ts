@@ -51,7 +51,8 @@ test("a position that slips away little by little is told once it is far from wh
   const reader = journal.follow({ ...everything, snapshot: false });
   const feed = new Feed(journal);
   const nothing = { app: null, screensaver: null, volume: null, input: null } as const;
-  const plays = { status: "playing", duration_ms: null, live: false, title: null, rate: 1 } as const;
+  const unnamed = { title: null, artist: null, artwork: false };
+  const plays = { status: "playing", duration_ms: null, live: false, rate: 1, ...unnamed } as const;
   // Half as fast as it says.
   for (let second = 0; second <= 10; second++) {
     const at = `2026-11-22T21:00:${String(second).padStart(2, "0")}.000Z`;

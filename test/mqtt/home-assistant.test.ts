@@ -224,6 +224,8 @@ const state: State = {
     duration_ms: 60_000,
     live: false,
     title: "Big Buck Bunny",
+    artist: null,
+    artwork: false,
     position_at: at,
     rate: 1,
   },

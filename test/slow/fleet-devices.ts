@@ -50,6 +50,8 @@ export function fleetState(level: number): State {
       duration_ms: 60_000,
       live: false,
       title: "A film",
+      artist: null,
+      artwork: false,
       position_at: at,
       rate: 1,
     },

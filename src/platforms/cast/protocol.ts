@@ -82,6 +82,7 @@ export interface Media {
   readonly durationMs: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
+  readonly artist: string | null;
   readonly image: string | null;
   readonly rate: number;
   readonly commands: number;
@@ -119,6 +120,7 @@ export function readMedia(said: Json, before: Media | null, now = performance.no
     durationMs: media ? (duration !== null && duration > 0 ? duration * 1_000 : null) : (same?.durationMs ?? null),
     live: media ? (stream === "LIVE" ? true : stream === "BUFFERED" ? false : null) : (same?.live ?? null),
     title: media ? (text(metadata["title"]) ?? text(metadata["songName"])) : (same?.title ?? null),
+    artist: media ? (text(metadata["artist"]) ?? text(metadata["albumArtist"])) : (same?.artist ?? null),
     image: media ? text(listOf(metadata, "images", 1)[0]?.["url"]) : (same?.image ?? null),
     rate: number(playbackRate) ?? 1,
     commands: number(supportedMediaCommands) ?? same?.commands ?? 0,
@@ -127,7 +129,7 @@ export function readMedia(said: Json, before: Media | null, now = performance.no
 }
 
 function describePlayback(media: Media, now: number): Playback {
-  const { status, positionMs, durationMs, live, title, rate, at } = media;
+  const { status, positionMs, durationMs, live, title, artist, image, rate, at } = media;
   const isRunning = status === "playing";
   const position = positionMs === null ? null : positionMs + (isRunning ? rate * (now - at) : 0);
   const isEndless = live === true && durationMs === null;
@@ -138,6 +140,8 @@ function describePlayback(media: Media, now: number): Playback {
     duration_ms: durationMs === null ? null : Math.round(durationMs),
     live,
     title,
+    artist,
+    artwork: image !== null,
     ...(isRunning && rate !== 1 && { rate }),
   };
 }

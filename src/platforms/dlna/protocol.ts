@@ -112,12 +112,15 @@ export function readStatus(info: SoapValues): Playback["status"] | null {
 /** What plays, by GetPositionInfo; what it does not know is `null`. */
 export function readPosition(status: Playback["status"], position: SoapValues): Playback {
   const duration = readTime(position.get("TrackDuration"));
+  const item = readItem(position.get("TrackMetaData") ?? "");
   return {
     status,
     position_ms: readTime(position.get("RelTime")) ?? null,
     duration_ms: duration === 0 ? null : duration,
     live: null,
-    title: readTitle(position.get("TrackMetaData") ?? ""),
+    title: item("title"),
+    // Who plays it, or who made it (ContentDirectory:1, 2.8).
+    artist: item("artist") ?? item("creator"),
   };
 }
 
@@ -141,15 +144,13 @@ export function timeOf(ms: number): string {
   return `${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
 }
 
-/** The title in what is said of a file (DIDL-Lite); `null` where there is none, or what is said cannot be read. */
-function readTitle(didl: string): string | null {
-  if (!didl.includes("<")) return null;
+/** What is said of a file (DIDL-Lite), by name: `null` where that is not said, or cannot be read. */
+function readItem(didl: string): (name: string) => string | null {
+  let said: ReturnType<typeof readXml>["children"] = [];
   try {
-    const item = readXml(didl, "didl-lite").children[0];
-    return item?.children.find(({ name }) => /(^|:)title$/.test(name))?.text.slice(0, 512) || null;
-  } catch {
-    return null;
-  }
+    if (didl.includes("<")) said = readXml(didl, "didl-lite").children[0]?.children ?? [];
+  } catch {}
+  return (wanted) => said.find(({ name }) => name.split(":").at(-1) === wanted)?.text.slice(0, 512) || null;
 }
 
 /** What a transport can be told now, in lower case: words with escaped commas in them are the stacks' own (players.md 8). */

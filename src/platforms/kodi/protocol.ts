@@ -19,6 +19,9 @@ export interface Playing {
   readonly durationMs: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
+  readonly artist: string | null;
+  /** Whether it names a picture of it. */
+  readonly artwork: boolean;
   /** Kodi's own number of it: of a channel that of the channel. */
   readonly itemId: number | null;
   /** What is played; `plugin://…` names the add-on. */
@@ -27,8 +30,8 @@ export interface Playing {
   readonly at: number;
 }
 
-/** `Player.GetProperties`, `Player.GetItem` and the label of what is played (7.2). */
-export function readPlaying(playerId: number, properties: Json, item: Json, path: string | null): Playing {
+/** Reads `Player.GetProperties`, `Player.GetItem` and the labels of the screen (7.2). */
+export function readPlaying(playerId: number, properties: Json, item: Json, labels: Json): Playing {
   const duration = readTime(properties["totaltime"]);
   const live = flag(properties["live"]);
   const hasEnd = duration !== null && duration > 0;
@@ -40,8 +43,10 @@ export function readPlaying(playerId: number, properties: Json, item: Json, path
     durationMs: hasEnd ? duration : null,
     live,
     title: titleOf(item),
+    artist: artistOf(item),
+    artwork: artworkNamed(item, labels).length > 0,
     itemId: number(item["id"]),
-    path: path ?? text(item["file"]),
+    path: text(labels[pathLabel]) ?? text(item["file"]),
     at: performance.now(),
   };
 }
@@ -49,6 +54,12 @@ export function readPlaying(playerId: number, properties: Json, item: Json, path
 /** Files often have their title in the label alone; a channel has neither, but a name. */
 function titleOf(item: Json): string | null {
   return text(item["title"]) ?? text(item["label"]) ?? text(item["channel"]);
+}
+
+/** A list, which is empty for most that is no music. */
+function artistOf({ artist }: Json): string | null {
+  const names = Array.isArray(artist) ? artist.slice(0, 16).flatMap((name) => text(name) ?? []) : [];
+  return text(names.join(", "));
 }
 
 /** What plays, now. */
@@ -61,7 +72,42 @@ export function describePlayback(playing: Playing, now = performance.now()): Pla
     duration_ms: durationMs,
     live: playing.live,
     title: playing.title,
+    artist: playing.artist,
+    artwork: playing.artwork,
   };
+}
+
+/** What of an item, and of the screen, is asked for what plays, and for the pictures of it alone. */
+const pathLabel = "Player.Filenameandpath";
+export const artworkProperties = ["art", "thumbnail", "fanart"];
+export const artworkLabels = ["Player.Art(poster)", "Player.Art(thumb)", "Player.Art(fanart)"] as const;
+export const itemProperties = ["title", "artist", "file", "channel", ...artworkProperties];
+export const playingLabels = [pathLabel, ...artworkLabels];
+
+/** By what it calls them: a poster before a still, and what stands behind everything last. */
+const kinds = ["poster", "thumb", "season.poster", "tvshow.poster", "album.thumb"] as const;
+
+/** Where its web server has pictures of what plays, the best first: of its item, then what it found beside the file and shows itself. */
+export function artworkNamed(item: Json, labels: Json): string[] {
+  const art = asJson(item["art"]);
+  const [poster, thumb, fanart] = artworkLabels.map((label) => labels[label]);
+  return pathsOf([...kinds.map((kind) => art[kind]), item["thumbnail"], poster, thumb, item["fanart"], fanart]);
+}
+
+/** Where its web server has pictures that are named, each once. */
+export function pathsOf(named: readonly unknown[]): string[] {
+  return [...new Set(named.flatMap((one) => pathOf(one) ?? []))];
+}
+
+const longestAddress = 4_096;
+
+/** Where its web server has a picture, encoded once; a file that is named by its path alone is made a picture first. */
+export function pathOf(named: unknown): string | null {
+  if (typeof named !== "string" || named === "" || named.length > longestAddress) return null;
+  // Those of its skin are drawn, and given to nobody.
+  if (/^(?:image:\/\/)?Default\w*\.png\/?$/.test(named)) return null;
+  const picture = named.startsWith("image://") ? named : `image://${encoded(named)}/`;
+  return `/image/${encoded(picture)}`;
 }
 
 /** The add-on that a path belongs to: `plugin://plugin.video.x/…`. */

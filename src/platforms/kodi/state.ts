@@ -4,7 +4,16 @@ import { until } from "../../system/sleep.ts";
 import { asJson, flag, isJson, type Json, number, text } from "../../transport/json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { busyWindow, isDialog, type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
+import {
+  busyWindow,
+  isDialog,
+  itemProperties,
+  type Playing,
+  playingLabels,
+  readPlaying,
+  readWindow,
+  type Window,
+} from "./protocol.ts";
 import type { Reading } from "./pushed.ts";
 import { codeOf } from "./rpc.ts";
 
@@ -59,14 +68,12 @@ export async function readPlayer(device: KodiDevice, signal: AbortSignal): Promi
 }
 
 async function readPlayerOf(device: KodiDevice, playerid: number, signal: AbortSignal): Promise<Playing> {
-  const [properties, item, labels] = await Promise.all([
+  const [properties, read, labels] = await Promise.all([
     device.read("Player.GetProperties", { playerid, properties: ["speed", "time", "totaltime", "live"] }, signal),
-    device
-      .read("Player.GetItem", { playerid, properties: ["title", "file", "channel"] }, signal)
-      .catch((): Json => ({})),
-    device.read("XBMC.GetInfoLabels", { labels: ["Player.Filenameandpath"] }, signal).catch((): Json => ({})),
+    device.read("Player.GetItem", { playerid, properties: itemProperties }, signal).catch((): Json => ({})),
+    device.read("XBMC.GetInfoLabels", { labels: playingLabels }, signal).catch((): Json => ({})),
   ]);
-  return readPlaying(playerid, properties, asJson(item["item"]), text(labels["Player.Filenameandpath"]));
+  return readPlaying(playerid, properties, asJson(read["item"]), labels);
 }
 
 /** The add-on whose folder is open. */

@@ -7,6 +7,7 @@ type State = "PLAYING" | "PAUSED" | "BUFFERING";
 /** What another sender plays. */
 export interface Shown {
   readonly title?: string;
+  readonly artist?: string;
   readonly durationMs?: number | null;
   readonly image?: string;
   readonly abilities?: number;
@@ -93,8 +94,8 @@ export class Player {
   }
 
   show(shown: Shown): void {
-    const { title = "Shown", durationMs = 120_000, image, abilities = USUAL | 64 | 128, live = false } = shown;
-    const metadata = { metadataType: 0, title, images: image === undefined ? [] : [{ url: image }] };
+    const { title = "Shown", artist, durationMs = 120_000, image, abilities = USUAL | 64 | 128, live = false } = shown;
+    const metadata = { metadataType: 0, title, artist, images: image === undefined ? [] : [{ url: image }] };
     const streamType = live ? "LIVE" : "buffered";
     this.#begin({ contentId: "shown", contentType: "video/mp4", streamType, metadata }, durationMs, abilities);
   }

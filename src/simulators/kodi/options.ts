@@ -24,6 +24,8 @@ export interface SimulatedScreenshots {
 export interface SimulatedMedia {
   file: string;
   title?: string;
+  /** Who made it. Default nobody. */
+  artist?: readonly string[];
   kind?: "video" | "audio";
   /** Default two minutes; null is a stream without an end. */
   durationMs?: number | null;
@@ -161,6 +163,7 @@ export const MEDIA: readonly SimulatedMedia[] = [
   {
     file: "/media/song.flac",
     title: "A Song",
+    artist: ["One", "Another"],
     kind: "audio",
     durationMs: 213_000,
     thumbnail: imageOf("/media/song.flac", "music@"),

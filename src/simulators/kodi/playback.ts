@@ -10,6 +10,7 @@ export interface Playing {
   /** What was asked to play: the plug-in's own address. */
   readonly path: string;
   readonly title: string;
+  readonly artist: readonly string[];
   readonly durationMs: number | null;
   readonly channel: SimulatedChannel | null;
   /** `image://…/`, or nothing. */
@@ -46,7 +47,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
     if (media.broken) fail(model, title);
-    else start(model, { player, kind, file, path, title, durationMs, ...picturesOf(media) });
+    else start(model, { player, kind, file, path, title, durationMs, ...looksOf(media) });
   });
 }
 
@@ -58,13 +59,13 @@ export function openInList(model: Model, playlistid: number, at: number): void {
   const media = model.media.find((one) => one.file === file);
   const { kind = "video", durationMs = USUAL_MS } = media ?? {};
   const player = playlistid === 0 ? 0 : 1;
-  const started = { player, kind, file, path: file, title, durationMs, position: at, ...picturesOf(media) } as const;
+  const started = { player, kind, file, path: file, title, durationMs, position: at, ...looksOf(media) } as const;
   soon(model, () => start(model, started));
 }
 
 /** Of a song its thumbnail is told by its screen alone, of what an add-on plays by its item too (Kodi 20.1, ran). */
-function picturesOf({ thumbnail = "", poster = "" }: Partial<SimulatedMedia> = {}) {
-  return { thumbnail, poster };
+function looksOf({ thumbnail = "", poster = "", artist = [] }: Partial<SimulatedMedia> = {}) {
+  return { thumbnail, poster, artist };
 }
 
 /** A channel is shown by its logo, or asked for by its name, of which there is none (Kodi 20.1, ran). */
@@ -122,7 +123,7 @@ function soon(model: Model, step: () => void): void {
 
 /** What starts: no channel, no picture and the first of its list unless it is said. */
 type Started = Pick<Playing, "player" | "kind" | "file" | "path" | "title" | "durationMs"> &
-  Partial<Pick<Playing, "channel" | "thumbnail" | "poster" | "position">>;
+  Partial<Pick<Playing, "channel" | "thumbnail" | "poster" | "artist" | "position">>;
 
 export function start(model: Model, facts: Started, fromMs = 0): void {
   // The one before is told to resume, under the new number, and to stop (Kodi 20.1, ran).
@@ -132,6 +133,7 @@ export function start(model: Model, facts: Started, fromMs = 0): void {
   }
   const playing: Playing = {
     channel: null,
+    artist: [],
     thumbnail: "",
     poster: "",
     position: 0,

@@ -131,7 +131,7 @@ const media = {
     contentId: "x",
     streamType: "buffered",
     duration: 60.2,
-    metadata: { title: "Song", images: [{ url: "http://a/b" }] },
+    metadata: { title: "Song", artist: "A Singer", images: [{ url: "http://a/b" }] },
   },
 };
 const read = (status: object, before = null as ReturnType<typeof readMedia>, now = 0) =>
@@ -147,6 +147,8 @@ describe("MEDIA_STATUS", () => {
       duration_ms: 60_200,
       live: false,
       title: "Song",
+      artist: "A Singer",
+      artwork: true,
     });
     expect(playing(one, 2_000)?.position_ms).toBe(14_500);
     expect(playing(one, 90_000)?.position_ms).toBe(60_200);
@@ -162,8 +164,11 @@ describe("MEDIA_STATUS", () => {
     const first = read({});
     expect(playing(read({ media: undefined, playerState: "PAUSED" }, first))).toMatchObject({
       title: "Song",
+      artist: "A Singer",
       duration_ms: 60_200,
     });
+    const another = { metadata: { title: "Another", albumArtist: "A Choir" } };
+    expect(playing(read({ media: another }, first))).toMatchObject({ artist: "A Choir", artwork: false });
     expect(playing(read({ media: undefined, mediaSessionId: 5 }, first))?.title).toBeNull();
   });
 

@@ -10,6 +10,7 @@ import {
   pressedLevel,
   readActions,
   readDescription,
+  readPosition,
   readRendering,
   readSearchAnswer,
   readTime,
@@ -234,6 +235,20 @@ test("actions with escaped commas in them, and types by the names that a device 
   expect(typeFor("audio/flac", sink)).toBe("audio/x-flac");
   expect(typeFor("video/x-matroska", sink)).toBe("video/x-matroska");
   expect(typeFor("audio/flac", "")).toBe("audio/flac");
+});
+
+test("what is said of what plays: its title, and who plays it or made it; what cannot be read is nothing", () => {
+  const said = (item: string) => {
+    const didl = `<DIDL-Lite xmlns:dc="d" xmlns:upnp="u"><item>${item}</item></DIDL-Lite>`;
+    const { title, artist } = readPosition("playing", new Map([["TrackMetaData", didl]]));
+    return [title, artist];
+  };
+  const [title, creator] = ["<dc:title>Song</dc:title>", "<dc:creator>A Writer</dc:creator>"];
+  expect(said(`${creator}${title}<upnp:artist>A Singer</upnp:artist>`)).toEqual(["Song", "A Singer"]);
+  expect(said(`${creator}${title}`)).toEqual(["Song", "A Writer"]);
+  expect(said(`${title}<upnp:albumArtist>Nobody</upnp:albumArtist>`)).toEqual(["Song", null]);
+  for (const didl of ["", "no < XML", "NOT_IMPLEMENTED"])
+    expect(readPosition("playing", new Map([["TrackMetaData", didl]]))).toMatchObject({ title: null, artist: null });
 });
 
 test("what is said of a file is XML, whatever it is called, and names its type, title, picture and address", () => {

@@ -1,7 +1,7 @@
 /** Where a Kodi has a picture that it names, and which Kodis have any. */
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
-import { pathOf } from "../../../src/platforms/kodi/pictures.ts";
+import { pathOf } from "../../../src/platforms/kodi/protocol.ts";
 import type { Facts } from "../../../src/platforms/platform.ts";
 
 test("a picture is named once more in an address, whatever it is called", () => {

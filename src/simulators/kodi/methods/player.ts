@@ -76,7 +76,7 @@ const NOTHING = { title: "", file: "", mediapath: "", album: "", artist: [], sho
 /** As Kodi 20.1 described them (ran): the title of a file is in `label` alone. */
 function describe(playing: Playing | null, wanted: unknown): Record<string, unknown> {
   if (playing === null) return { ...pick(wanted, NOTHING), label: "", type: "unknown" };
-  const { channel, kind, title, file, path, thumbnail } = playing;
+  const { channel, kind, title, artist, file, path, thumbnail } = playing;
   // The picture in a file of sound is told by the labels of the screen alone (Kodi 20.1, ran).
   const told = thumbnail.startsWith("image://music@") ? "" : thumbnail;
   const icon = kind === "audio" ? "image://DefaultAudio.png/" : "image://DefaultFolder.png/";
@@ -84,7 +84,7 @@ function describe(playing: Playing | null, wanted: unknown): Record<string, unkn
   const common = { label: title, mediapath: path, file: channel ? undefined : file, ...pictures };
   const mine = channel
     ? { title: "", channel: channel.name, channeltype: channel.radio ? "radio" : "tv", channelnumber: channel.number }
-    : { ...NOTHING, ...common, title: kind === "audio" ? title : "", runtime: 0 };
+    : { ...NOTHING, ...common, artist, title: kind === "audio" ? title : "", runtime: 0 };
   const type = channel ? "channel" : kind === "audio" ? "song" : "unknown";
   return { ...pick(wanted, { ...common, ...mine }), ...(channel ? { id: channel.id } : {}), label: title, type };
 }
