@@ -35,10 +35,13 @@ const noAnswer: Failure = {
   reason: null,
 };
 
+/** The names of what is thrown by a call that was given up, or that was only to go on for so long. */
+const givenUp: ReadonlySet<string> = new Set(["AbortError", "TimeoutError"]);
+
 /** The failure in whatever was thrown; `null` for a call that its caller gave up. */
 export function failureOf(thrown: unknown): Failure | null {
   if (thrown instanceof CallError) return thrown.failure;
-  if (thrown instanceof DOMException && thrown.name === "AbortError") return null;
+  if (thrown instanceof DOMException && givenUp.has(thrown.name)) return null;
   return { ...noAnswer, code: "internal_error", message: "The page failed at this", hint: "Reload it" };
 }
 
@@ -52,7 +55,7 @@ export function addressOf(name: EndpointName, given: Places = {}): string {
   return `v1${filled}${query.length > 0 ? `?${new URLSearchParams(query)}` : ""}`;
 }
 
-/** Calls an operation. Fails with a `CallError`, or with an `AbortError` when its signal ends. */
+/** Calls an operation. Fails with a `CallError`, or with what ends its signal. */
 export async function call<Name extends ValueName>(
   name: Name,
   ...[given]: Parameters<Client[Name]>

@@ -145,9 +145,9 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
         <span class="muted"> · {modelOf(device)}</span>
       </p>
       {device.capabilities.includes("dev") && (
-        <a class="button quiet" href={linkTo("dev", entry.id)}>
+        <a class="button quiet" href={linkTo("dev", entry.id)} title="Developer">
           <Icon name="code" />
-          Developer
+          <span>Developer</span>
         </a>
       )}
       {powerKey(device, isOn) !== undefined && standing !== "unpaired" && (

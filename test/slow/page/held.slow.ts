@@ -86,6 +86,7 @@ describeBrowser("a held key", (browser) => {
     async (_what, unplug, plugIn) => {
       await unplug(room);
       await stopped(2_000);
+      expect(await looked.page.evaluate(() => document.body.innerText)).not.toContain("The page failed");
       await Bun.sleep(1_800);
       await plugIn(room);
       const then = room.done("key");

@@ -65,6 +65,9 @@ describePage("the house", (visitAt) => {
     await page.focus('[aria-label="More for Workbench"]');
     await page.keyboard.press("Enter");
     await until(page, "the menu has the focus", () => document.activeElement?.textContent === "Rename");
+    // A fill that is a little darker than the rest is not seen by everybody.
+    const line = () => document.activeElement && getComputedStyle(document.activeElement).outlineStyle;
+    expect(await page.evaluate(line)).toBe("solid");
     await page.keyboard.press("Enter");
     await until(page, "the field has the focus", () => document.activeElement instanceof HTMLInputElement);
     await page.keyboard.down("Control");

@@ -225,6 +225,30 @@ describePage("the remote", (visit) => {
     60_000,
   );
 
+  test.each([1280, 320])(
+    "a long title stays in its place, and whether a set is on is said in words, at %d px",
+    async (width) => {
+      const { page } = await visit(demo.port(), { at: at("Cinema"), width });
+      await api("POST", "/devices/Cinema/media", { url: `http://192.0.2.1/${"a-long-title-".repeat(12)}.mp4` });
+      await shows(page, "a-long-title-");
+      const rightOf = () =>
+        page.evaluate(() => {
+          const right = (name: string) => document.querySelector(name)?.getBoundingClientRect().right ?? Number.NaN;
+          return { title: right(".playing-title"), keys: right(".remote-keys"), room: right(".remote-hand") };
+        });
+      const { title, keys, room } = await rightOf();
+      expect([title < room, keys <= room, room <= width]).toEqual([true, true, true]);
+      const ends = await page.evaluate(() => document.querySelector(".remote-side")?.getBoundingClientRect().left ?? 0);
+      expect(width < 760 || room < ends).toBe(true);
+      await api("POST", "/devices/Cinema/playback", { do: "stop" });
+      const developer = await visit(demo.port(), { at: at("Living Room"), width });
+      await shows(developer.page, "Turn off");
+      const words = () => document.querySelector(".remote-standing p")?.getBoundingClientRect().width ?? 0;
+      expect(await developer.page.evaluate(words)).toBeGreaterThan(60);
+    },
+    60_000,
+  );
+
   test("of the keys of a whole remote each can be hit at 320 px", async () => {
     const { page } = await visit(demo.port(), { at: at("Bedroom"), width: 320 });
     await shows(page, "Network access: Enabled");
