@@ -76,7 +76,10 @@ export function composed(content: Content, composition: Composition): Content {
   for (const group of groups) {
     // An entry that was a part has its device's name, and none of its own.
     const own = group.filter((entry) => entry.part_of === undefined);
-    const named = own.find((entry) => entry.named_by === "user") ?? own[0];
+    const [oldest] = own;
+    // That which another part of it had already is no other device's.
+    const plain = oldest && nameOf(oldest, []).name;
+    const named = own.find((entry) => entry.named_by === "user") ?? own.find((entry) => entry.name === plain) ?? oldest;
     const by = named && isPart(named) ? otherNameOf(named, group, isPart) : null;
     if (by) misnamed.set(group, by);
     else if (named) told.set(group, named);

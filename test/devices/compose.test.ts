@@ -221,6 +221,15 @@ describe("a device of several entries", () => {
       expect(again.devices[0]?.name).toBe("MINE");
     }));
 
+  test("that are renamed one after the other have the new name, and no number for each other", () =>
+    withRegistry(async (registry) => {
+      const { older, younger } = await two(registry);
+      for (const name of ["Loft", "Attic"]) {
+        for (const { id } of [younger, older]) await registry.learn(id, { facts: { name } });
+        expect(registry.devices.map((device) => device.name)).toEqual([name]);
+      }
+    }));
+
   test("is removed whole, and used whole", () =>
     withRegistry(async (registry) => {
       const scan = { by: "scan" } as const;
