@@ -46,7 +46,8 @@ export async function serve(context: Context, platformHost: PlatformHost): Promi
   if (!action) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
   const manager = managerOf(platformHost);
   if (context.flag("print")) {
-    context.print(manager.text.trimEnd());
+    const { name, file, text } = manager;
+    context.print(context.json ? JSON.stringify({ name, file, text }) : text.trimEnd());
     return exits.ok;
   }
   const status = await action(manager, context, platformHost);

@@ -187,7 +187,7 @@ export class Leases {
     const held = this.#current(id);
     if (!held?.term) return false;
     const isHolder = digestsIn(carried).some((one) => isOf(one, held));
-    if (!isHolder && !force) throw this.#leased(held);
+    if (!isHolder && !force) throw this.#leased(held, id, () => "Its holder frees it, with its token in $ZAPD_LEASE");
     this.#end(held, isHolder ? "freed" : "broken");
     // Where this cannot be written and the daemon is killed, the lease is back with the next, and ends in its time.
     await this.#save().catch(this.#failed);
@@ -390,7 +390,7 @@ export class Leases {
     });
   }
 
-  #leased(held: Held | undefined, id = held?.id ?? ""): ZapdError {
+  #leased(held: Held | undefined, id = held?.id ?? "", otherwise = toWait): ZapdError {
     const name = this.#hooks.nameOf(id);
     const word = inCommand(name);
     const { owner, note, term } = held ?? {};
@@ -398,12 +398,16 @@ export class Leases {
     const holder =
       owner === undefined ? "The next in line gets it" : `${owner} has it${until}${note ? ` (${note})` : ""}`;
     return new ZapdError("device_leased", `${name} is leased${owner === undefined ? "" : ` to ${owner}`}`, {
-      hint: `${holder}. To wait for it: zapd lease -d ${word} --wait 60s; to take it away: zapd lease break -d ${word}`,
+      hint: `${holder}. ${otherwise(word)}; to take it away: zapd lease break -d ${word}`,
       named: true,
       // Whoever is about to get it is not known to others yet.
       details: held?.term ? { lease: leaseOf(held, held.term) } : undefined,
     });
   }
+}
+
+function toWait(name: string): string {
+  return `To wait for it: zapd lease -d ${name} --wait 60s`;
 }
 
 /** A device that is to be given, with the token that its holder will have. */

@@ -186,6 +186,8 @@ describe("the command", () => {
         ? `<string>${words.at(-1)}</string>`
         : `ExecStart=${[...words, "serve"].map((word) => `"${word}"`).join(" ")}\n`;
     expect([status, stdout]).toEqual([0, expect.stringContaining(expected)]);
+    const document = await runZapd(["service", "install", "--print", "--json"], { env });
+    expect(`${JSON.parse(document.stdout).text.trimEnd()}\n`).toBe(stdout);
     expect(() => statSync(unit())).toThrow();
   });
 });
