@@ -128,7 +128,7 @@ export const player: Methods = {
   })),
   "Player.Stop": method({ playerid }, (model, params) => {
     idleOrMeant(model, params);
-    if (!model.dialog?.swallowsStop) stop(model, false);
+    stop(model, false);
     return "OK";
   }),
   "Player.PlayPause": method({ playerid, play: either(truth, oneOf("toggle")) }, (model, params) => {

@@ -81,19 +81,13 @@ export const pvr: Methods = {
 
 const FIELDS = ["url", "cachedurl", "lasthashcheck", "imagehash", "sizes"];
 
-/** The pictures that were shown, and are kept (Kodi 20.1, ran). */
+/** The pictures that were shown, and are kept (Kodi 20.1, ran): none. */
 export const textures: Methods = {
-  "Textures.GetTextures": method(
-    { properties: names("Textures.Fields.Texture", FIELDS), filter: anything },
-    ({ textures }, { properties }) => ({
-      textures: textures.map((texture) => ({ ...pick(properties, { ...texture }), textureid: texture.textureid })),
-    }),
-  ),
-  "Textures.RemoveTexture": method({ textureid: required(whole(1)) }, ({ textures }, { textureid }) => {
-    const at = textures.findIndex((texture) => texture.textureid === textureid);
-    if (at === -1) throw invalidParams();
-    textures.splice(at, 1);
-    return "OK";
+  "Textures.GetTextures": method({ properties: names("Textures.Fields.Texture", FIELDS), filter: anything }, () => ({
+    textures: [],
+  })),
+  "Textures.RemoveTexture": method({ textureid: required(whole(1)) }, () => {
+    throw invalidParams();
   }),
 };
 
