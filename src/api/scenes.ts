@@ -33,48 +33,11 @@ const KeyEntry = z.strictObject({
   hold_ms: ms(pressLimits.holdMs).optional().describe("Holds it for so long"),
 });
 
-/** One step, as it is written. */
-export interface SceneStep {
-  name?: string | undefined;
-  device?: string | string[] | undefined;
-  group?: string | undefined;
-  on_error?: Policy | undefined;
-  key?: KeyOrText | undefined;
-  keys?: (KeyOrText | z.input<typeof KeyEntry>)[] | undefined;
-  repeat?: number | undefined;
-  hold_ms?: number | undefined;
-  delay_ms?: number | undefined;
-  launch?: string | { app: string; params?: Record<string, string> | undefined } | undefined;
-  params?: Record<string, string> | undefined;
-  volume?: number | { level?: number | undefined; step?: number | undefined; muted?: boolean | undefined } | undefined;
-  power?: "on" | "off" | undefined;
-  input?: string | undefined;
-  play?: string | PlayedMedia | undefined;
-  notify?: string | undefined;
-  wait_ms?: number | undefined;
-  wait_for?: z.input<typeof conditions> | undefined;
-  timeout_ms?: number | undefined;
-  if?: z.input<typeof conditions> | undefined;
-  then?: SceneStep[] | undefined;
-  else?: Policy | SceneStep[] | undefined;
-  parallel?: (SceneStep | SceneStep[])[] | undefined;
-}
-
-interface PlayedMedia {
-  url: string;
-  mime?: string | undefined;
-  title?: string | undefined;
-  image?: string | undefined;
-}
-
 const condition =
   "`power:on`, `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`; several, in a list or as a table, must all hold";
 
-/** Its name in a constant: a reader of code takes an object with a `then` for a promise, which this is not. */
-const thenField = "then";
-
-/** A step of a scene: one of its verbs, and what belongs to it. The examples stand in the remedies of what is wrong. */
-export const Step = z.strictObject({
+/** All of a step but the steps in it. */
+export const PlainStep = z.strictObject({
   name: z
     .string()
     .min(1)
@@ -160,6 +123,21 @@ export const Step = z.strictObject({
     .optional()
     .meta({ description: "With `wait_for`: for so long at most, 10000 where it is left out", examples: [20_000] }),
   if: conditions.optional().meta({ description: `Looks whether it is so: ${condition}`, examples: ["power:on"] }),
+});
+
+/** Its name in a constant: a reader of code takes an object with a `then` for a promise, which this is not. */
+const thenField = "then";
+
+/** One step, as it is written. */
+export interface SceneStep extends z.input<typeof PlainStep> {
+  then?: SceneStep[] | undefined;
+  else?: Policy | SceneStep[] | undefined;
+  parallel?: (SceneStep | SceneStep[])[] | undefined;
+}
+
+/** A step of a scene: one of its verbs, and what belongs to it. The examples stand in the remedies of what is wrong. */
+export const Step = z.strictObject({
+  ...PlainStep.shape,
   get [thenField](): z.ZodOptional<z.ZodType<SceneStep[], SceneStep[]>> {
     return z.array(Step).optional().meta({ description: "With `if`: the steps where it is so" });
   },

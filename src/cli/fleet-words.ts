@@ -71,7 +71,7 @@ const readers: Readonly<Record<string, Reader>> = {
 };
 
 /** What `zapd fleet run` can be followed by. */
-export const runWords = Object.keys(readers);
+const runWords = Object.keys(readers);
 
 /** Reads them; fails with UsageError. */
 export function requestOf([word = "", ...words]: readonly string[]): Request {

@@ -9,7 +9,7 @@ import { ZapdError } from "../api/errors.ts";
 import { pressLimits } from "../api/limits.ts";
 import { operations } from "../api/operations.ts";
 import { isOfGroup, meansGroup } from "../api/routes.ts";
-import { type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
+import { PlainStep, type SceneStep, sceneLimits } from "../api/scenes.ts";
 import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api/schemas.ts";
 import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
@@ -62,7 +62,8 @@ interface Command<Answer extends Done> {
 /** Reads what the device does, gives the command, and reads again until its effect is seen, or the time is over. */
 async function command<Answer extends Done>(
   { api, signal }: Calling,
-  { device, wait_ms: waitMs }: { readonly device?: string | undefined; readonly wait_ms: number },
+  device: string | undefined,
+  waitMs: number,
   { act, shows, said }: Command<Answer>,
 ): Promise<Outcome> {
   const id = idOf(device);
@@ -205,18 +206,14 @@ const launchApp = tool({
   takes: { device, ...operations.launchApp.body.shape, wait_ms: waitMs },
   answers: { ...operations.launchApp.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    return command(
-      calling,
-      { device, wait_ms },
-      {
-        act: (api, at) => api.launchApp({ ...at, body }),
-        shows:
-          ({ app }) =>
-          (state) =>
-            state.app?.platform_id === app.platform_id,
-        said: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
-      },
-    );
+    return command(calling, device, wait_ms, {
+      act: (api, at) => api.launchApp({ ...at, body }),
+      shows:
+        ({ app }) =>
+        (state) =>
+          state.app?.platform_id === app.platform_id,
+      said: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
+    });
   },
 });
 
@@ -251,14 +248,10 @@ const pressKeys = tool({
         return { ...(await api.pressKey({ ...at, body: { key: first, hold_ms } })), sent: 1 };
       return api.pressKeys({ ...at, body: { keys: keys as KeyOrText[], delay_ms } });
     };
-    return command(
-      calling,
-      { device, wait_ms },
-      {
-        act: press,
-        said: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
-      },
-    );
+    return command(calling, device, wait_ms, {
+      act: press,
+      said: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
+    });
   },
 });
 
@@ -289,14 +282,10 @@ const typeText = tool({
         : await api.pressKey({ ...at, body: { key: typed } });
       return { device, action, characters: [...text].length };
     };
-    return command(
-      calling,
-      { device, wait_ms },
-      {
-        act: type,
-        said: ({ device, characters }) => `${device.name} took ${counted(characters, "character")}`,
-      },
-    );
+    return command(calling, device, wait_ms, {
+      act: type,
+      said: ({ device, characters }) => `${device.name} took ${counted(characters, "character")}`,
+    });
   },
 });
 
@@ -412,16 +401,12 @@ const setVolume = tool({
   answers: { ...operations.setVolume.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
     const { level, step, muted } = body;
-    return command(
-      calling,
-      { device, wait_ms },
-      {
-        act: (api, at) => api.setVolume({ ...at, body }),
-        // Where a step was to lead to is known to the API alone.
-        ...(step === undefined && { shows: () => (state: State) => showsVolume(state, level, muted) }),
-        said: ({ device }) => `${device.name} took the volume`,
-      },
-    );
+    return command(calling, device, wait_ms, {
+      act: (api, at) => api.setVolume({ ...at, body }),
+      // Where a step was to lead to is known to the API alone.
+      ...(step === undefined && { shows: () => (state: State) => showsVolume(state, level, muted) }),
+      said: ({ device }) => `${device.name} took the volume`,
+    });
   },
 });
 
@@ -442,20 +427,16 @@ const controlPlayback = tool({
   answers: { ...operations.controlPlayback.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
     const statuses = statusAfter[body.do];
-    return command(
-      calling,
-      { device, wait_ms },
-      {
-        act: (api, at) => api.controlPlayback({ ...at, body }),
-        ...(statuses && {
-          shows:
-            () =>
-            ({ playback }: State) =>
-              statuses.includes(playback?.status ?? "stopped"),
-        }),
-        said: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
-      },
-    );
+    return command(calling, device, wait_ms, {
+      act: (api, at) => api.controlPlayback({ ...at, body }),
+      ...(statuses && {
+        shows:
+          () =>
+          ({ playback }: State) =>
+            statuses.includes(playback?.status ?? "stopped"),
+      }),
+      said: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
+    });
   },
 });
 
@@ -468,15 +449,11 @@ const playMedia = tool({
   takes: { device, ...operations.playMedia.body.shape, wait_ms: waitMs },
   answers: { ...operations.playMedia.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    return command(
-      calling,
-      { device, wait_ms },
-      {
-        act: (api, at) => api.playMedia({ ...at, body }),
-        shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
-        said: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
-      },
-    );
+    return command(calling, device, wait_ms, {
+      act: (api, at) => api.playMedia({ ...at, body }),
+      shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
+      said: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
+    });
   },
 });
 
@@ -556,15 +533,11 @@ const devInstall = tool({
       return done;
     };
     try {
-      const told = await command(
-        calling,
-        { device, wait_ms },
-        {
-          act: install,
-          shows: () => (state) => state.app?.type === "dev",
-          said: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
-        },
-      );
+      const told = await command(calling, device, wait_ms, {
+        act: install,
+        shows: () => (state) => state.app?.type === "dev",
+        said: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
+      });
       return "data" in told ? { ...told, data: { ...told.data, log } } : told;
     } finally {
       await parcel.dispose();
@@ -627,8 +600,7 @@ const devLogs = tool({
 });
 
 /** What a step may hold, but for steps in it. Any object is let through: the API tells all that is wrong at once. */
-const { then: _then, else: _else, parallel: _parallel, ...flat } = Step.shape;
-const { properties } = z.toJSONSchema(z.looseObject(flat), { io: "input" });
+const { properties } = z.toJSONSchema(z.looseObject(PlainStep.shape), { io: "input" });
 const AnyStep = (z.looseObject({}) as unknown as z.ZodType<SceneStep>).meta({ properties });
 
 const runScene = tool({

@@ -83,8 +83,8 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   const streams = new Streams();
   deviceRoutes(app, deps);
   leaseRoutes(app, deps);
-  appRoutes(app, deps);
-  remoteRoutes(app, deps);
+  appRoutes(app);
+  remoteRoutes(app);
   controlRoutes(app, deps);
   groupRoutes(app, deps);
   sceneRoutes(app, deps, streams);

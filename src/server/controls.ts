@@ -16,52 +16,44 @@ import { IconCache } from "../devices/pictures.ts";
 import { mediaTypeOf } from "../system/media-types.ts";
 import { iconsIn } from "../system/state-folder.ts";
 import type { AppDependencies } from "./app.ts";
-import { type Env, picture, route } from "./route.ts";
+import { deviceRoute, type Env, picture } from "./route.ts";
 
 /** Controls beyond keys, each on devices that have it. */
-export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencies): void {
+export function controlRoutes(app: Hono<Env>, { state }: AppDependencies): void {
   const icons = new IconCache(iconsIn(state));
 
-  route(app, "setVolume", async ({ id, body, turn }) => {
-    const device = devices.find(id);
-    return device.actionResult("volume", await setVolume(device, body, turn));
-  });
+  deviceRoute(app, "setVolume", async (device, { body, turn }) =>
+    device.actionResult("volume", await setVolume(device, body, turn)),
+  );
 
-  route(app, "controlPlayback", async ({ id, body, turn }) => {
-    const device = devices.find(id);
-    return device.actionResult("playback", await controlPlayback(device, body.do, body.position_ms ?? 0, turn));
-  });
+  deviceRoute(app, "controlPlayback", async (device, { body, turn }) =>
+    device.actionResult("playback", await controlPlayback(device, body.do, body.position_ms ?? 0, turn)),
+  );
 
-  route(app, "playMedia", async ({ id, body, turn }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "playMedia", async (device, { body, turn }) => {
     const { url, mime = mediaTypeOf(new URL(url).pathname), title = null, image = null } = body;
     return device.actionResult("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
   });
 
-  route(app, "listInputs", async ({ id, signal }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "listInputs", async (device, { signal }) => {
     const inputs = await listInputs(device, signal);
     return { device: device.describe(), inputs };
   });
 
-  route(app, "selectInput", async ({ id, body, turn }) => {
-    const device = devices.find(id);
-    return device.actionResult("input", await selectInput(device, body.input, turn));
-  });
+  deviceRoute(app, "selectInput", async (device, { body, turn }) =>
+    device.actionResult("input", await selectInput(device, body.input, turn)),
+  );
 
-  route(app, "listChannels", async ({ id, signal }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "listChannels", async (device, { signal }) => {
     const channels = await listChannels(device, signal);
     return { device: device.describe(), channels };
   });
 
-  route(app, "selectChannel", async ({ id, body, turn }) => {
-    const device = devices.find(id);
-    return device.actionResult("channel", await selectChannel(device, body.channel, turn));
-  });
+  deviceRoute(app, "selectChannel", async (device, { body, turn }) =>
+    device.actionResult("channel", await selectChannel(device, body.channel, turn)),
+  );
 
-  route(app, "notify", async ({ id, body, turn }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "notify", async (device, { body, turn }) => {
     await notify(device, body.message, turn);
     return device.actionResult("notify", {});
   });

@@ -13,7 +13,7 @@ import { heartbeatMs } from "../devices/journal.ts";
 import type { Archive, ConsoleLines } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import type { AppDependencies } from "./app.ts";
-import { type Env, route } from "./route.ts";
+import { deviceRoute, type Env } from "./route.ts";
 import { formFor, type Source, type Streams } from "./streams.ts";
 import type { FormFields } from "./upload.ts";
 
@@ -24,8 +24,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
   const { devices, leases } = deps;
   const installing = new Set<string>();
 
-  route(app, "installPackage", async ({ id, request, turn }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "installPackage", async (device, { request, turn }) => {
     // What can be refused before a byte of the package is read is refused then.
     checkDeveloper(device);
     if (installing.has(device.id) || installing.size >= uploadsAtOnce) {
@@ -61,21 +60,17 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     }
   });
 
-  route(app, "reloadPackage", async ({ id, body, turn }) => {
-    const device = devices.find(id);
-    const reloaded = await reloadPackage(device, turn, body.params);
-    return device.actionResult("reload", { app: reloaded });
-  });
+  deviceRoute(app, "reloadPackage", async (device, { body, turn }) =>
+    device.actionResult("reload", { app: await reloadPackage(device, turn, body.params) }),
+  );
 
-  route(app, "removePackage", async ({ id, turn }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "removePackage", async (device, { turn }) => {
     checkDeveloper(device);
     await removePackage(device, turn);
     return device.actionResult("remove", {});
   });
 
-  route(app, "readLogs", async ({ id, query, request, signal, turn, context }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "readLogs", async (device, { query, request, signal, turn, context }) => {
     if (query.follow === "true") {
       const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
       // Its holder follows it for as long as the lease lasts; of others it asks none.

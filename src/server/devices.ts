@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { readCondition } from "../devices/conditions.ts";
 import { waitFor } from "../devices/wait.ts";
 import type { AppDependencies } from "./app.ts";
-import { type Env, route } from "./route.ts";
+import { deviceRoute, type Env, route } from "./route.ts";
 
 /** Milliseconds that a wait takes where its caller does not say. */
 const usualWaitMs = "10000";
@@ -18,28 +18,25 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
     return { devices: found.map((device) => device.describe()) };
   });
 
-  route(app, "getDevice", ({ id }) => devices.find(id).describe());
+  deviceRoute(app, "getDevice", (device) => device.describe());
 
-  route(app, "changeDevice", async ({ id, body }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "changeDevice", async (device, { body }) => {
     await devices.change(device, body);
     return device.describe();
   });
 
-  route(app, "removeDevice", ({ id }) => devices.remove(devices.find(id)));
+  deviceRoute(app, "removeDevice", (device) => devices.remove(device));
 
   route(app, "removeUnusedDevices", async () => ({ devices: await devices.removeUnused() }));
 
-  route(app, "pairDevice", async ({ id, body, signal }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "pairDevice", async (device, { body, signal }) => {
     const { host, platform, ...given } = body;
     const reach = device.pairingReach(platform);
     const at = host === undefined ? undefined : await devices.recognize(reach.record, host);
     return device.actionResult("pair", (await device.pair(given, signal, at, reach)) ?? {});
   });
 
-  route(app, "cancelPairing", ({ id }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "cancelPairing", (device) => {
     const cancelled = device.cancelPairing();
     return device.actionResult("cancel_pairing", { cancelled });
   });
@@ -55,14 +52,12 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
     return devices.of(device).describe();
   });
 
-  route(app, "trustDevice", async ({ id }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "trustDevice", async (device) => {
     await device.trust();
     return device.describe();
   });
 
-  route(app, "getState", async ({ id, query, request, signal }) => {
-    const device = devices.find(id);
+  deviceRoute(app, "getState", async (device, { query, request, signal }) => {
     const { wait_for = [], timeout_ms = usualWaitMs } = query;
     const conditions = [wait_for].flat().map(readCondition);
     if (conditions.length === 0) {

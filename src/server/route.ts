@@ -148,6 +148,15 @@ export function route<Name extends ValueName>(
   });
 }
 
+/** Adds the route of an operation on one device, which the handler is given. */
+export function deviceRoute<Name extends ValueName>(
+  app: Hono<Env>,
+  name: Name,
+  handler: (device: Device, given: Given<Operations[Name]>) => Promise<DataOf<Name> | Response> | DataOf<Name>,
+): void {
+  route(app, name, (given) => handler(given.context.get("deps").devices.find(given.id), given));
+}
+
 /** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
 function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
   const device = devices.known(id);

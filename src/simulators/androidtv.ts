@@ -5,7 +5,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { type AndroidTvOptions, type AndroidTvSimulatorOptions, identify } from "./androidtv/options.ts";
+import { type AndroidTvOptions, type AndroidTvSimulatorOptions, APPS, identify } from "./androidtv/options.ts";
 import { PairingService } from "./androidtv/pairing.ts";
 import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
 import { digest } from "./bench/identity.ts";
@@ -14,7 +14,7 @@ import { createAnnouncer } from "./bench/mdns.ts";
 import { type Fields, inside, numberIn, readFrames, textIn, varint, type Written, write } from "./bench/protobuf.ts";
 import { keep, SimulatedSet } from "./bench/set.ts";
 
-export type { AndroidTvEvent, AndroidTvSimulatorOptions, SimulatedAndroidApp } from "./androidtv/options.ts";
+export type { AndroidTvSimulatorOptions } from "./androidtv/options.ts";
 
 const IME = 4;
 const VOLUME = 64;
@@ -95,8 +95,6 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#service = new PairingService({
       certificate: raw,
       name: known.name,
-      wrongSecret: known.wrongSecret,
-      codeMs: known.codeMs,
       paired: (client) => {
         this.#paired.set(digest(client), client);
         options.onEvent?.({ type: "pairing", text: "is paired" });
@@ -174,23 +172,12 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#service.dismiss();
   }
 
-  /** Its user clears the data of its remote service: nobody has been paired. */
-  forget(): void {
-    this.#paired.clear();
-    for (const { socket } of this.#clients) socket.destroy();
-  }
-
   /** A field that takes text is opened, or closed. */
   focus(isOpen: boolean): void {
     this.#focus = isOpen;
     if (!isOpen) return;
     this.#counters = { ime: this.#counters.ime + 3, field: this.#counters.field + 1 };
     this.#tellCounters();
-  }
-
-  /** Somebody uses its own remote. */
-  press(code: number): void {
-    this.#key(code);
   }
 
   /** Its own remote turns it on or off. */
@@ -214,11 +201,6 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#silent = silent;
   }
 
-  /** Sends everybody some bytes, whatever they are. */
-  say(bytes: Uint8Array): void {
-    for (const { socket } of this.#clients) socket.write(bytes);
-  }
-
   /** Another app comes to the front; null is home. */
   show(front: string | null): void {
     this.#show(front ?? HOME);
@@ -229,11 +211,6 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#level = level;
     this.#muted = muted;
     for (const client of this.#clients) this.#tellVolume(client);
-  }
-
-  /** Hangs up on everybody. */
-  hangUp(): void {
-    for (const { socket } of this.#clients) socket.destroy();
   }
 
   protected get isReachable(): boolean {
@@ -383,7 +360,7 @@ export class AndroidTvSimulator extends SimulatedSet {
 
   #open(link: string): void {
     keep(this.links as string[], link);
-    const app = this.#options.apps.find((one) => one.links.some((start) => link.startsWith(start)));
+    const app = APPS.find((one) => one.links.some((start) => link.startsWith(start)));
     // Nobody is told what is not there, but who looks at the screen.
     this.#options.onEvent?.({ type: "link", text: app ? `opens ${link}` : `cannot open ${link}` });
     if (app && this.#power === "on") this.#show(app.package);

@@ -13,7 +13,7 @@ import { type Message, readMessages, writeMessage } from "./cast/messages.ts";
 import { type CastOptions, type CastSimulatorOptions, identify, type SimulatedCastApp } from "./cast/options.ts";
 import { Player, type Shown } from "./cast/player.ts";
 
-export type { CastEvent, CastSimulatorOptions, SimulatedCastApp, SimulatedMedia } from "./cast/options.ts";
+export type { CastSimulatorOptions } from "./cast/options.ts";
 
 const PREFIX = "urn:x-cast:com.google.cast.";
 const CONNECTION = `${PREFIX}tp.connection`;
@@ -193,11 +193,6 @@ export class CastSimulator extends SimulatedSet {
     });
   }
 
-  /** Sends everybody some bytes, whatever they are. */
-  say(bytes: Uint8Array): void {
-    for (const { socket } of this.#clients) socket.write(bytes);
-  }
-
   protected get isReachable(): boolean {
     return this.#power;
   }
@@ -264,12 +259,11 @@ export class CastSimulator extends SimulatedSet {
     const answer = (said: Content) => this.#send(client, destination, source, namespace, said);
     const { requestId } = content;
     if (destination === PLATFORM) {
-      const { tellsId, setup } = this.#options;
+      const { tellsId } = this.#options;
       if (namespace === RECEIVER) this.#receiver(content, answer);
       else if (namespace === DISCOVERY && type === "GET_DEVICE_INFO" && tellsId !== null)
         answer({ type: "DEVICE_INFO", requestId, ...this.#deviceInfo });
-      else if (namespace === SETUP && type === "eureka_info" && tellsId !== null && setup)
-        answer(this.#eureka(content));
+      else if (namespace === SETUP && type === "eureka_info" && tellsId !== null) answer(this.#eureka(content));
     } else if (destination === this.#session?.transportId && namespace === MEDIA && this.#session.app.media !== false) {
       this.#media(content, answer);
     }
@@ -289,10 +283,15 @@ export class CastSimulator extends SimulatedSet {
   }
 
   #eureka({ request_id }: Content): Content {
-    const { model, manufacturer, tellsId, mac, version } = this.#options;
+    const { model, tellsId, mac } = this.#options;
     const udn = tellsId?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-    const device_info = { mac_address: mac.toUpperCase(), manufacturer, product_name: model, ssdp_udn: udn };
-    const data = { build_info: { cast_build_revision: version }, device_info, name: this.#name, version: 12 };
+    const device_info = {
+      mac_address: mac.toUpperCase(),
+      manufacturer: "Google Inc.",
+      product_name: model,
+      ssdp_udn: udn,
+    };
+    const data = { build_info: { cast_build_revision: "1.56.281627" }, device_info, name: this.#name, version: 12 };
     return { type: "eureka_info", request_id, response_code: 200, response_string: "OK", data };
   }
 

@@ -10,7 +10,7 @@ import { description, pathsOf, SERVICES, type ServiceName, serviceDescription, t
 import { Subscribers } from "./dlna/events.ts";
 import { type DlnaSimulatorOptions, Model } from "./dlna/model.ts";
 
-export type { DlnaEvent, DlnaSimulatorOptions } from "./dlna/model.ts";
+export type { DlnaSimulatorOptions } from "./dlna/model.ts";
 export type { StackName } from "./dlna/stacks.ts";
 
 const BODY_LIMIT = 64 * 1024;
@@ -77,8 +77,8 @@ export class DlnaSimulator extends SimulatedSet {
   }
 
   /** Plays something that somebody else handed to it. */
-  play(uri = "http://192.0.2.1/film.mp4", metadata = ""): void {
-    this.#model.load({ uri, metadata });
+  play(uri = "http://192.0.2.1/film.mp4"): void {
+    this.#model.load({ uri, metadata: "" });
     this.#model.play();
   }
 

@@ -6,7 +6,6 @@ export interface GoogleTvSimulatorOptions {
   /** What its owner called it. */
   name: string;
   host?: string;
-  model?: string;
   remote?: Partial<Omit<AndroidTvSimulatorOptions, "onEvent" | "volume">>;
   cast?: Partial<Omit<CastSimulatorOptions, "onEvent" | "volume" | "standBy">>;
   onEvent?: (event: { readonly text: string }) => void;
@@ -21,8 +20,8 @@ export class GoogleTvSimulator {
   readonly remote: AndroidTvSimulator;
   readonly cast: CastSimulator;
 
-  constructor({ name, host, model = "Google TV Streamer", remote, cast, onEvent }: GoogleTvSimulatorOptions) {
-    const place = { name, model, ...(host !== undefined && { host }) };
+  constructor({ name, host, remote, cast, onEvent }: GoogleTvSimulatorOptions) {
+    const place = { name, model: "Google TV Streamer", ...(host !== undefined && { host }) };
     this.remote = createAndroidTvSimulator({
       ...place,
       ...remote,

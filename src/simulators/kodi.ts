@@ -7,23 +7,13 @@ import { createEventServer } from "./kodi/events.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
 import type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
-import { openChannel, pause, position, start, stop } from "./kodi/playback.ts";
+import { openChannel, position, start, stop } from "./kodi/playback.ts";
 import { web } from "./kodi/web.ts";
 import { closeDialog, type DialogKind, type DialogOptions, inFront, openDialog } from "./kodi/windows.ts";
 import { createWire, type Wire } from "./kodi/wire.ts";
 
 export type { ReceivedCall } from "./kodi/model.ts";
-export type {
-  KodiEvent,
-  KodiSimulatorOptions,
-  Power,
-  SimulatedAddon,
-  SimulatedChannel,
-  SimulatedFavourite,
-  SimulatedMedia,
-  SimulatedScreenshots,
-  SimulatedTexture,
-} from "./kodi/options.ts";
+export type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
 
 /** What plays when the test, and no call, starts it. */
@@ -36,7 +26,6 @@ export interface Shown {
   durationMs?: number | null;
   /** Negative ones are answered as Kodi answers them: milliseconds of -99. */
   positionMs?: number;
-  paused?: boolean;
 }
 
 /** Time for an answer to go out before its sockets close. */
@@ -156,14 +145,10 @@ export class KodiSimulator extends SimulatedSet {
 
   play(shown: Shown): void {
     const model = this.#model;
-    const { path = "/media/shown.mp4", kind = "video", durationMs = 120_000, positionMs = 0, paused = false } = shown;
+    const { path = "/media/shown.mp4", kind = "video", durationMs = 120_000, positionMs = 0 } = shown;
     const player = kind === "audio" || path.startsWith("plugin://") ? 0 : 1;
     const title = shown.title ?? "Shown";
     start(model, { player, kind, path, file: path, durationMs, title }, positionMs);
-    if (!paused || model.playing === null) return;
-    pause(model, model.playing, true);
-    // Where it was put, and not where it has come to since.
-    model.playing.positionMs = positionMs;
   }
 
   tune(channelId: number): void {
@@ -172,13 +157,9 @@ export class KodiSimulator extends SimulatedSet {
     openChannel(this.#model, channel);
   }
 
-  pause(paused: boolean): void {
-    if (this.#model.playing !== null) pause(this.#model, this.#model.playing, paused);
-  }
-
-  /** Playback ends by itself, or somebody at the player stops it. */
-  endPlayback(how: "finished" | "stopped" = "finished"): void {
-    stop(this.#model, how === "finished");
+  /** Playback ends by itself. */
+  endPlayback(): void {
+    stop(this.#model, true);
   }
 
   openDialog(kind: DialogKind, options?: DialogOptions): void {
@@ -226,10 +207,6 @@ export class KodiSimulator extends SimulatedSet {
     stop(this.#model, false);
   }
 
-  get #isSilent(): boolean {
-    return this.#model.power === "asleep" && this.#model.identity.asleep === "silent";
-  }
-
   async #leave(power: Exclude<Power, "on">, how: "told" | "crash"): Promise<void> {
     const model = this.#model;
     if (model.power !== "on") return;
@@ -240,16 +217,13 @@ export class KodiSimulator extends SimulatedSet {
     model.power = power;
     stop(model, false);
     model.emit("power", power);
-    if (this.#isSilent) await this.hide();
-    else await this.vanish();
+    await this.vanish();
   }
 
   /** The machine wakes, or somebody starts the program again. */
   protected async comeOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
-    // What was open before a silent sleep is gone: no end of it was ever said.
-    if (this.#isSilent) await this.vanish();
     if (model.power === "ended") model.forget();
     model.power = "on";
     if (this.isPluggedIn) await this.appear();

@@ -21,15 +21,7 @@ import type { AccessMode, RokuSimulatorOptions, SimulatedApp } from "./roku/opti
 import { turnOff, turnOn } from "./roku/remote.ts";
 
 export type { Media } from "./roku/apps.ts";
-export type {
-  AccessMode,
-  DeveloperOptions,
-  RokuEvent,
-  RokuKind,
-  RokuSimulatorOptions,
-  SimulatedApp,
-  SimulatedChannel,
-} from "./roku/options.ts";
+export type { AccessMode, RokuEvent, RokuSimulatorOptions, SimulatedApp } from "./roku/options.ts";
 
 /** A Roku. */
 export class RokuSimulator extends SimulatedSet {

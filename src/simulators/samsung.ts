@@ -13,7 +13,7 @@ import { answerRenderer } from "./samsung/renderer.ts";
 import { answerRest } from "./samsung/rest.ts";
 
 export type { Certificate } from "./bench/certificate.ts";
-export type { Prompting, SamsungEvent, SamsungSimulatorOptions, SimulatedApp, Traits } from "./samsung/options.ts";
+export type { Prompting, SamsungSimulatorOptions } from "./samsung/options.ts";
 
 /** Whether real sets share their certificate is in no source; a client must not count on either. */
 const COMMON_NAME = "SmartViewSDK";
@@ -136,17 +136,8 @@ export class SamsungSimulator extends SimulatedSet {
     return prompt !== null;
   }
 
-  /** A key of the remote that came with the set. */
-  press(code: string): void {
-    this.#model.feel(code);
-  }
-
   setName(name: string): void {
     this.#model.name = name;
-  }
-
-  setVolume(level: number): void {
-    this.#model.volume = level;
   }
 
   /** An app, chosen with the remote; null is home. */

@@ -9,21 +9,12 @@ import { createWebServer } from "./bench/websocket.ts";
 import { Connection, type Door, type Link, PointerConnection } from "./webos/connection.ts";
 import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
 import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
-import type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
-import { bringToFront, feelButton, setFocus, setMuted, setPlayback, setScreen, setVolume } from "./webos/remote.ts";
+import type { Prompting, WebosSimulatorOptions } from "./webos/options.ts";
+import { bringToFront, feelButton, setFocus, setMuted, setPlayback, setVolume } from "./webos/remote.ts";
 
 export type { Certificate } from "./bench/certificate.ts";
-export type { Firmware, FirmwareYear } from "./webos/firmware.ts";
-export type { Launched, PlayState, Received, ReceivedRequest, ShownPrompt } from "./webos/model.ts";
-export type {
-  Prompting,
-  SimulatedApp,
-  SimulatedChannel,
-  SimulatedInput,
-  Standby,
-  WebosEvent,
-  WebosSimulatorOptions,
-} from "./webos/options.ts";
+export type { PlayState, Received } from "./webos/model.ts";
+export type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
 
 /** The name that every set gives; all of them have one certificate (smart-tvs.md 1.3). */
 const COMMON_NAME = "LGE TV SSG";
@@ -58,10 +49,11 @@ export class WebosSimulator extends SimulatedSet {
 
   constructor(options: WebosSimulatorOptions) {
     const model = new Model(options);
-    const { host, uuid, mac, wifiMac, network } = model.identity;
+    const { host, uuid, mac, wifiMac } = model.identity;
     const { securePort = 3001, plainPort = 3000, certificate = sharedCertificate(COMMON_NAME) } = options;
     const { secure, plain } = model.firmware;
-    super({ host, wakeMac: network === "wired" ? mac : wifiMac, wakePort: options.wakePort, emit: model.emit });
+    // Wired: only the address of the interface in use wakes the set (smart-tvs.md 1.2).
+    super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
     this.uuid = uuid;
     this.mac = mac;
     this.wifiMac = wifiMac;
@@ -183,33 +175,9 @@ export class WebosSimulator extends SimulatedSet {
     setPlayback(this.#model, playState);
   }
 
-  screensaver(on: boolean): void {
-    setScreen(this.#model, on ? "saver" : "on");
-  }
-
   /** A text field gets the focus, or loses it; its text is empty then. */
   focus(on: boolean): void {
     setFocus(this.#model, on);
-  }
-
-  install(app: SimulatedApp): void {
-    this.#model.apps.push({ ...app });
-    this.#model.feeds.changed("apps", { change: "added", app });
-  }
-
-  uninstall(id: string): void {
-    const { apps, feeds } = this.#model;
-    const at = apps.findIndex((app) => app.id === id);
-    const [app] = at < 0 ? [] : apps.splice(at, 1);
-    if (app !== undefined) feeds.changed("apps", { change: "removed", app });
-  }
-
-  /** A plug goes into an input, or out. */
-  plug(inputId: string, connected: boolean): void {
-    const input = this.#model.inputs.find(({ id }) => id === inputId);
-    if (input === undefined) throw new Error(`the set has no input "${inputId}"`);
-    input.connected = connected;
-    this.#model.feeds.changed("inputs");
   }
 
   powerOff(): Promise<void> {

@@ -2,13 +2,13 @@
 import type { Certificate } from "../bench/certificate.ts";
 import { digest, macOf } from "../bench/identity.ts";
 
-export interface SimulatedAndroidApp {
+interface AndroidApp {
   readonly package: string;
   /** What the links begin with that open it. */
   readonly links: readonly string[];
 }
 
-export interface AndroidTvEvent {
+interface AndroidTvEvent {
   readonly type: "client" | "pairing" | "key" | "text" | "link" | "power" | "volume" | "wake" | "discovery";
   readonly text: string;
 }
@@ -26,8 +26,6 @@ export interface AndroidTvSimulatorOptions {
   vendor?: string;
   /** The address of its Bluetooth, which stands in its certificate. Default: made from the name. */
   bluetooth?: string;
-  /** The common name of its certificate, where it is another than sets usually have. */
-  commonName?: string;
   /** The certificate that it shows; default one of its own. */
   certificate?: Certificate;
   /** The kind of key in it; nobody can be paired but with `rsa`, the default, and the other takes less time. */
@@ -38,7 +36,6 @@ export interface AndroidTvSimulatorOptions {
   features?: number;
   /** Null: it tells none, as a box that leaves that to its screen. */
   volume?: { level?: number; max?: number } | null;
-  apps?: readonly SimulatedAndroidApp[];
   /** Certificates in DER that it has been paired with. */
   paired?: readonly Uint8Array[];
   /** A stranger's: it lets in whoever comes, and tells what it is shown. */
@@ -49,16 +46,12 @@ export interface AndroidTvSimulatorOptions {
   knowsWake?: boolean;
   /** From its waking until it lets anybody in: it hangs up on all meanwhile. */
   startMs?: number;
-  /** What becomes of a secret that is wrong: status 402 and a close, or nothing at all (4.4). */
-  wrongSecret?: "refuses" | "ignores";
-  /** How long it shows a code. */
-  codeMs?: number;
   /** Between two pings; who has left three unanswered is hung up on. */
   pingMs?: number;
   onEvent?: (event: AndroidTvEvent) => void;
 }
 
-const APPS: readonly SimulatedAndroidApp[] = [
+export const APPS: readonly AndroidApp[] = [
   { package: "com.netflix.ninja", links: ["https://www.netflix.com/title", "netflix://"] },
   { package: "com.google.android.youtube.tv", links: ["https://www.youtube.com", "vnd.youtube.launch://"] },
   { package: "com.amazon.amazonvideo.livingroom", links: ["https://app.primevideo.com"] },
@@ -82,20 +75,17 @@ export function identify(options: AndroidTvSimulatorOptions) {
     model,
     vendor: options.vendor ?? "Google",
     bluetooth,
-    commonName: options.commonName ?? `atvremote/kirkwood/kirkwood/${model}/${bluetooth.toUpperCase()}`,
+    commonName: `atvremote/kirkwood/kirkwood/${model}/${bluetooth.toUpperCase()}`,
     certificate: options.certificate,
     keyKind: options.keyKind ?? "rsa",
     mac: options.mac ?? macOf(digest(options.name).slice(20)),
     features: options.features ?? 639,
     volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },
-    apps: options.apps ?? APPS,
     paired: options.paired ?? [],
     letsAnybodyIn: options.letsAnybodyIn ?? false,
     standby: options.standby ?? "standby",
     knowsWake: options.knowsWake ?? true,
     startMs: options.startMs ?? 0,
-    wrongSecret: options.wrongSecret ?? "refuses",
-    codeMs: options.codeMs ?? 300_000,
     pingMs: options.pingMs ?? 5_000,
     onEvent: options.onEvent,
   };

@@ -19,13 +19,13 @@ const BAD_CONFIGURATION = 401;
 const BAD_SECRET = 402;
 const HEXADECIMAL = 3;
 const INPUT = 1;
+/** How long it shows a code. */
+const CODE_MS = 300_000;
 
 export interface PairingOptions {
   /** Its own certificate, in DER. */
   readonly certificate: Uint8Array;
   readonly name: string;
-  readonly wrongSecret: "refuses" | "ignores";
-  readonly codeMs: number;
   paired(certificate: Uint8Array): void;
   tell(text: string): void;
 }
@@ -103,7 +103,7 @@ export class PairingService {
         this.#wrong += 1;
         this.#options.tell("was given a wrong code");
         this.#hide();
-        return this.#options.wrongSecret === "refuses" ? refuse(BAD_SECRET) : undefined;
+        return refuse(BAD_SECRET);
       }
       refuse(ERROR);
     };
@@ -132,7 +132,7 @@ export class PairingService {
     const code = Buffer.concat([secret.subarray(0, 1), rest])
       .toString("hex")
       .toUpperCase();
-    const timer = setTimeout(() => this.dismiss(), this.#options.codeMs);
+    const timer = setTimeout(() => this.dismiss(), CODE_MS);
     timer.unref?.();
     this.#shown = { code, secret, socket, timer };
     this.#options.tell(`shows the code ${code}`);

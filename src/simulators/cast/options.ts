@@ -11,7 +11,7 @@ export interface SimulatedCastApp {
 }
 
 /** A file that can be loaded; what is not listed loads, where its type is one that is played. */
-export interface SimulatedMedia {
+interface SimulatedMedia {
   readonly url: string;
   /** Default two minutes; null is one without an end. */
   readonly durationMs?: number | null;
@@ -19,7 +19,7 @@ export interface SimulatedMedia {
   readonly fails?: "LOAD_FAILED" | "LOAD_CANCELLED";
 }
 
-export interface CastEvent {
+interface CastEvent {
   readonly type: "media" | "launch" | "stop" | "volume" | "load" | "wake" | "discovery";
   readonly text: string;
 }
@@ -35,15 +35,10 @@ export interface CastSimulatorOptions {
   mdns?: boolean;
   /** `md`. */
   model?: string;
-  manufacturer?: string;
-  version?: string;
-  mac?: string;
   /** `ca`: 1 video out, 4 audio out, 32 a group. Default a device with a screen. */
   capabilities?: number;
   /** The id that it tells over its line: its own, or that of the speaker that leads a group. Null: it does not tell one. */
   tellsId?: string | null;
-  /** Whether it speaks of itself in the namespace of setup as well: not all do. Default true. */
-  setup?: boolean;
   /** `refuses`: a fixed volume says so; others take the command and ignore it. */
   volume?: {
     level?: number;
@@ -88,12 +83,9 @@ export function identify(options: CastSimulatorOptions) {
     port: options.port ?? 8_009,
     mdns: options.mdns ?? true,
     model: options.model ?? "Chromecast",
-    manufacturer: options.manufacturer ?? "Google Inc.",
-    version: options.version ?? "1.56.281627",
-    mac: options.mac ?? macOf(digest(options.name).slice(40)),
+    mac: macOf(digest(options.name).slice(40)),
     capabilities: options.capabilities ?? 5,
     tellsId: options.tellsId === undefined ? id : options.tellsId,
-    setup: options.setup ?? true,
     volume: {
       level: volume.level ?? 0.5,
       controlType: volume.controlType ?? "attenuation",

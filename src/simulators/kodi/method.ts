@@ -7,6 +7,7 @@ export type Params = Readonly<Record<string, unknown>>;
 export interface Method {
   /** In the order in which they may be given without their names. */
   readonly params: readonly Parameter[];
+  /** What it answers; where that is nothing, it is OK. */
   run(model: Model, params: Params): unknown;
   /** There by HTTP alone. */
   readonly onlyHttp?: boolean;

@@ -38,7 +38,6 @@ export const methods: Methods = {
     },
     (model, { sender, message, data = null }) => {
       model.notify(`Other.${String(message)}`, data, String(sender));
-      return "OK";
     },
   ),
   "JSONRPC.Introspect": method(

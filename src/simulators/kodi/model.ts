@@ -12,7 +12,6 @@ import {
   type SimulatedFavourite,
   type SimulatedMedia,
   type SimulatedScreenshots,
-  type SimulatedTexture,
 } from "./options.ts";
 import type { Playing } from "./playback.ts";
 import { HOME, type OpenDialog, type Window } from "./windows.ts";
@@ -79,8 +78,6 @@ export class Model {
   /** Where pictures of its screen go, and those that are there; null where its owner has set no folder. */
   screenshots: SimulatedScreenshots | null;
   readonly shots = new Map<string, Shot>();
-  /** The pictures that it keeps. */
-  readonly textures: SimulatedTexture[];
   /** Tells everybody on the WebSocket and on TCP. */
   notify: (method: string, content: unknown, sender?: string) => void = () => {};
   /** The end of the process, or the sleep of the machine; an answer given before still goes out. */
@@ -97,7 +94,6 @@ export class Model {
     this.name = options.name;
     this.password = options.password ?? null;
     this.screenshots = options.screenshots ?? null;
-    this.textures = (options.textures ?? []).map((texture) => ({ ...texture }));
   }
 
   /** What a start of the program forgets. */

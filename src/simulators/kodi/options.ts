@@ -37,15 +37,6 @@ export interface SimulatedMedia {
   poster?: string;
 }
 
-/** A picture that was shown, and is kept. */
-export interface SimulatedTexture {
-  textureid: number;
-  url: string;
-  cachedurl?: string;
-  lasthashcheck?: string;
-  imagehash?: string;
-}
-
 export interface SimulatedChannel {
   id: number;
   number: number;
@@ -110,12 +101,9 @@ export interface KodiSimulatorOptions {
   wakePort?: number;
   /** What the system under it lets it do. Default: all of it. */
   power?: { shutdown?: boolean; suspend?: boolean; hibernate?: boolean; reboot?: boolean };
-  /** Asleep, its ports are closed, or open and silent as those of a machine that was suspended. Default `closed`. */
-  asleep?: "closed" | "silent";
   addons?: SimulatedAddon[];
   favourites?: SimulatedFavourite[];
   media?: SimulatedMedia[];
-  textures?: SimulatedTexture[];
   /** Default: its owner has set no folder for them. */
   screenshots?: SimulatedScreenshots;
   /** UDP port of the event server; 0 is a free one. Null, the default: it is switched off. */
@@ -138,7 +126,6 @@ export function identify(options: KodiSimulatorOptions) {
     version: options.version ?? "20.1",
     user: options.user ?? "kodi",
     can: { shutdown: true, suspend: true, hibernate: true, reboot: true, ...options.power },
-    asleep: options.asleep ?? "closed",
   };
 }
 

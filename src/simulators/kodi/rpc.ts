@@ -75,7 +75,7 @@ function call(model: Model, via: ReceivedCall["via"], name: string, params: obje
   const last = known.at(-1);
   const stack = last && { stack: { name: last.name, type: typeOf(last.schema) } };
   if (extra) throw new RpcError(-32602, { message: "Too many parameters", method: name, ...stack });
-  return found.run(model, given);
+  return found.run(model, given) ?? "OK";
 }
 
 function errorOf(error: RpcError, id: unknown) {

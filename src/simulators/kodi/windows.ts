@@ -56,21 +56,18 @@ export interface DialogOptions {
   readonly title?: string;
   /** The text in a keyboard's field. */
   readonly value?: string;
-  /** One was seen under which Player.Stop did nothing (players.md 7.3); under those a script opens it stops. */
-  readonly swallowsStop?: boolean;
 }
 
 export interface OpenDialog extends DialogFacts {
   readonly kind: DialogKind;
-  readonly swallowsStop: boolean;
   text: string;
 }
 
 export function openDialog(model: Model, kind: DialogKind, options: DialogOptions = {}): void {
   closeDialog(model);
-  const { title = "", value = "", swallowsStop = false } = options;
+  const { title = "", value = "" } = options;
   const facts = DIALOGS[kind];
-  model.dialog = { ...facts, kind, swallowsStop, text: value };
+  model.dialog = { ...facts, kind, text: value };
   if (facts.input !== undefined) model.notify("Input.OnInputRequested", { title, type: facts.input, value });
 }
 

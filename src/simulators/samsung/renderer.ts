@@ -6,7 +6,7 @@ import { keep } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 
 const SERVICE = "urn:schemas-upnp-org:service:RenderingControl:1";
-export const CONTROL = "/upnp/control/RenderingControl1";
+const CONTROL = "/upnp/control/RenderingControl1";
 
 /** Another than the set's own. */
 export const rendererUuid = ({ identity }: Model) => uuidOf(`${identity.duid} renderer`);

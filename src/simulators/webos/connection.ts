@@ -186,7 +186,7 @@ export class Connection extends Link {
   /** Null for what cannot be read just now. */
   #tell(endpoint: Reading, detail: Payload): Payload | null {
     try {
-      return endpoint.push?.(this.#model, detail, this.#caller) ?? endpoint.read(this.#model, this.#caller);
+      return endpoint.push?.(this.#model, detail) ?? endpoint.read(this.#model, this.#caller);
     } catch (error) {
       if (error instanceof Refusal) return null;
       throw error;

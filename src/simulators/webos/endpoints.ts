@@ -56,7 +56,7 @@ export interface Reading extends Common {
   readonly subscribeOnly?: boolean;
   read(model: Model, caller: Caller): Payload;
   /** What is told of a change, where that is not what a request is told. */
-  push?(model: Model, detail: Payload, caller: Caller): Payload;
+  push?(model: Model, detail: Payload): Payload;
 }
 
 type Endpoint = Action | Reading;
@@ -87,16 +87,10 @@ const apps: Endpoints = {
     windowId: "",
     processId: "",
   })),
-  "com.webos.applicationManager/listLaunchPoints": tell(
-    "READ_INSTALLED_APPS",
-    "apps",
-    (model, caller) => ({
-      caseDetail: { serviceCountryCode: "GBR", change: [] },
-      launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
-    }),
-    // A delta: `change` among the fields of the launch point that came or went (smart-tvs.md 2.4).
-    { push: (model, { change, app }, caller) => ({ change, ...launchPoint(app as SimulatedApp, model, caller) }) },
-  ),
+  "com.webos.applicationManager/listLaunchPoints": tell("READ_INSTALLED_APPS", "apps", (model, caller) => ({
+    caseDetail: { serviceCountryCode: "GBR", change: [] },
+    launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
+  })),
   "com.webos.applicationManager/listApps": act("READ_INSTALLED_APPS", (model, _payload, caller) => ({
     apps: model.apps.map((app) => ({
       ...launchPoint(app, model, caller),

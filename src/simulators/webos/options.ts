@@ -82,9 +82,6 @@ export interface WebosSimulatorOptions {
   model?: string;
   /** Wired. */
   mac?: string;
-  wifiMac?: string;
-  /** The interface in use: only its address wakes the set (smart-tvs.md 1.2). Default wired. */
-  network?: "wired" | "wifi";
   /** Another certificate than the one that all sets of this process share; see `createCertificate`. */
   certificate?: Certificate;
   /** Default "accept". */
@@ -133,8 +130,7 @@ export function identify(options: WebosSimulatorOptions) {
     host: options.host ?? "127.0.0.1",
     model: options.model ?? "OLED55C14LB",
     mac: options.mac ?? macOf(seed),
-    wifiMac: options.wifiMac ?? macOf(digest(seed)),
-    network: options.network ?? "wired",
+    wifiMac: macOf(digest(seed)),
   };
 }
 

@@ -59,7 +59,7 @@ function fallback({ firmware, behaviour }: Model): string {
   return firmware.homeApp || !behaviour.tuner ? HOME : LIVE_TV;
 }
 
-export function goHome(model: Model): void {
+function goHome(model: Model): void {
   if (model.firmware.homeApp) bringToFront(model, HOME);
 }
 
@@ -76,7 +76,7 @@ export function setScreen(model: Model, screen: "on" | "off" | "saver"): void {
   model.feeds.changed("power");
 }
 
-export function endScreensaver(model: Model): void {
+function endScreensaver(model: Model): void {
   if (model.screen === "saver") setScreen(model, "on");
 }
 

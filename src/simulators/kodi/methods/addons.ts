@@ -40,21 +40,19 @@ export const addons: Methods = {
     (model, { addonid, enabled }) => {
       const addon = find(model, addonid);
       addon.enabled = enabled === "toggle" ? addon.enabled === false : enabled === true;
-      return "OK";
     },
   ),
   "Addons.ExecuteAddon": method(
     { addonid, params: either(anything, listOf(text), text), wait: truth },
     (model, { addonid, params: given }) => {
       const addon = find(model, addonid);
-      if (model.dialog !== null) return "OK";
+      if (model.dialog !== null) return;
       model.screensaver = false;
       model.emit("launch", `launched "${addon.name}"`);
       model.launched.push({ id: addon.id, params: given ?? null });
-      if (addon.content === "executable") return "OK";
+      if (addon.content === "executable") return;
       const window = { audio: WINDOWS["music"], image: WINDOWS["pictures"], video: VIDEOS }[addon.content];
       go(model, window ?? VIDEOS, `plugin://${addon.id}/`);
-      return "OK";
     },
   ),
   "Favourites.GetFavourites": method(

@@ -22,10 +22,7 @@ export const application: Methods = {
     tell(model);
     return model.muted;
   }),
-  "Application.Quit": method({}, (model) => {
-    quit(model);
-    return "OK";
-  }),
+  "Application.Quit": method({}, quit),
 };
 
 export function changeVolume(model: Model, level: number): void {

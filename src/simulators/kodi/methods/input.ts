@@ -16,7 +16,6 @@ const key = (name: string, act: (model: Model) => void = () => {}): [string, Met
     // The first key only ends the screensaver.
     if (model.screensaver) endScreensaver(model);
     else act(model);
-    return "OK";
   }),
 ];
 
@@ -75,7 +74,6 @@ export const input: Methods = {
     // Nothing else is done then (Kodi 20.1, ran).
     if (model.screensaver) endScreensaver(model);
     else act(model, String(action));
-    return "OK";
   }),
   // On the keyboard any name is taken, on a remote only a button that there is (Kodi 20.1, ran). What a held button repeats is not simulated.
   "Input.ButtonEvent": method(
@@ -84,18 +82,16 @@ export const input: Methods = {
       const name = String(button);
       if (keymap !== "KB" && !isButton(name)) throw invalidParams();
       press(model, name);
-      return "OK";
     },
   ),
   // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
   "Input.SendText": method({ text: required(text), done: truth }, (model, params) => {
     const characters = String(params["text"]);
-    if (model.dialog?.input === undefined) return "OK";
+    if (model.dialog?.input === undefined) return;
     model.dialog.text = characters;
     model.typed = characters;
     model.emit("text", `text "${characters}"`);
     if (params["done"] !== false) closeDialog(model);
-    return "OK";
   }),
 };
 

@@ -128,8 +128,7 @@ export const player: Methods = {
   })),
   "Player.Stop": method({ playerid }, (model, params) => {
     idleOrMeant(model, params);
-    if (!model.dialog?.swallowsStop) stop(model, false);
-    return "OK";
+    stop(model, false);
   }),
   "Player.PlayPause": method({ playerid, play: either(truth, oneOf("toggle")) }, (model, params) => {
     const playing = meant(model, params);
@@ -167,7 +166,6 @@ export const player: Methods = {
     const { to } = params;
     const at = playing?.position ?? 0;
     if (playing !== null) goTo(model, playing, typeof to === "number" ? to : at + (to === "next" ? 1 : -1));
-    return "OK";
   }),
   "Player.Open": method(
     {
@@ -206,31 +204,23 @@ function jump(model: Model, playing: Playing, value: unknown) {
   };
 }
 
-function openItem(model: Model, item: unknown): string {
+function openItem(model: Model, item: unknown): void {
   const { file, channelid, playlistid, position: at = 0 } = { ...(item as Params | undefined) };
   if (item === undefined) throw invalidParams();
-  if (playlistid !== undefined) {
-    openInList(model, Number(playlistid), Number(at));
-    return "OK";
-  }
+  if (playlistid !== undefined) return openInList(model, Number(playlistid), Number(at));
   if (typeof channelid === "number") {
     const channel = model.channels.find(({ id }) => id === channelid);
     // Kodi 20.1 died of a channel that is not there (ran): SIGSEGV, nothing answered.
     if (channel === undefined) throw new Died("Player.Open");
-    openChannel(model, channel);
-    return "OK";
+    return openChannel(model, channel);
   }
   // A folder that is not there is taken, and only a list is cleared (Kodi 20.1, ran).
-  if (typeof file !== "string") {
-    model.notify("Playlist.OnClear", { playlistid: 2 });
-    return "OK";
-  }
+  if (typeof file !== "string") return model.notify("Playlist.OnClear", { playlistid: 2 });
   const known = model.media.find((media) => media.file === file);
   if (known !== undefined) open(model, known);
   else if (file.startsWith("plugin://")) openPlugin(model, file);
   else if (/^[a-z]+:\/\//.test(file)) open(model, { file });
   else throw invalidParams();
-  return "OK";
 }
 
 function openPlugin(model: Model, path: string): void {

@@ -32,14 +32,12 @@ export const playlist: Methods = {
   "Playlist.Add": method({ playlistid, item }, (model, params) => {
     const id = idOf(params);
     add(model, id, itemsIn(model, params["item"]), listOfId(model, id).length);
-    return "OK";
   }),
   "Playlist.Insert": method({ playlistid, position: at, item }, (model, params) => {
     const id = idOf(params);
     const items = itemsIn(model, params["item"]);
     // Behind the end is at the end (Kodi 20.1, ran).
     add(model, id, items, Math.min(Number(params["position"]), listOfId(model, id).length));
-    return "OK";
   }),
   "Playlist.Swap": method({ playlistid, position1: at, position2: at }, (model, params) => {
     const items = listOfId(model, idOf(params));
@@ -47,7 +45,6 @@ export const playlist: Methods = {
     const [first, second] = [items[one], items[other]];
     // What is not there is no failure (Kodi 20.1, ran).
     if (first && second) [items[one], items[other]] = [second, first];
-    return "OK";
   }),
   "Playlist.Remove": method({ playlistid, position: at }, (model, params) => {
     const id = idOf(params);
@@ -57,12 +54,10 @@ export const playlist: Methods = {
     // What plays stays (Kodi 20.1, ran).
     if (playing && playing.player === id && items[position]?.file === playing.file) throw invalidParams();
     if (items.splice(position, 1).length > 0) model.notify("Playlist.OnRemove", { playlistid: id, position });
-    return "OK";
   }),
   "Playlist.Clear": method({ playlistid }, (model, params) => {
     model.lists.delete(idOf(params));
     model.notify("Playlist.OnClear", { playlistid: idOf(params) });
-    return "OK";
   }),
 };
 

@@ -25,18 +25,16 @@ export const gui: Methods = {
     (model, { window, parameters }) => {
       const found = WINDOWS[String(window)];
       // Under a dialog it answers OK and does nothing (players.md 7.3).
-      if (found === undefined || model.dialog !== null) return "OK";
+      if (found === undefined || model.dialog !== null) return;
       const [path = ""] = texts(parameters);
       model.screensaver = false;
       go(model, found, found === VIDEOS || path.startsWith("plugin://") ? path : "");
-      return "OK";
     },
   ),
   "GUI.ShowNotification": method(
     { title: required(text), message: required(text), image: text, displaytime: whole(1_500) },
     (model, { title, message }) => {
       model.emit("toast", `toast "${title}": "${message}"`);
-      return "OK";
     },
   ),
 };
@@ -81,19 +79,13 @@ export const pvr: Methods = {
 
 const FIELDS = ["url", "cachedurl", "lasthashcheck", "imagehash", "sizes"];
 
-/** The pictures that were shown, and are kept (Kodi 20.1, ran). */
+/** The pictures that were shown, and are kept (Kodi 20.1, ran): none. */
 export const textures: Methods = {
-  "Textures.GetTextures": method(
-    { properties: names("Textures.Fields.Texture", FIELDS), filter: anything },
-    ({ textures }, { properties }) => ({
-      textures: textures.map((texture) => ({ ...pick(properties, { ...texture }), textureid: texture.textureid })),
-    }),
-  ),
-  "Textures.RemoveTexture": method({ textureid: required(whole(1)) }, ({ textures }, { textureid }) => {
-    const at = textures.findIndex((texture) => texture.textureid === textureid);
-    if (at === -1) throw invalidParams();
-    textures.splice(at, 1);
-    return "OK";
+  "Textures.GetTextures": method({ properties: names("Textures.Fields.Texture", FIELDS), filter: anything }, () => ({
+    textures: [],
+  })),
+  "Textures.RemoveTexture": method({ textureid: required(whole(1)) }, () => {
+    throw invalidParams();
   }),
 };
 
@@ -167,7 +159,6 @@ const leaving = (what: "shutdown" | "suspend" | "hibernate") =>
     if (what === "shutdown") model.notify("System.OnQuit", { exitcode: 64 });
     else model.notify("System.OnSleep", null);
     model.leave("asleep", "told");
-    return "OK";
   });
 
 const ABILITIES = ["canshutdown", "cansuspend", "canhibernate", "canreboot"];
