@@ -1,5 +1,6 @@
 /** What a device can be asked for beyond keys: volume, playback, media, inputs, channels, pictures, messages. */
 import { ZapdError } from "../api/errors.ts";
+import type { BodyOf } from "../api/operations.ts";
 import type { Channel, Input, State } from "../api/schemas.ts";
 import {
   type Capability,
@@ -39,19 +40,12 @@ type Volume = PlatformState["volume"];
 const volumeParts = ["volume"] as const;
 const playbackParts = ["playback"] as const;
 
-export interface VolumeChange {
-  readonly level?: number | undefined;
-  readonly step?: number | undefined;
-  readonly muted?: boolean | undefined;
-}
-
 /** Sets the volume, and reads back what has become of it. */
 export function setVolume(
   device: Device,
-  change: VolumeChange,
+  { level, step, muted }: BodyOf<"setVolume">,
   turn: Turn,
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
-  const { level, step, muted } = change;
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
   /** What has been stepped is not stepped anew. */
   let hasStepped = false;

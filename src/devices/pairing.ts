@@ -5,6 +5,7 @@
  */
 import { DeviceError, failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
+import type { BodyOf } from "../api/operations.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
@@ -21,13 +22,7 @@ import { firstMet, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
 /** What a caller gives: the code that the device shows, or the login that was set on it. */
-export interface PairingRequest {
-  /** To be told at once what is to be done next, without waiting for its end. */
-  readonly begin?: boolean | undefined;
-  readonly pin?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-}
+export type PairingRequest = Pick<BodyOf<"pairDevice">, "begin" | "pin" | "user" | "password">;
 
 /** How a pairing that has begun goes on. What does not belong to its step is `null`. */
 export interface PairingStep {
