@@ -24,13 +24,9 @@ export function typed(keeper: CredentialKeeper, { secret }: Pick<Platform, "secr
   };
 }
 
-interface Content {
-  readonly credentials: Readonly<Record<string, Kept>>;
-}
+const contentSchema = z.object({ credentials: z.record(z.string(), keptSchema) });
 
-const contentSchema: z.ZodType<Content> = z.object({
-  credentials: z.record(z.string(), keptSchema),
-});
+type Content = z.infer<typeof contentSchema>;
 
 export interface CredentialsOptions {
   readonly path: string;

@@ -44,18 +44,7 @@ export interface LeaseHooks {
   changed(id: string, lease: Lease | null, why: Why, owner: string): void;
 }
 
-interface Kept {
-  readonly owner: string;
-  readonly note: string | null;
-  readonly until: string;
-  readonly token_sha256: string;
-}
-
-interface Content {
-  readonly leases: Readonly<Record<string, Kept>>;
-}
-
-const contentSchema: z.ZodType<Content> = z.object({
+const contentSchema = z.object({
   leases: z.record(
     z.string(),
     z.object({
@@ -66,6 +55,8 @@ const contentSchema: z.ZodType<Content> = z.object({
     }),
   ),
 });
+
+type Content = z.infer<typeof contentSchema>;
 
 /** How long a lease lasts, from when it was given or renewed: on clocks that nobody sets, and as it is told. */
 interface Term {
