@@ -18,34 +18,26 @@ import {
   type Key,
   keys,
   type Platform,
-  type PlatformHost,
   type PlatformState,
   type Power,
   type StatePart,
   type Target,
 } from "../platforms/platform.ts";
-import { type Log, redacted } from "../system/log.ts";
+import { redacted } from "../system/log.ts";
 import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Seen } from "./compose.ts";
-import { type Credentials, typed } from "./credentials.ts";
+import { typed } from "./credentials.ts";
 import { both, descriptionOf, type Entry, factsOf, type Learned, memoryOf, withLearned } from "./entry.ts";
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
 import type { Cause } from "./feed.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
-import type { Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
 import { isSameAddress } from "./standing.ts";
-import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
 
-export interface ReachDependencies {
-  readonly registry: Registry;
-  readonly credentials: Credentials;
-  readonly trust: Trust;
+export interface ReachDependencies extends PairingDependencies {
   readonly platforms: readonly Platform[];
-  readonly platformHost: PlatformHost;
-  readonly log: Log;
   config(): Config;
   /** Told when a device did not answer, so that it may be looked for. */
   lost(entry: Entry): void;
@@ -53,8 +45,6 @@ export interface ReachDependencies {
   changed(id: string): void;
   /** Told when a device hints that it does something else than before. */
   hinted(id: string): void;
-  /** Told how far a pairing has come. */
-  pairing: PairingDependencies["pairing"];
   /** Looks for devices; ends when the search is over. */
   look(): Promise<unknown>;
   /** Turns a device on, in a test that has none. */

@@ -10,7 +10,7 @@ import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
-import { addressOf, type Finding, Intake, type Seats } from "./probe-queue.ts";
+import { addressOf, type Finding, Intake, type IntakeDependencies } from "./probe-queue.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 
@@ -34,19 +34,14 @@ export interface Asked extends Address {
   readonly memory?: unknown;
 }
 
-export interface DiscoveryDependencies<D> {
+export interface DiscoveryDependencies<D> extends Omit<IntakeDependencies<D>, "identify"> {
   readonly platforms: readonly Platform[];
   readonly platformHost: PlatformHost;
   config(): Config["discovery"];
-  /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
-  found(finding: Finding, seats: Seats): Promise<D>;
-  /** A device that is known at an address, and that being asked would turn on: no scan asks it. */
-  asleep?(platform: string, address: Address): D | null;
   /** Addresses to ask for devices that are known, beside those that answer a search. */
   alsoAsked?(): readonly Asked[];
   /** A scan begins; gives what is told of those that it found, `null` where it failed. */
   scanning?(): (found: readonly D[] | null) => void;
-  debug(message: string): void;
   warn(message: string): void;
 }
 

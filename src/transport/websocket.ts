@@ -40,21 +40,25 @@ export interface WebSocketOptions {
   onEnd(end: LineEnd): void;
 }
 
-/** An open WebSocket. */
-export interface WebSocketLine {
-  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
-  readonly fingerprint: string | null;
+/** What a conversation goes over, whatever its messages look like. */
+export interface Line {
+  readonly open: boolean;
   /** When the last byte came, on the monotonic clock. */
   readonly heardAt: number;
-  readonly open: boolean;
-  send(text: string): void;
-  ping(): void;
-  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
-  isRead(ms: number): Promise<boolean>;
+  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
+  readonly fingerprint: string | null;
   /** Says goodbye, and hangs up within a second whatever the device does. */
   close(): void;
   /** Hangs up at once. */
   destroy(): void;
+}
+
+/** An open WebSocket. */
+export interface WebSocketLine extends Line {
+  send(text: string): void;
+  ping(): void;
+  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
+  isRead(ms: number): Promise<boolean>;
 }
 
 /** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
