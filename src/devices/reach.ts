@@ -647,16 +647,6 @@ export function saysOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
 }
 
-/** Whether a failure is that nothing has reached it. */
-export function isUnreached(error: unknown): error is ZapdError {
-  return error instanceof ZapdError && error.code === "device_unreachable";
-}
-
-/** Whether a failure is that nobody answered. */
-export function isSilent(error: unknown): error is ZapdError {
-  return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
-}
-
 /** What one in standby shows, where it says no more. */
 const nothingShown = { app: null, playback: null, input: null } as const;
 

@@ -1,5 +1,5 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { type DeviceError, failedBy, notUnderstood, pairingRequired, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, failedBy, failedWith, notUnderstood, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
@@ -163,9 +163,7 @@ export class HttpRpc {
       if (this.#hung && this.#hung.at > since) throw this.#hung.error;
       return await work();
     } catch (error) {
-      const inVain =
-        error instanceof ZapdError && (error.code === "device_timeout" || error.code === "device_unproven");
-      if (inVain) this.#hung = { at: performance.now(), error };
+      if (failedWith(error, "device_timeout", "device_unproven")) this.#hung = { at: performance.now(), error };
       throw error;
     } finally {
       before.then(over.resolve);
