@@ -240,11 +240,8 @@ function isBlind({ playback }: Connection): boolean {
   return playback?.isShown === false;
 }
 
-const keyFor: Partial<Record<PlaybackCommand, "play" | "pause" | "stop">> = {
-  play: "play",
-  pause: "pause",
-  stop: "stop",
-};
+/** The commands that are keys, too. */
+const commandKeys = ["play", "pause", "stop"] as const;
 const statusAfter: Partial<Record<PlaybackCommand, readonly string[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
@@ -292,9 +289,9 @@ async function tellPlayer(
   const { keys } = reach.description;
   if (what === "seek") return requireCapability(playback?.seek, "seek")(positionMs, signal);
   if (playback?.does.has(what)) return playback.do(what, signal);
-  const key = keyFor[what];
+  const key = commandKeys.find((one) => one === what);
   if (key && keys.has(key)) return requireCapability(connection.keys, "keys").press(key, signal);
-  const does = [...(playback?.does ?? []), ...Object.values(keyFor).filter((one) => keys.has(one))];
+  const does = [...(playback?.does ?? []), ...commandKeys.filter((one) => keys.has(one))];
   throw new ZapdError("unsupported_operation", `cannot be told ${what}`, {
     hint: does.length > 0 ? `It can be told: ${[...new Set(does)].join(", ")}` : undefined,
   });

@@ -84,10 +84,6 @@ export class Credentials {
     return Object.hasOwn(this.#store.value.credentials, id);
   }
 
-  async forget(id: string): Promise<void> {
-    await this.#change(id, null);
-  }
-
   settled(): Promise<void> {
     return this.#store.settled();
   }

@@ -795,7 +795,7 @@ export class Device {
     for (const reach of reaches) reach.forget();
     this.#leaveIfGone();
     for (const { id } of reaches) {
-      await credentials.forget(id);
+      await credentials.keeper(id).drop();
       await credentials.developer(id).drop();
       await this.catalog.forget(id);
     }

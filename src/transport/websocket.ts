@@ -34,7 +34,6 @@ export interface WebSocketOptions {
   readonly certificate?: string | null;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly maxBytes?: number;
-  readonly maxFragments?: number;
   onText(text: string): void;
   /** Told once, when the line ends by itself or by `destroy`; not told when opening it failed. */
   onEnd(end: LineEnd): void;
@@ -160,8 +159,8 @@ function problemOf(head: string, key: string): string | null {
 
 /** The open line over a socket that has been upgraded. */
 function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketLine {
-  const { maxBytes = 8 * 1024 * 1024, maxFragments = 1_024 } = options;
-  const reader = new FrameReader({ maxBytes, maxFragments });
+  const { maxBytes = 8 * 1024 * 1024 } = options;
+  const reader = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
   // Without one nothing could tell it from another device.
   if (options.tls && fingerprint === null) throw notUnderstood("showed no certificate");
