@@ -453,9 +453,9 @@ export function knownCode(said: unknown): ErrorCode {
   return typeof said === "string" && Object.hasOwn(codes, said) ? (said as ErrorCode) : "internal_error";
 }
 
-/** Whether something failed with this code. */
-export function failedWith(error: unknown, code: ErrorCode): error is ZapdError {
-  return error instanceof ZapdError && error.code === code;
+/** Whether something failed with one of these codes. */
+export function failedWith(error: unknown, ...any: readonly ErrorCode[]): error is ZapdError {
+  return error instanceof ZapdError && any.includes(error.code);
 }
 
 /** Another device has taken the address of the one that is meant: no silence, and nothing that waking would mend. */

@@ -1009,3 +1009,8 @@ export { leaseHeader };
 
 // Its names and their types are those of the tables that it is made of, which types cannot follow through entries.
 export const operations = Object.fromEntries(whole) as Own & OfGroups;
+
+/** What an operation takes as its body, once that has been checked. */
+export type BodyOf<Name extends keyof Own> = Own[Name] extends { readonly body: infer Body extends z.ZodType }
+  ? z.infer<Body>
+  : undefined;

@@ -21,13 +21,11 @@ const appSchema: z.ZodType<App> = z.looseObject({
   installed: z.boolean(),
 });
 
-interface Catalogs {
-  readonly catalogs: Readonly<Record<string, { readonly platform: string; readonly apps: App[] }>>;
-}
-
-const catalogsSchema: z.ZodType<Catalogs> = z.object({
+const catalogsSchema = z.object({
   catalogs: z.record(z.string(), z.looseObject({ platform: z.string().max(64), apps: z.array(appSchema) })),
 });
+
+type Catalogs = z.infer<typeof catalogsSchema>;
 
 export interface Refreshed {
   readonly apps: App[];

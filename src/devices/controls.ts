@@ -1,5 +1,6 @@
 /** What a device can be asked for beyond keys: volume, playback, media, inputs, channels, pictures, messages. */
 import { ZapdError } from "../api/errors.ts";
+import type { BodyOf } from "../api/operations.ts";
 import type { Channel, Input, State } from "../api/schemas.ts";
 import {
   type Capability,
@@ -39,19 +40,12 @@ type Volume = PlatformState["volume"];
 const volumeParts = ["volume"] as const;
 const playbackParts = ["playback"] as const;
 
-export interface VolumeChange {
-  readonly level?: number | undefined;
-  readonly step?: number | undefined;
-  readonly muted?: boolean | undefined;
-}
-
 /** Sets the volume, and reads back what has become of it. */
 export function setVolume(
   device: Device,
-  change: VolumeChange,
+  { level, step, muted }: BodyOf<"setVolume">,
   turn: Turn,
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
-  const { level, step, muted } = change;
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
   /** What has been stepped is not stepped anew. */
   let hasStepped = false;
@@ -246,11 +240,8 @@ function isBlind({ playback }: Connection): boolean {
   return playback?.isShown === false;
 }
 
-const keyFor: Partial<Record<PlaybackCommand, "play" | "pause" | "stop">> = {
-  play: "play",
-  pause: "pause",
-  stop: "stop",
-};
+/** The commands that are keys, too. */
+const commandKeys = ["play", "pause", "stop"] as const;
 const statusAfter: Partial<Record<PlaybackCommand, readonly string[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
@@ -298,9 +289,9 @@ async function tellPlayer(
   const { keys } = reach.description;
   if (what === "seek") return requireCapability(playback?.seek, "seek")(positionMs, signal);
   if (playback?.does.has(what)) return playback.do(what, signal);
-  const key = keyFor[what];
+  const key = commandKeys.find((one) => one === what);
   if (key && keys.has(key)) return requireCapability(connection.keys, "keys").press(key, signal);
-  const does = [...(playback?.does ?? []), ...Object.values(keyFor).filter((one) => keys.has(one))];
+  const does = [...(playback?.does ?? []), ...commandKeys.filter((one) => keys.has(one))];
   throw new ZapdError("unsupported_operation", `cannot be told ${what}`, {
     hint: does.length > 0 ? `It can be told: ${[...new Set(does)].join(", ")}` : undefined,
   });

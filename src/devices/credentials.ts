@@ -24,13 +24,9 @@ export function typed(keeper: CredentialKeeper, { secret }: Pick<Platform, "secr
   };
 }
 
-interface Content {
-  readonly credentials: Readonly<Record<string, Kept>>;
-}
+const contentSchema = z.object({ credentials: z.record(z.string(), keptSchema) });
 
-const contentSchema: z.ZodType<Content> = z.object({
-  credentials: z.record(z.string(), keptSchema),
-});
+type Content = z.infer<typeof contentSchema>;
 
 export interface CredentialsOptions {
   readonly path: string;
@@ -86,10 +82,6 @@ export class Credentials {
   /** Whether anything is kept of a device. */
   has(id: string): boolean {
     return Object.hasOwn(this.#store.value.credentials, id);
-  }
-
-  async forget(id: string): Promise<void> {
-    await this.#change(id, null);
   }
 
   settled(): Promise<void> {

@@ -3,7 +3,7 @@
  * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
  * by name.
  */
-import { failedBy, inStandby, textOf, ZapdError } from "../api/errors.ts";
+import { failedBy, failedWith, inStandby, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
@@ -28,7 +28,7 @@ import type { Leases } from "./leases.ts";
 import { noLongerKnown } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
-import { type At, isSilent, isUnreached, offState, type Reach, type ReachDependencies, type Task } from "./reach.ts";
+import { type At, offState, type Reach, type ReachDependencies, type Task } from "./reach.ts";
 import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends ReachDependencies {
@@ -243,7 +243,7 @@ export class Device {
       try {
         return await work({ reach, asIs: true });
       } catch (error) {
-        if (!isUnreached(error)) throw error;
+        if (!failedWith(error, "device_unreachable")) throw error;
         // The whole machine sleeps, whichever part of it still answers: it is woken.
         if (failedBy(error, "asleep")) return work({ reach });
       }
@@ -435,7 +435,8 @@ export class Device {
     try {
       return await this.#readAnywhere(task);
     } catch (error) {
-      if (isSilent(error) && at.reach.isOff) return this.#shown(offState, at.reach);
+      if (failedWith(error, "device_unreachable", "device_timeout") && at.reach.isOff)
+        return this.#shown(offState, at.reach);
       throw error;
     }
   }
@@ -466,7 +467,7 @@ export class Device {
           throw named(inStandby(), reach.record, task.doing);
         return await reach.attempt(task, never);
       } catch (error) {
-        if (!isUnreached(error)) throw error;
+        if (!failedWith(error, "device_unreachable")) throw error;
         missed ??= { reach, before, error };
       }
     }
@@ -511,10 +512,10 @@ export class Device {
       try {
         return await this.#take(reach, task, signal);
       } catch (error) {
-        if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
-        if (!isUnreached(error) || !missed) missed = { reach, before, error };
+        if (!failedWith(error, "device_unreachable", "device_timeout") || signal.aborted || task.begun?.()) throw error;
+        if (!failedWith(error, "device_unreachable") || !missed) missed = { reach, before, error };
         // The whole machine sleeps, whichever part of it still answers: it is woken.
-        if (!isUnreached(error) || failedBy(error, "asleep")) break;
+        if (!failedWith(error, "device_unreachable") || failedBy(error, "asleep")) break;
       }
     }
     if (!missed) throw noLongerKnown();
@@ -799,7 +800,7 @@ export class Device {
     for (const reach of reaches) reach.forget();
     this.#leaveIfGone();
     for (const { id } of reaches) {
-      await credentials.forget(id);
+      await credentials.keeper(id).drop();
       await credentials.developer(id).drop();
       await this.catalog.forget(id);
     }

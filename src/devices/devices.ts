@@ -1,5 +1,6 @@
 /** All devices: which one is meant, which is the default one, those that are found or added, and those that are removed. */
 import { textOf, ZapdError } from "../api/errors.ts";
+import type { BodyOf } from "../api/operations.ts";
 import { everyWord, labelWord } from "../api/routes.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
@@ -26,15 +27,6 @@ export interface DevicesDependencies extends Omit<DeviceDependencies, Own> {
   discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
   /** Writes down in the config what the default device is called now. */
   nameDefault(name: string): Promise<unknown>;
-}
-
-/** What the user gives to add a device. */
-export interface Addition {
-  readonly host: string;
-  readonly port?: number | undefined;
-  readonly platform?: string | undefined;
-  readonly name?: string | undefined;
-  readonly ports?: Ports | undefined;
 }
 
 /** What was found, and when it answered (`performance.now()`), which may be a while before its turn comes. */
@@ -300,7 +292,7 @@ export class Devices {
    * that only the set itself may get, is not moved there: `device_elsewhere`. One that is leased is renamed, or given ports, by
    * its holder alone: `device_leased`.
    */
-  async add(addition: Addition, lease?: string): Promise<Device> {
+  async add(addition: BodyOf<"addDevice">, lease?: string): Promise<Device> {
     const { host, port } = addressIn(addition.host, addition.port);
     // A name that cannot be is refused before the network is asked; whether it is taken, when the device is known.
     if (addition.name !== undefined) checkName(addition.name, []);

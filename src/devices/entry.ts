@@ -4,24 +4,21 @@ import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import { Labels } from "../api/schemas.ts";
 import {
-  type Access,
   type Address,
   accessModes,
   type Capability,
   type Description,
   type Facts,
-  type Kind,
   kinds,
   type Platform,
   type Ports,
-  type Power,
   powers,
   type Sighting,
 } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { instant, port, uuid } from "../system/schemas.ts";
 import { inventName, type Named } from "./names.ts";
-import { firstMet, type Place, type Standing, standingSchema } from "./standing.ts";
+import { firstMet, type Place, standingSchema } from "./standing.ts";
 
 export const maxDevices = 1_000;
 /** Entries of all devices together: a device may be reached over several protocols. */
@@ -30,93 +27,63 @@ const maxText = 512;
 /** Ids that are kept with one entry, of each kind. */
 export const maxIds = 64;
 
-/** A device as the registry keeps it, over one protocol: entries that are one device say so with `part_of`. */
-export interface Entry {
-  readonly id: string;
-  readonly platform: string;
-  readonly identity: string;
-  readonly name: string;
-  /** A name that the user gave is never overwritten. */
-  readonly named_by: "user" | "device";
-  /** What the device calls itself. */
-  readonly name_on_device: string | null;
-  readonly kind: Kind;
-  readonly manufacturer: string | null;
-  readonly model: string | null;
-  readonly serial: string | null;
-  readonly macs: readonly string[];
-  /** Further names that the hardware has for itself, comparable between platforms. */
-  readonly hardware_ids?: readonly string[] | undefined;
-  /** It is a device of its own, whatever else lives at its host; its user may still join it. */
-  readonly alone?: boolean | undefined;
-  readonly software_version: string | null;
-  readonly access: Access | null;
-  /** What the first edition remembered for its platform: read where there is no `memory` yet. */
-  readonly traits: Readonly<Record<string, string>>;
-  /** What its platform remembers of it; read by the platform's own schema. */
-  readonly memory?: Readonly<Record<string, unknown>> | undefined;
-  readonly host: string;
-  readonly port: number;
-  readonly ports: Ports;
-  readonly added_at: string;
-  readonly last_seen: string | null;
-  /** What it last said of its power: a silent device whose last word was that it goes off is off. */
-  readonly last_power?: Power | null | undefined;
-  /** The identity stands for the hardware's own, which is not known yet. */
-  readonly provisional?: boolean | undefined;
-  /** Whether anybody ever drove it; what was written before this was kept counts as used. */
-  readonly used?: boolean | undefined;
-  /** Whether a scan found it, or the user added it. */
-  readonly added_by?: "user" | "scan" | undefined;
-  /** How far what answers at its address is believed to be it; without one it is where it was first met. */
-  readonly standing?: Standing | undefined;
-  /** The device that it is a part of, by the id of that device's oldest entry; without it, it is the oldest itself. */
-  readonly part_of?: string | undefined;
-  /** Words that its user gave it, by which groups of devices are meant. */
-  readonly labels?: readonly string[] | undefined;
-  /** Entries with which its user has joined it, and those from which it was split, for good. */
-  readonly joined?: readonly string[] | undefined;
-  readonly apart?: readonly string[] | undefined;
-}
-
 const fact = z.string().max(maxText).nullable();
 const some = z.string().min(1).max(maxText);
 
-/** An entry as zapd writes it. Other keys are kept, so that an older zapd loses nothing of what a newer one wrote. */
-export const entrySchema: z.ZodType<Entry> = z.looseObject({
+/** A device as the registry keeps it, over one protocol: entries that are one device say so with `part_of`. */
+const shape = z.object({
   id: uuid,
   platform: z.string().min(1).max(64),
   identity: some,
   name: some,
+  /** A name that the user gave is never overwritten. */
   named_by: z.enum(["user", "device"]),
+  /** What the device calls itself. */
   name_on_device: fact,
   kind: z.enum(kinds),
   manufacturer: fact,
   model: fact,
   serial: fact,
-  macs: z.array(z.string().max(32)),
+  macs: z.array(z.string().max(32)).readonly(),
   software_version: fact,
   access: z.enum(accessModes).nullable(),
+  /** What the first edition remembered for its platform: read where there is no `memory` yet. */
   traits: z.record(z.string(), z.string().max(maxText)),
+  /** What its platform remembers of it; read by the platform's own schema. */
   memory: z.record(z.string(), z.unknown()).optional(),
   host: z.string().min(1).max(253),
   port,
   ports: z.record(z.string(), port),
   added_at: instant,
   last_seen: instant.nullable(),
+  /** What it last said of its power: a silent device whose last word was that it goes off is off. */
   last_power: z.enum(powers).nullish(),
+  /** The identity stands for the hardware's own, which is not known yet. */
   provisional: z.boolean().optional(),
+  /** Whether anybody ever drove it; what was written before this was kept counts as used. */
   used: z.boolean().optional(),
+  /** Whether a scan found it, or the user added it. */
   added_by: z.enum(["user", "scan"]).optional(),
+  /** How far what answers at its address is believed to be it; without one it is where it was first met. */
   standing: standingSchema.optional(),
-  hardware_ids: z.array(some).max(maxIds).optional().catch(undefined),
+  /** Further names that the hardware has for itself, comparable between platforms. */
+  hardware_ids: z.array(some).max(maxIds).readonly().optional().catch(undefined),
+  /** It is a device of its own, whatever else lives at its host; its user may still join it. */
   alone: z.boolean().optional().catch(undefined),
   // Damage in these loses no device: they are judged anew.
+  /** The device that it is a part of, by the id of that device's oldest entry; without it, it is the oldest itself. */
   part_of: uuid.optional().catch(undefined),
-  labels: Labels.optional().catch(undefined),
-  joined: z.array(uuid).max(maxIds).optional().catch(undefined),
-  apart: z.array(uuid).max(maxIds).optional().catch(undefined),
+  /** Words that its user gave it, by which groups of devices are meant. */
+  labels: Labels.readonly().optional().catch(undefined),
+  /** Entries with which its user has joined it, and those from which it was split, for good. */
+  joined: z.array(uuid).max(maxIds).readonly().optional().catch(undefined),
+  apart: z.array(uuid).max(maxIds).readonly().optional().catch(undefined),
 });
+
+export type Entry = Readonly<z.infer<typeof shape>>;
+
+/** An entry as zapd writes it. Other keys are kept, so that an older zapd loses nothing of what a newer one wrote. */
+export const entrySchema: z.ZodType<Entry> = shape.loose();
 
 /** What is known of a device when it is found or added. */
 export interface Discovered {

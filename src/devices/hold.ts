@@ -4,6 +4,7 @@
  * them (`keys.down`).
  */
 import { ZapdError } from "../api/errors.ts";
+import type { BodyOf } from "../api/operations.ts";
 import { type Key, keys } from "../platforms/platform.ts";
 import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
@@ -16,11 +17,7 @@ import type { Turn } from "./queue.ts";
 export const holding = { everyMs: 150, letGoAfterMs: 2_000 } as const;
 
 /** How a key is to be held: for so long, so often, or until it is said to be up. */
-export interface Holding {
-  readonly hold_ms?: number | undefined;
-  readonly repeat?: number | undefined;
-  readonly phase?: "down" | "up" | undefined;
-}
+type Holding = Omit<BodyOf<"pressKey">, "key">;
 
 /** Holds a key; how often it was pressed, where it was held for a time that was given. */
 export async function holdKey(device: Device, key: string, how: Holding, turn: Turn): Promise<number | null> {

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import { leaseLimits } from "../api/limits.ts";
+import type { BodyOf } from "../api/operations.ts";
 import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
@@ -21,16 +22,9 @@ const mostWaiting = 256;
 /** So many tokens of one header are looked at: whoever has several devices says them with commas between. */
 const mostTokens = 16;
 
-/** What a caller asks for. */
-export interface WantedLease {
-  readonly owner: string;
-  readonly ttl_s: number;
-  readonly note?: string | undefined;
-  /** Seconds to wait behind others; none: it is now or never. */
-  readonly wait_s: number;
-}
+type WantedLease = BodyOf<"takeLease">;
 
-export interface GivenLease {
+interface GivenLease {
   readonly token: string;
   readonly until: string;
 }
@@ -50,18 +44,7 @@ export interface LeaseHooks {
   changed(id: string, lease: Lease | null, why: Why, owner: string): void;
 }
 
-interface Kept {
-  readonly owner: string;
-  readonly note: string | null;
-  readonly until: string;
-  readonly token_sha256: string;
-}
-
-interface Content {
-  readonly leases: Readonly<Record<string, Kept>>;
-}
-
-const contentSchema: z.ZodType<Content> = z.object({
+const contentSchema = z.object({
   leases: z.record(
     z.string(),
     z.object({
@@ -72,6 +55,8 @@ const contentSchema: z.ZodType<Content> = z.object({
     }),
   ),
 });
+
+type Content = z.infer<typeof contentSchema>;
 
 /** How long a lease lasts, from when it was given or renewed: on clocks that nobody sets, and as it is told. */
 interface Term {

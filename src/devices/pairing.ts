@@ -5,6 +5,7 @@
  */
 import { DeviceError, failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
+import type { BodyOf } from "../api/operations.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
@@ -21,13 +22,7 @@ import { firstMet, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
 /** What a caller gives: the code that the device shows, or the login that was set on it. */
-export interface PairingRequest {
-  /** To be told at once what is to be done next, without waiting for its end. */
-  readonly begin?: boolean | undefined;
-  readonly pin?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-}
+export type PairingRequest = Pick<BodyOf<"pairDevice">, "begin" | "pin" | "user" | "password">;
 
 /** How a pairing that has begun goes on. What does not belong to its step is `null`. */
 export interface PairingStep {
@@ -51,24 +46,29 @@ export interface PairingDependencies {
 export type PairingNews = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
 
 /** A pairing that has begun and is not over. */
-interface Underway {
+class Underway {
   /** Where its caller said that the device is, and who was met there. */
   readonly at: Finding | undefined;
   readonly anew: boolean;
   /** Aborted with the reason of its end. */
-  readonly over: AbortController;
+  readonly over = new AbortController();
   /** Calls that wait for it; without any it is over, unless it is `held`. */
-  waiting: number;
+  waiting = 0;
   /** A caller was told to come back to it. */
-  held: boolean;
+  held = false;
   /** Something that was typed is being tried. */
-  entering: boolean;
+  entering = false;
   /** It has let us in, which is being written down. */
-  taking: boolean;
+  taking = false;
   /** The device has ended it by itself. */
-  lost: boolean;
+  lost = false;
   /** What the device waits for, once it does. */
   step: Pairing["step"] | undefined;
+
+  constructor(at: Finding | undefined, anew: boolean) {
+    this.at = at;
+    this.anew = anew;
+  }
 }
 
 /** A pairing for which the device waits. */
@@ -155,17 +155,7 @@ export class DevicePairing {
 
   #begin(at: Finding | undefined): Underway & { readonly opened: Promise<Opened> } {
     const anew = at !== undefined || this.#deps.trust.doubt(this.#reach.record) !== null;
-    const underway: Underway = {
-      at,
-      anew,
-      over: new AbortController(),
-      waiting: 0,
-      held: false,
-      entering: false,
-      taking: false,
-      lost: false,
-      step: undefined,
-    };
+    const underway = new Underway(at, anew);
     const current = Object.assign(underway, { opened: this.#open(underway) });
     // The callers that wait get the failure.
     current.opened.catch(() => {});
@@ -362,7 +352,7 @@ export class DevicePairing {
     const { registry, credentials } = this.#deps;
     const { id, name } = this.#reach.record;
     if (registry.get(id)) return;
-    await credentials.forget(id);
+    await credentials.keeper(id).drop();
     throw new ZapdError("device_not_found", `${name} was removed while it was being paired`, { named: true });
   }
 }

@@ -11,6 +11,7 @@ import {
   type StatePart,
   shownParts,
   stateParts,
+  volumeKeys,
 } from "../platforms/platform.ts";
 import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
@@ -93,27 +94,16 @@ export function powerAfter(press: Press): Power | undefined {
 export function changedBy(press: Press): readonly StatePart[] {
   // Typed text stands in a field, of which the state says nothing.
   if ("text" in press) return [];
-  return changedByKey[press.key] ?? shownParts;
+  const { key } = press;
+  if (sentOnce.has(key)) return stateParts;
+  if (volumeKeys.has(key)) return ["volume"];
+  return playerKeys.has(key) ? ["playback"] : shownParts;
 }
 
-const playback = ["playback"] as const;
-const volume = ["volume"] as const;
-const changedByKey: Partial<Record<Key, readonly StatePart[]>> = {
-  power: stateParts,
-  "power-on": stateParts,
-  "power-off": stateParts,
-  "volume-up": volume,
-  "volume-down": volume,
-  mute: volume,
-  play: playback,
-  pause: playback,
-  "play-pause": playback,
-  stop: playback,
-  rewind: playback,
-  "fast-forward": playback,
-  replay: playback,
-  skip: playback,
-};
+const playerKeys: ReadonlySet<Key> = new Set([
+  ...(["play", "pause", "play-pause", "stop"] as const),
+  ...(["rewind", "fast-forward", "replay", "skip"] as const),
+]);
 
 /** Sends one press. The keys of power go by `connection.power`, where it has that. */
 export async function perform(

@@ -18,34 +18,26 @@ import {
   type Key,
   keys,
   type Platform,
-  type PlatformHost,
   type PlatformState,
   type Power,
   type StatePart,
   type Target,
 } from "../platforms/platform.ts";
-import { type Log, redacted } from "../system/log.ts";
+import { redacted } from "../system/log.ts";
 import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Seen } from "./compose.ts";
-import { type Credentials, typed } from "./credentials.ts";
+import { typed } from "./credentials.ts";
 import { both, descriptionOf, type Entry, factsOf, type Learned, memoryOf, withLearned } from "./entry.ts";
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
 import type { Cause } from "./feed.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
-import type { Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
 import { isSameAddress } from "./standing.ts";
-import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
 
-export interface ReachDependencies {
-  readonly registry: Registry;
-  readonly credentials: Credentials;
-  readonly trust: Trust;
+export interface ReachDependencies extends PairingDependencies {
   readonly platforms: readonly Platform[];
-  readonly platformHost: PlatformHost;
-  readonly log: Log;
   config(): Config;
   /** Told when a device did not answer, so that it may be looked for. */
   lost(entry: Entry): void;
@@ -53,8 +45,6 @@ export interface ReachDependencies {
   changed(id: string): void;
   /** Told when a device hints that it does something else than before. */
   hinted(id: string): void;
-  /** Told how far a pairing has come. */
-  pairing: PairingDependencies["pairing"];
   /** Looks for devices; ends when the search is over. */
   look(): Promise<unknown>;
   /** Turns a device on, in a test that has none. */
@@ -655,16 +645,6 @@ function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
 /** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
 export function saysOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
-}
-
-/** Whether a failure is that nothing has reached it. */
-export function isUnreached(error: unknown): error is ZapdError {
-  return error instanceof ZapdError && error.code === "device_unreachable";
-}
-
-/** Whether a failure is that nobody answered. */
-export function isSilent(error: unknown): error is ZapdError {
-  return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
 }
 
 /** What one in standby shows, where it says no more. */

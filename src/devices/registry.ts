@@ -4,7 +4,8 @@
  */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { Address, Composition, Facts, Ports, Sighting } from "../platforms/platform.ts";
+import type { BodyOf } from "../api/operations.ts";
+import type { Address, Composition, Facts, Sighting } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
@@ -62,11 +63,7 @@ export interface RegistryOptions {
 }
 
 /** What a user changes of a device. */
-export interface EntryChange {
-  readonly name?: string | undefined;
-  readonly ports?: Ports | undefined;
-  readonly labels?: readonly string[] | undefined;
-}
+export type EntryChange = BodyOf<"changeDevice">;
 
 export class Registry {
   readonly #store: Store<Content>;

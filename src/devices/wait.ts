@@ -24,20 +24,6 @@ export async function waitFor(
   signal: AbortSignal,
 ): Promise<Waited> {
   const since = performance.now();
-  try {
-    return await waitAt(device, conditions, timeoutMs, signal);
-  } catch (error) {
-    if (error !== isPartNow) throw error;
-    return waitFor(device.whole, conditions, Math.max(0, timeoutMs - (performance.now() - since)), signal);
-  }
-}
-
-async function waitAt(
-  device: Device,
-  conditions: readonly Condition[],
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<Waited> {
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   const release = device.watch.hold({ waits: true });
@@ -55,6 +41,9 @@ async function waitAt(
   );
   try {
     return await orAborted(promise, AbortSignal.any([signal, device.leaving]));
+  } catch (error) {
+    if (error !== isPartNow) throw error;
+    return waitFor(device.whole, conditions, Math.max(0, timeoutMs - (performance.now() - since)), signal);
   } finally {
     clearTimeout(timer);
     forget();

@@ -3,14 +3,14 @@
  * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
  */
 
-import { DeviceError, failedBy, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, failedWith, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
+import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
-import { addressOf, type Finding, Intake, type Seats } from "./probe-queue.ts";
+import { addressOf, type Finding, Intake, type IntakeDependencies } from "./probe-queue.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 
@@ -34,19 +34,14 @@ export interface Asked extends Address {
   readonly memory?: unknown;
 }
 
-export interface DiscoveryDependencies<D> {
+export interface DiscoveryDependencies<D> extends Omit<IntakeDependencies<D>, "identify"> {
   readonly platforms: readonly Platform[];
   readonly platformHost: PlatformHost;
   config(): Config["discovery"];
-  /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
-  found(finding: Finding, seats: Seats): Promise<D>;
-  /** A device that is known at an address, and that being asked would turn on: no scan asks it. */
-  asleep?(platform: string, address: Address): D | null;
   /** Addresses to ask for devices that are known, beside those that answer a search. */
   alsoAsked?(): readonly Asked[];
   /** A scan begins; gives what is told of those that it found, `null` where it failed. */
   scanning?(): (found: readonly D[] | null) => void;
-  debug(message: string): void;
   warn(message: string): void;
 }
 
@@ -165,13 +160,14 @@ export class Discovery<D> {
   }
 
   async #scan(window: ScanWindow): Promise<D[]> {
-    const { platforms, config, warn, debug } = this.#deps;
+    const { platforms, platformHost, config, warn, debug } = this.#deps;
     const { interfaces, hosts } = config();
     const asked = wantedInterfaces(interfaces);
     debug(
       `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
-    const intake = new Intake<D>({ ...this.#deps, identify: (platform, lead) => this.#identify(platform, lead) });
+    const identify = (platform: Platform, lead: Lead) => platform.identify(lead, platformHost, this.#stopped.signal);
+    const intake = new Intake<D>({ ...this.#deps, identify });
     const queries = platforms.flatMap((platform) => platform.queries.map((query) => ({ platform, query })));
     const of = <Over extends DiscoveryQuery["over"]>(over: Over) =>
       queries.flatMap(({ platform, query }) =>
@@ -226,10 +222,6 @@ export class Discovery<D> {
       this.#deps.warn(`discovery.hosts: ${textOf(error)}`);
     }
   }
-
-  #identify(platform: Platform, lead: Lead): Promise<Sighting> {
-    return platform.identify(lead, this.#deps.platformHost, this.#stopped.signal);
-  }
 }
 
 /** Asks one platform after the other until one has recognized its device; one that is slow does not hold the next up. */
@@ -256,7 +248,7 @@ async function inTurn(
  * nothing, and most says who knows what to do about it.
  */
 export function tellingMost(failures: readonly unknown[]): unknown {
-  const spoken = failures.filter((one) => !(one instanceof ZapdError && one.code === "device_unreachable"));
+  const spoken = failures.filter((one) => !failedWith(one, "device_unreachable"));
   // Whoever has recognized its device says what is wrong with it; all others say that it is none of theirs.
   const knowing = spoken.find(
     (one) =>

@@ -4,10 +4,9 @@
  */
 import { textOf } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
-import type { Line } from "./rpc.ts";
 import { inSlices, sendIfRead, unread } from "./slices.ts";
 import { certificateOf, connectSocket, fingerprint, refuseOwn, type Secure } from "./socket.ts";
-import type { LineEnd } from "./websocket.ts";
+import type { Line, LineEnd } from "./websocket.ts";
 
 /** How long the head of a frame is, and what follows it; `null` while too little of it has come. */
 export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;

@@ -40,8 +40,6 @@ export interface PeerListenerOptions {
   readonly name?: string;
   /** A request with a longer body gets 413; 0 without it. */
   readonly maxBodyBytes?: number;
-  /** The port to listen at; a free one without it. */
-  readonly port?: number;
   /** A request must be whole within this time; 10 s without it. */
   readonly timeoutMs?: number;
   /** Failing is answered with 500. */
@@ -69,10 +67,7 @@ const secretBytes = 16;
 /** A peer that went without a word is noticed in the end, also while it takes nothing because a film is paused. */
 const keepAliveMs = 30_000;
 
-/**
- * Begins to listen. Fails with `device_unreachable` where no address of this machine faces the peer, and with the
- * system's error where the port is taken.
- */
+/** Begins to listen, at a free port. Fails with `device_unreachable` where no address of this machine faces the peer. */
 export async function listenToPeer(options: PeerListenerOptions): Promise<PeerListener> {
   const address = await addressFacing(options.peer);
   const path = `/${randomBytes(secretBytes).toString("hex")}/`;
@@ -92,7 +87,7 @@ export async function listenToPeer(options: PeerListenerOptions): Promise<PeerLi
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port ?? 0, address, () => {
+    server.listen(0, address, () => {
       server.off("error", reject);
       resolve();
     });

@@ -9,26 +9,13 @@ import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
 import { isJson, type Json, readJson } from "./json.ts";
 import type { Ending, Session } from "./session.ts";
-import { type LineEnd, openWebSocket, type WebSocketLine, type WebSocketOptions } from "./websocket.ts";
+import { type Line, type LineEnd, openWebSocket, type WebSocketLine, type WebSocketOptions } from "./websocket.ts";
 
 export interface RpcOptions {
   readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
   /** Milliseconds between two signs of life that are asked for, and after which one that gives none is hung up on. */
   readonly beatMs: number;
   readonly silentMs: number;
-}
-
-/** What a conversation goes over, whatever its messages look like. */
-export interface Line {
-  readonly open: boolean;
-  /** When the last byte came, on the monotonic clock. */
-  readonly heardAt: number;
-  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
-  readonly fingerprint: string | null;
-  /** Says goodbye, and hangs up within a second whatever the device does. */
-  close(): void;
-  /** Hangs up at once. */
-  destroy(): void;
 }
 
 interface Question<T> {

@@ -90,7 +90,11 @@ export function refuseOtherThan(certificate: string | null | undefined, socket: 
   if (certificate == null || fingerprintOf(socket) === certificate) return;
   socket.on("error", () => {});
   socket.destroy();
-  throw new DeviceError("device_unproven", "shows another certificate than before: it may be another device", {
+  throw otherCertificate();
+}
+
+export function otherCertificate(): DeviceError {
+  return new DeviceError("device_unproven", "shows another certificate than before: it may be another device", {
     phase: "connect",
     reason: "wrong_device",
     hint: "If it was really replaced or reset: zapd pair {device}, which begins without what was kept of it",

@@ -34,27 +34,30 @@ export interface WebSocketOptions {
   readonly certificate?: string | null;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly maxBytes?: number;
-  readonly maxFragments?: number;
   onText(text: string): void;
   /** Told once, when the line ends by itself or by `destroy`; not told when opening it failed. */
   onEnd(end: LineEnd): void;
 }
 
-/** An open WebSocket. */
-export interface WebSocketLine {
-  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
-  readonly fingerprint: string | null;
+/** What a conversation goes over, whatever its messages look like. */
+export interface Line {
+  readonly open: boolean;
   /** When the last byte came, on the monotonic clock. */
   readonly heardAt: number;
-  readonly open: boolean;
-  send(text: string): void;
-  ping(): void;
-  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
-  isRead(ms: number): Promise<boolean>;
+  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
+  readonly fingerprint: string | null;
   /** Says goodbye, and hangs up within a second whatever the device does. */
   close(): void;
   /** Hangs up at once. */
   destroy(): void;
+}
+
+/** An open WebSocket. */
+export interface WebSocketLine extends Line {
+  send(text: string): void;
+  ping(): void;
+  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
+  isRead(ms: number): Promise<boolean>;
 }
 
 /** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
@@ -156,8 +159,8 @@ function problemOf(head: string, key: string): string | null {
 
 /** The open line over a socket that has been upgraded. */
 function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketLine {
-  const { maxBytes = 8 * 1024 * 1024, maxFragments = 1_024 } = options;
-  const reader = new FrameReader({ maxBytes, maxFragments });
+  const { maxBytes = 8 * 1024 * 1024 } = options;
+  const reader = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
   // Without one nothing could tell it from another device.
   if (options.tls && fingerprint === null) throw notUnderstood("showed no certificate");

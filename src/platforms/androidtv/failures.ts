@@ -1,6 +1,6 @@
 /** What an Android TV means by letting nobody in (players.md 1.3, 4.3), each with what mends it. */
 import { DeviceError, pairingRequired, wrongDevice, type ZapdError } from "../../api/errors.ts";
-import { fingerprint } from "../../transport/socket.ts";
+import { fingerprint, otherCertificate } from "../../transport/socket.ts";
 import { subjectOf } from "./certificate.ts";
 import type { AndroidTarget } from "./memory.ts";
 
@@ -29,12 +29,7 @@ export function strangerAt(
 ): ZapdError | null {
   if (fingerprint(shown) === kept) return null;
   if (!provisional && identityOf(shown) !== identity) return wrongDevice(host);
-  if (kept === undefined) return null;
-  return new DeviceError("device_unproven", "shows another certificate than before: it may be another device", {
-    phase: "connect",
-    reason: "wrong_device",
-    hint: "If it was really replaced or reset: zapd pair {device}, which begins without what was kept of it",
-  });
+  return kept === undefined ? null : otherCertificate();
 }
 
 /** Who a certificate says that its set is: by the address of its Bluetooth, or by itself. */

@@ -15,6 +15,7 @@ import {
   type StatePart,
   volumeKeys,
 } from "../platform.ts";
+import { playerKeys } from "../player-keys.ts";
 import { CastDevice } from "./device.ts";
 import { identifyCast, readService, serviceType } from "./identity.ts";
 import { type CastMemory, type CastTarget, castMemory } from "./memory.ts";
@@ -33,40 +34,26 @@ export const cast: Platform<CastMemory> = {
   connect: connectCast,
 };
 
-type Press = (device: CastDevice, signal: AbortSignal) => Promise<unknown>;
-
-const by =
-  (ms: number): Press =>
-  (device, signal) =>
-    device.seek((position) => position + ms, signal);
-
 const stepped = ({ level, step }: Receiver, way: 1 | -1) => ({
   level: Math.max(0, Math.min(1, (level ?? 0.5) + way * step)),
 });
 
-/** A Cast device has no keys: these do what a remote's would (players.md 9). */
-const castKeys: Readonly<Partial<Record<Key, Press>>> = {
-  home: (device, signal) => device.stop(signal),
-  play: (device, signal) => device.control("play", signal),
-  pause: (device, signal) => device.control("pause", signal),
-  "play-pause": (device, signal) => device.control("toggle", signal),
-  stop: (device, signal) => device.control("stop", signal),
-  rewind: by(-30_000),
-  "fast-forward": by(30_000),
-  replay: by(-10_000),
-  skip: by(10_000),
-  "volume-up": (device, signal) => device.setVolume((now) => stepped(now, 1), signal),
-  "volume-down": (device, signal) => device.setVolume((now) => stepped(now, -1), signal),
-  mute: (device, signal) => device.setVolume(({ muted }) => ({ muted: muted !== true }), signal),
-};
+async function press(device: CastDevice, key: Key, signal: AbortSignal): Promise<void> {
+  if (key === "home") return void (await device.stop(signal));
+  const does = ofKey(playerKeys, key);
+  if ("tell" in does) return device.control(does.tell, signal);
+  if ("by" in does) return device.seek((position) => position + does.by, signal);
+  if ("louder" in does) return device.setVolume((now) => stepped(now, does.louder), signal);
+  return device.setVolume(({ muted }) => ({ muted: muted !== true }), signal);
+}
 
 const always: readonly Capability[] = ["state", "launch", "stop", "keys", "seek", "media", "playback", "artwork"];
 
 function describeCast(_facts: Facts, { volume }: CastMemory): Description {
   const isFixed = volume === "fixed";
   const has = new Set<Capability>([...always, ...(isFixed ? [] : (["volume", "mute"] as const))]);
-  const keys = keysIn(castKeys).filter((key) => !isFixed || !volumeKeys.has(key));
-  return { has, withheld: none, keys: new Set(keys) };
+  const keys = keysIn(playerKeys).filter((key) => !isFixed || !volumeKeys.has(key));
+  return { has, withheld: none, keys: new Set<Key>(["home", ...keys]) };
 }
 
 const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "playback", "volume"]);
@@ -88,9 +75,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
       launch: (id, params, signal) => device.launch(id, params, signal),
       stop: (signal) => device.stop(signal),
     },
-    keys: {
-      press: async (key, signal) => void (await ofKey(castKeys, key)(device, signal)),
-    },
+    keys: { press: (key, signal) => press(device, key, signal) },
     volume: {
       set: (level, signal) => device.setVolume(() => ({ level: level / 100 }), signal),
       step: (way, signal) => device.setVolume((now) => stepped(now, way), signal),

@@ -18,8 +18,8 @@ import {
   type PlatformHost,
   type Sighting,
 } from "../platform.ts";
+import { playerKeys } from "../player-keys.ts";
 import { commandsOf, controlsOf } from "./controls.ts";
-import { dlnaKeys } from "./keys.ts";
 import { type DlnaMemory, type DlnaTarget, dlnaMemory } from "./memory.ts";
 import { type Described, readDescription, readRendering, readSearchAnswer, readTransport } from "./protocol.ts";
 import { Renderer } from "./renderer.ts";
@@ -101,8 +101,8 @@ function describe(_facts: Facts, memory: DlnaMemory): Description {
   const plays = !isRead || memory.transport !== undefined;
   const does = plays ? commandsOf(memory) : new Set();
   const can = { seek: plays && memory.seeks !== false, volume: memory.volume !== null, mute: memory.mutes !== false };
-  const keys = keysIn(dlnaKeys).filter((key) => {
-    const what = dlnaKeys[key];
+  const keys = keysIn(playerKeys).filter((key) => {
+    const what = playerKeys[key];
     if (!what) return false;
     if ("louder" in what) return can.volume;
     if ("mute" in what) return can.mute;

@@ -3,7 +3,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
-import { dlnaKeys } from "./keys.ts";
+import { playerKeys } from "../player-keys.ts";
 import { describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
 
@@ -101,7 +101,7 @@ async function ownType(renderer: Renderer, mime: string, signal: AbortSignal): P
 }
 
 export async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
-  const does = ofKey(dlnaKeys, key);
+  const does = ofKey(playerKeys, key);
   if ("louder" in does) return step(renderer, does.louder, signal);
   if ("mute" in does) return renderer.mute((await renderer.volume(signal))?.muted !== true, signal);
   if ("by" in does) {

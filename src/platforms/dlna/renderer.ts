@@ -1,5 +1,5 @@
 /** One renderer: its services called, what it does read, and what it tells by itself. */
-import { notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { failedWith, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
@@ -97,7 +97,7 @@ export class Renderer {
     const http = { read, command: this.#http.command.bind(this.#http) };
     return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal).catch((error: unknown) => {
       // One that comes back knows of no subscription any more.
-      if (error instanceof ZapdError && error.code === "device_unreachable") this.#events.drop();
+      if (failedWith(error, "device_unreachable")) this.#events.drop();
       throw error;
     });
   }

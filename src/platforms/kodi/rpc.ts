@@ -1,7 +1,7 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { type DeviceError, failedBy, notUnderstood, pairingRequired, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, failedBy, failedWith, notUnderstood, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
-import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
+import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 
@@ -163,9 +163,7 @@ export class HttpRpc {
       if (this.#hung && this.#hung.at > since) throw this.#hung.error;
       return await work();
     } catch (error) {
-      const inVain =
-        error instanceof ZapdError && (error.code === "device_timeout" || error.code === "device_unproven");
-      if (inVain) this.#hung = { at: performance.now(), error };
+      if (failedWith(error, "device_timeout", "device_unproven")) this.#hung = { at: performance.now(), error };
       throw error;
     } finally {
       before.then(over.resolve);
@@ -213,21 +211,16 @@ function refuseLoginWanted(answer: Answer): void {
   throw loginWanted();
 }
 
-const redirected = "answered with a redirect, and none is ever followed";
-
-function isRedirect({ status }: Answer): boolean {
-  return status >= 300 && status < 400;
-}
-
 function fileOf(answer: Answer): Uint8Array | null {
   refuseLoginWanted(answer);
-  if (isRedirect(answer)) throw notUnderstood(redirected);
+  refuseRedirect(answer);
   return answer.status === 200 ? answer.body : null;
 }
 
 function resultOf(answer: Answer): unknown {
   refuseLoginWanted(answer);
-  if (isRedirect(answer)) throw notKodi(`it ${redirected}`);
+  if (answer.status >= 300 && answer.status < 400)
+    throw notKodi("it answered with a redirect, and none is ever followed");
   if (answer.status !== 200) throw notKodi("it answers no JSON-RPC");
   return resultIn(readJson(bodyText(answer)));
 }

@@ -88,11 +88,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       longestMs: (text) => 50 * text.length,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
-    ...controlsOf(
-      { command, read: (signal) => reconnecting.use(signal), current: () => reconnecting.current },
-      target,
-      platformHost,
-    ),
+    ...controlsOf(reconnecting, command, target, platformHost),
     close: () => reconnecting.close(),
   };
 }

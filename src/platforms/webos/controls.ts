@@ -2,6 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
+import type { ReconnectingSession } from "../../transport/session.ts";
 import {
   type Confirmed,
   type Connection,
@@ -33,18 +34,12 @@ const soundbarStepMs = 350;
 const channelShownWithin = 4_000;
 const channelAskedEvery = 300;
 
-/** How a set is called: a command on one that is on, a read on one that answers. */
-export interface Asking {
-  command<T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>): Promise<T>;
-  read(signal: AbortSignal): Promise<RegisteredSession>;
-  /** The session that is open now. */
-  current(): RegisteredSession | undefined;
-}
-
 type Controls = Pick<Connection, "volume" | "playback" | "media" | "inputs" | "channels" | "icon" | "notify">;
 
+/** `command` does something on a set that is on. */
 export function controlsOf(
-  { command, read, current }: Asking,
+  reconnecting: ReconnectingSession<RegisteredSession>,
+  command: <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) => Promise<T>,
   target: WebosTarget,
   host: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">,
 ): Required<Controls> {
@@ -65,28 +60,28 @@ export function controlsOf(
     playback: {
       does: new Set(["play", "pause", "stop"]),
       get isShown() {
-        return current()?.state.tells("media") ?? true;
+        return reconnecting.current?.state.tells("media") ?? true;
       },
       do: (what, signal) => command(signal, (registered) => tellPlayer(registered, what, signal)),
     },
     media: { play: (item, signal) => command(signal, (registered) => play(registered, target, item, signal)) },
     inputs: {
       async list(signal) {
-        const inputs = await (await read(signal)).inputs(signal);
+        const inputs = await (await reconnecting.use(signal)).inputs(signal);
         return inputs.map(({ word, name }) => ({ id: word, name }));
       },
       select: (id, signal) => command(signal, (registered) => selectInput(registered, id, signal)),
     },
     channels: {
       async list(signal) {
-        const registered = await read(signal);
+        const registered = await reconnecting.use(signal);
         await requireLiveTv(registered, signal);
         return readChannels(await registered.session.request(uris.channels, {}, signal));
       },
       select: (id, signal) => command(signal, (registered) => selectChannel(registered, id, signal)),
     },
     async icon(platformId, signal) {
-      const registered = await read(signal);
+      const registered = await reconnecting.use(signal);
       const address = iconOf(await registered.session.request(uris.launchPoints, {}, signal), platformId);
       const own = { host: target.host, certificate: registered.session.fingerprint };
       return address === null ? null : readOwnPicture(address, own, host, signal);

@@ -1,14 +1,14 @@
-/** The keys that a renderer can be given the sense of (players.md 9): those of what plays, and of how loud. */
-import type { Key, PlaybackCommand } from "../platform.ts";
+/** What the keys of a remote come to on a player that has none (players.md 9): those of what plays, and of how loud. */
+import type { Key, PlaybackCommand } from "./platform.ts";
 
 /** What a key does: a command, a way through what plays in milliseconds, or steps of the volume. */
-export type Does =
+type Does =
   | { readonly tell: PlaybackCommand | "toggle" }
   | { readonly by: number }
   | { readonly louder: 1 | -1 }
   | { readonly mute: "toggle" };
 
-export const dlnaKeys: Partial<Record<Key, Does>> = {
+export const playerKeys: Partial<Record<Key, Does>> = {
   play: { tell: "play" },
   pause: { tell: "pause" },
   "play-pause": { tell: "toggle" },
