@@ -1,5 +1,5 @@
 /** Samsung sets over HTTP, on each runtime: the story of one, what is withheld before it is paired, its secrets, and reads that wake nobody. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -7,45 +7,33 @@ import {
   type SamsungSimulator,
   type SamsungSimulatorOptions,
 } from "../../src/simulators/samsung.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { createCertificate } from "../../src/simulators/webos.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { ask, refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
+const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 async function plugIn(
   name: string,
-  options: Partial<SamsungSimulatorOptions> = {},
+  { traits, ...options }: Partial<SamsungSimulatorOptions> = {},
+  to = daemon,
 ): Promise<{ set: SamsungSimulator; id: string }> {
-  const { traits, ...rest } = options;
-  const set = createSamsungSimulator({
-    name,
-    host: freeHost(),
-    securePort: 0,
-    plainPort: 0,
-    rendererPort: 0,
-    ssdp: false,
-    promptMs: 50,
-    bootMs: 200,
-    // The daemon's clock runs faster here than the set's.
-    traits: { keyMs: 0, ...traits },
-    ...rest,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
+  const set = await started(
+    createSamsungSimulator({
+      ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
+      ...{ promptMs: 50, bootMs: 200 },
+      // The daemon's clock runs faster here than the set's.
+      traits: { keyMs: 0, ...traits },
+      ...options,
+    }),
+  );
   const { secure, plain, renderer, wake } = set.ports;
   const ports = { wake, ...(renderer !== null && { renderer }) };
   const body = { host: set.host, port: secure ?? plain, platform: "samsung", name, ports };
-  return { set, id: (await succeed(daemon, "addDevice", { body })).id };
+  return { set, id: (await succeed(to, "addDevice", { body })).id };
 }
 
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
@@ -148,22 +136,12 @@ test("a set that was replaced shows another certificate: it hears no token, and 
   const [token = ""] = set.state.tokens;
   const { secure, renderer } = set.ports;
   await set.stop();
-  const { createCertificate } = await import("../../src/simulators/webos.ts");
-  const other = createSamsungSimulator({
-    ...{
-      name: "Replaced",
-      duid: set.duid,
-      host: set.host,
-      certificate: createCertificate(),
-      ssdp: false,
-      promptMs: 20,
-    },
-    securePort: secure ?? 0,
-    plainPort: 0,
-    rendererPort: renderer ?? 0,
-  });
-  await other.start();
-  cleanups.push(() => other.stop());
+  const other = await started(
+    createSamsungSimulator({
+      ...{ name: "Replaced", duid: set.duid, host: set.host, certificate: createCertificate() },
+      ...{ securePort: secure ?? 0, plainPort: 0, rendererPort: renderer ?? 0, ssdp: false, promptMs: 20 },
+    }),
+  );
   const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
   expect(hint).toContain("zapd pair Replaced");
   expect(other.received.tokens).toEqual([]);
@@ -175,20 +153,8 @@ test("a set that was replaced shows another certificate: it hears no token, and 
 
 test("a key that is down when the daemon stops is let go of", async () => {
   const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
-  cleanups.push(() => own.dispose());
-  const set = createSamsungSimulator({
-    name: "Held",
-    host: freeHost(),
-    securePort: 0,
-    plainPort: 0,
-    rendererPort: 0,
-    ssdp: false,
-    promptMs: 5,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
-  const body = { host: set.host, port: set.ports.secure, platform: "samsung" };
-  const { id } = await succeed(own, "addDevice", { body });
+  atEnd(() => own.dispose());
+  const { set, id } = await plugIn("Held", {}, own);
   await succeed(own, "pairDevice", { id });
   await succeed(own, "pressKey", { id, body: { key: "right", phase: "down" } });
   expect(taken(set)).toEqual(["KEY_RIGHT Press"]);
