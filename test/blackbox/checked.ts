@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { z } from "zod";
 import { Failure, operations, success } from "../../src/api/operations.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
+import { until as waitUntil } from "../support/http-device.ts";
 
 export type Name = keyof typeof operations;
 export type Data<Of extends Name> = z.infer<(typeof operations)[Of]["data"]>;
@@ -97,10 +98,6 @@ export function expectNoVendorWords(value: unknown, settings = false, where = "b
   }
 }
 
-/** Waits, within bounds, until something holds. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 4_000): Promise<void> {
-  for (const end = performance.now() + withinMs; performance.now() < end; await Bun.sleep(20)) {
-    if (await holds()) return;
-  }
-  throw new Error(`never came: ${what}`);
-}
+/** Waits, within the time that a daemon has for it, until something holds: it is asked no oftener than every 20 ms. */
+export const until = (what: string, holds: () => boolean | Promise<boolean>, withinMs = 4_000): Promise<void> =>
+  waitUntil(what, holds, withinMs, 20);

@@ -7,6 +7,7 @@ import { announce } from "../support/announce.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
 import { listening } from "../support/listening.ts";
+import { residentMiB } from "../support/resident.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 import { succeed } from "./checked.ts";
 
@@ -36,10 +37,8 @@ test("R16 a storm from one address: the real set is found, memory and latency st
   });
   // The real one comes last, when all places are taken.
   const ssdp = await announce(set, { delayMs: 250 });
-  const rss = async (): Promise<number> =>
-    Number(/VmRSS:\s+(\d+)/.exec(await Bun.file(`/proc/${daemon.process.pid}/status`).text())?.[1]);
   try {
-    const before = await rss();
+    const before = residentMiB(daemon.process);
     const state = { over: false, slowest: 0 };
     const scanning = succeed(daemon, "discoverDevices").finally(() => {
       state.over = true;
@@ -52,8 +51,8 @@ test("R16 a storm from one address: the real set is found, memory and latency st
     }
     expect((await scanning).devices.map((device) => device.serial)).toContain(set.serial);
     expect(deaf.reduce((sum, one) => sum + one.taken(), 0)).toBeLessThanOrEqual(16);
-    const grown = (await rss()) - before;
-    expect(grown).toBeLessThan(32 * 1_024);
+    const grown = residentMiB(daemon.process) - before;
+    expect(grown).toBeLessThan(32);
     expect(state.slowest).toBeLessThan(3_000);
   } finally {
     await daemon.dispose();

@@ -94,11 +94,16 @@ function drip(socket: net.Socket): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-/** Waits for what must come true. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+/** Waits for what must come true, and looks every so many milliseconds whether it has. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs = 20_000,
+  everyMs = 5,
+): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`waited ${timeoutMs / 1_000} s in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }
