@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
+import { listening } from "../../support/listening.ts";
 import { Ears, leaksIn } from "./ear.ts";
 import { reasons, Scene, startHouse, type Tried } from "./house.ts";
 import { freeAddress, type PlatformName, platforms, plugIn, type RealOptions, usual } from "./sets.ts";
@@ -272,30 +273,21 @@ describe.concurrent("T29 in a scan", () => {
 
 /** A way to a set that can be made slow. */
 async function startSlow(host: string, behind: string, ports: readonly number[]) {
-  const sockets = new Set<net.Socket>();
   const slow = { delayMs: 0, stop: async () => {} };
   const servers = await Promise.all(
     ports.map(async (port) => {
       const server = net.createServer((client) => {
         const set = net.connect({ host: behind, port, noDelay: true });
-        for (const one of [client, set]) {
-          sockets.add(one);
-          one.on("error", () => one.destroy());
-        }
+        set.on("error", () => set.destroy());
         client.pipe(set);
         client.on("close", () => set.destroy());
         set.on("data", (bytes) => setTimeout(() => client.destroyed || client.write(bytes), slow.delayMs));
         set.on("close", () => setTimeout(() => client.destroy(), slow.delayMs + 5));
       });
-      await new Promise<void>((resolve) => server.listen(port, host, () => resolve()));
-      return server;
+      return listening(server, host, port);
     }),
   );
-  slow.stop = async () => {
-    const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-    for (const socket of sockets) socket.destroy();
-    await Promise.all(closed);
-  };
+  slow.stop = async () => void (await Promise.all(servers.map(({ stop }) => stop())));
   return slow;
 }
 
