@@ -1,8 +1,11 @@
 /** Calls that check what every answer must be: the status of its code, the envelope, the schema, and no vendor's word. */
 import { expect } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { z } from "zod";
 import { Failure, operations, success } from "../../src/api/operations.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
+import { until as waitUntil } from "../support/http-device.ts";
 
 export type Name = keyof typeof operations;
 export type Data<Of extends Name> = z.infer<(typeof operations)[Of]["data"]>;
@@ -97,10 +100,29 @@ export function expectNoVendorWords(value: unknown, settings = false, where = "b
   }
 }
 
-/** Waits, within bounds, until something holds. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 4_000): Promise<void> {
-  for (const end = performance.now() + withinMs; performance.now() < end; await Bun.sleep(20)) {
-    if (await holds()) return;
+/** Each secret is in the file of the credentials, for the user alone, and in no answer, no line of the log and no other file. */
+export async function expectKept(
+  daemon: TestDaemon,
+  ids: readonly string[],
+  secrets: readonly string[],
+): Promise<void> {
+  const said = [daemon.log()];
+  for (const name of ["listDevices", "status", "health", "readConfig"] as const)
+    said.push(JSON.stringify((await ask(daemon, name)).body));
+  for (const id of ids)
+    for (const name of ["getDevice", "getState", "listApps"] as const)
+      said.push(JSON.stringify((await ask(daemon, name, { id })).body));
+  const paths = readdirSync(daemon.stateFolder).map((name) => join(daemon.stateFolder, name));
+  const files = paths.filter((path) => statSync(path).isFile());
+  for (const secret of secrets) {
+    expect(secret.length).toBeGreaterThan(7);
+    for (const text of said) expect(text).not.toContain(secret);
+    const holding = files.filter((path) => readFileSync(path, "utf8").includes(secret));
+    expect(holding.map((path) => basename(path))).toEqual(["credentials.json"]);
   }
-  throw new Error(`never came: ${what}`);
+  expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }
+
+/** Waits, within the time that a daemon has for it, until something holds: it is asked no oftener than every 20 ms. */
+export const until = (what: string, holds: () => boolean | Promise<boolean>, withinMs = 4_000): Promise<void> =>
+  waitUntil(what, holds, withinMs, 20);

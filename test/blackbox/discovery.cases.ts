@@ -5,6 +5,7 @@ import net from "node:net";
 import { announce, type SsdpOptions, type Voice } from "../support/announce.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
+import { listening } from "../support/listening.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
 
@@ -121,16 +122,14 @@ test("the same ids after the registry is lost, and by address as by search", asy
 });
 
 /** A listener on every address of this machine that counts who connects. */
-async function catchAll(): Promise<{ port: number; hits: string[]; close(): void }> {
+async function catchAll() {
   const hits: string[] = [];
   const server = net.createServer((socket) => {
     hits.push(String(socket.localAddress));
-    socket.on("error", () => {});
     socket.destroy();
   });
-  await new Promise<void>((resolve) => server.listen(0, "::", resolve));
-  const address = server.address();
-  return { port: typeof address === "object" && address ? address.port : 0, hits, close: () => server.close() };
+  const { port, stop } = await listening(server, "::");
+  return { port, hits, stop };
 }
 
 test("T6 an answer that points anywhere but at its own sender is followed nowhere", async () => {
@@ -202,7 +201,7 @@ test("T6 an answer that points anywhere but at its own sender is followed nowher
   expect(victim.wire.connections).toBe(0);
   expect(JSON.stringify(await succeed(daemon, "listDevices"))).not.toContain("ZBLIAR");
   await Promise.all([...voices, ...wrongs, victim].map((one) => one.stop()));
-  trap.close();
+  await trap.stop();
 });
 
 test("an address named in the config is asked directly, and hosts nobody may name are refused", async () => {

@@ -1,33 +1,23 @@
 /** What happens, as it happens: the stream of events as any client reads it, and waits (issue "Live", guarantees 1 to 8). */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import net from "node:net";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
 import { createClient } from "../../src/api/client.ts";
-import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { soundPackage } from "../support/room.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-let set: RokuSimulator;
-let id: string;
-
-beforeAll(async () => {
-  // A search finds none of the sets of other tests.
-  daemon = await startTestDaemon({ config: { discovery: { interfaces: ["none"] } } });
-  set = createRokuSimulator({ name: "Live", serial: "X0LIVE000001", kind: "tv", ssdp: false, launchMs: 0 });
-  await set.start();
-  const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
-  id = body.data.id;
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await set.stop();
-});
+// A search finds none of the sets of other tests.
+const { daemon, started } = await homeForFile({ config: { discovery: { interfaces: ["none"] } } });
+const set = await started(
+  createRokuSimulator({ name: "Live", serial: "X0LIVE000001", kind: "tv", ssdp: false, launchMs: 0 }),
+);
+const { id } = (await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" })).body.data;
 
 interface Line {
   readonly id: string;

@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import net from "node:net";
 import tls from "node:tls";
+import { type Listening, listening } from "../support/listening.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -52,8 +53,7 @@ export class FakeSet {
   muted = false;
   apps: readonly Json[] = [{ id: "netflix", title: "Netflix" }];
   readonly #options: FakeSetOptions;
-  readonly #sockets = new Set<net.Socket>();
-  #server: net.Server | undefined;
+  #listening: Listening | undefined;
 
   constructor(options: FakeSetOptions) {
     this.#options = options;
@@ -66,28 +66,17 @@ export class FakeSet {
     const take = (socket: net.Socket) => this.#take(socket);
     const server = certificate ? tls.createServer(certificate, take) : net.createServer(take);
     server.on("tlsClientError", () => {});
-    server.on("connection", (socket: net.Socket) => {
-      this.connections++;
-      this.#sockets.add(socket);
-      socket.on("error", () => socket.destroy());
-      socket.on("close", () => this.#sockets.delete(socket));
-    });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(this.port, this.host, resolve);
-    });
-    const address = server.address();
-    this.port = typeof address === "object" && address ? address.port : this.port;
-    this.#server = server;
+    server.on("connection", () => this.connections++);
+    this.#listening = await listening(server, this.host, this.port);
+    this.port = this.#listening.port;
     return this;
   }
 
   /** Unplugs it: whoever is connected is cut off. */
   async stop(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
+    const listening = this.#listening;
+    this.#listening = undefined;
+    await listening?.stop();
   }
 
   /** How often a uri was asked for, by request or subscription. */
@@ -98,7 +87,6 @@ export class FakeSet {
   #take(socket: net.Socket): void {
     let rest = Buffer.alloc(0);
     let upgraded = false;
-    socket.on("error", () => socket.destroy());
     const line: Line = {
       say: (message) => {
         if (!socket.destroyed) socket.write(frame(0x1, Buffer.from(JSON.stringify(message))));

@@ -4,6 +4,7 @@ import { readdirSync } from "node:fs";
 import { Failure } from "../../src/api/operations.ts";
 import { startTypingSets } from "../slow/typing-sets.ts";
 import type { TestDaemon } from "../support/daemon.ts";
+import { residentMiB } from "../support/resident.ts";
 import { at, type Name, succeed, until } from "./checked.ts";
 import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
 import { homeForFile } from "./home.ts";
@@ -27,19 +28,17 @@ const { id: watchedId } = await succeed(daemon, "addDevice", { body: place });
 /** Deno takes some 48 with the first of them, for what it loads and compiles, and gives back late (src/runtime/README.md). */
 const mostMiB = process.env["ZAPD_TEST_RUNTIME"] === "deno" ? 96 : 48;
 let before = 0;
-const rss = async (): Promise<number> =>
-  Number(/VmRSS:\s+(\d+)/.exec(await Bun.file(`/proc/${daemon.process.pid}/status`).text())?.[1]) / 1_024;
 
-beforeEach(async () => {
+beforeEach(() => {
   wrong = [];
-  before = await rss();
+  before = residentMiB(daemon.process);
 });
 
 const descriptors = (): number => readdirSync(`/proc/${daemon.process.pid}/fd`).length;
 
 afterEach(async () => {
   expect(wrong).toEqual([]);
-  expect((await rss()) - before).toBeLessThan(mostMiB);
+  expect(residentMiB(daemon.process) - before).toBeLessThan(mostMiB);
   expect(daemon.process.exitCode).toBeNull();
   expect((await succeed(daemon, "health")).status).toBe("ok");
 });

@@ -1,11 +1,10 @@
 /** Labels, and commands to all that have one. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { EventStream, type Frame } from "../support/event-stream.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
 const pressed: string[] = [];
 const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
   createRokuSimulator({
@@ -17,18 +16,12 @@ const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
   }),
 );
 
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 2_000 } } });
-  for (const set of sets) {
-    await set.start();
-    await daemon.api("POST", "/devices", { host: set.host, port: set.port });
-  }
-  for (const name of ["One", "Two"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["bar", "a=1"] });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const set of sets) await set.stop();
-});
+const { daemon, started } = await homeForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
+for (const set of sets) {
+  await started(set);
+  await daemon.api("POST", "/devices", { host: set.host, port: set.port });
+}
+for (const name of ["One", "Two"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["bar", "a=1"] });
 
 const press = (group: string, body: object = { key: "info" }) =>
   daemon.api("POST", `/groups/${group}/remote/key`, body);

@@ -6,6 +6,10 @@ import { add } from "./checked.ts";
 
 export interface Home {
   readonly daemon: TestDaemon;
+  /** What ends with the file, once the daemon has ended. */
+  atEnd(cleanup: () => unknown): void;
+  /** Starts a simulated set. */
+  started<Set extends { start(): Promise<unknown>; stop(): Promise<unknown> }>(set: Set): Promise<Set>;
   /** A set that the daemon knows not. */
   plug(options?: WiredOptions): Promise<WiredRoku>;
   /** A set that has been added, and has forgotten what that took. */
@@ -15,18 +19,25 @@ export interface Home {
 /** To be awaited at the top of a file. */
 export async function homeForFile(setup: DaemonSetup = {}): Promise<Home> {
   const daemon = await startTestDaemon(setup);
-  const sets: WiredRoku[] = [];
+  const cleanups: (() => unknown)[] = [];
   afterAll(async () => {
     await daemon.dispose();
-    await Promise.all(sets.map((set) => set.stop()));
+    await Promise.all(cleanups.map((cleanup) => cleanup()));
   });
+  const atEnd = (cleanup: () => unknown) => void cleanups.push(cleanup);
   const plug = async (options: WiredOptions = {}) => {
     const set = await WiredRoku.start(options);
-    sets.push(set);
+    atEnd(() => set.stop());
     return set;
   };
   return {
     daemon,
+    atEnd,
+    async started(set) {
+      await set.start();
+      atEnd(() => set.stop());
+      return set;
+    },
     plug,
     async start(options) {
       const set = await plug(options);

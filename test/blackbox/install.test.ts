@@ -1,6 +1,7 @@
 /** Sideloading: the body sent once, the page believed and not the status, and each failure under its own name. */
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
+import { residentMiB } from "../support/resident.ts";
 import type { Reply } from "../support/wire.ts";
 import { accepted, refuse, refused, succeed } from "./checked.ts";
 import { app, page } from "./documents.ts";
@@ -29,24 +30,18 @@ ${told(said)
     ),
 };
 
-/** Resident memory of the daemon, in MB. */
-async function rss(): Promise<number> {
-  const text = await Bun.file(`/proc/${daemon.process.pid}/status`).text();
-  return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1]) / 1_024;
-}
-
 test("20 MB go over once, byte for byte, and without being held in memory", async () => {
   const { set, id } = await start();
   accepted("installPackage", await install(daemon, id, sound("warm")));
   const archive = large();
-  const [before, counted] = [await rss(), set.installer.bytesRead];
+  const [before, counted] = [residentMiB(daemon.process), set.installer.bytesRead];
   const installed = accepted("installPackage", await install(daemon, id, archive));
   expect(installed.package).toMatchObject({ name: "Fjord", version: "2.1.9", bytes: archive.length, files: 3 });
   expect(installed.messages.join(" ")).toContain("Install Success");
   expect(set.uploads).toHaveLength(2);
   expect(set.uploads[1]?.body.includes(archive)).toBe(true);
   expect(set.installer.bytesRead - counted).toBeLessThan(archive.length + 8_192);
-  expect((await rss()) - before).toBeLessThan(64);
+  expect(residentMiB(daemon.process) - before).toBeLessThan(64);
   // Nothing of it is left on the disk, and the caller's file name went nowhere.
   const left = readdirSync(daemon.stateFolder, { recursive: true }).map(String);
   expect(left.filter((name) => !/^(devices|apps|credentials)\.json$|^uploads$|\.(sock|bak|lock)$/.test(name))).toEqual(

@@ -1,33 +1,24 @@
 /** Kodi beyond keys: volume, player, files, channels and messages, over HTTP, each read back at the set. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-let set: KodiSimulator;
-let plain: KodiSimulator;
-let id: string;
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { discovery: { interfaces: ["none"] } } });
-  const channels = [
-    // Kodi's own number of each is another's channel number.
-    { id: 2, name: "One", number: 1 },
-    { id: 1, name: "Two", number: 2 },
-    { id: 3, name: "1", number: 7 },
-  ];
-  set = createKodiSimulator({ name: "Cinema", host: "127.0.74.1", port: 0, tcpPort: 0, mdns: false, channels });
-  plain = createKodiSimulator({ name: "Hall", host: "127.0.74.2", port: 0, tcpPort: 0, mdns: false });
-  await Promise.all([set.start(), plain.start()]);
-  id = await add(set);
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all([set.stop(), plain.stop()]);
-});
+const { daemon, started } = await homeForFile({ config: { discovery: { interfaces: ["none"] } } });
+const channels = [
+  // Kodi's own number of each is another's channel number.
+  { id: 2, name: "One", number: 1 },
+  { id: 1, name: "Two", number: 2 },
+  { id: 3, name: "1", number: 7 },
+];
+const set = await started(
+  createKodiSimulator({ name: "Cinema", host: "127.0.74.1", port: 0, tcpPort: 0, mdns: false, channels }),
+);
+const plain = await started(
+  createKodiSimulator({ name: "Hall", host: "127.0.74.2", port: 0, tcpPort: 0, mdns: false }),
+);
+const id = await add(set);
 
 async function add(one: KodiSimulator): Promise<string> {
   const ports = { websocket: one.ports.tcp ?? 0 };

@@ -1,30 +1,22 @@
 /** A Kodi that ends while its machine runs, text that is typed piece by piece, and pairing where none is needed. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import dgram from "node:dgram";
-import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { createKodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { until } from "../support/http-device.ts";
 import { refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const sets: KodiSimulator[] = [];
-beforeAll(async () => {
-  // None of these sets announces itself: on no interface nobody waits to hear one.
-  daemon = await startTestDaemon({
-    config: { discovery: { interfaces: ["none"] }, devices: { request_timeout_ms: 3_000 } },
-  });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(sets.map((set) => set.stop()));
+// None of these sets announces itself: on no interface nobody waits to hear one.
+const { daemon, started } = await homeForFile({
+  config: { discovery: { interfaces: ["none"] }, devices: { request_timeout_ms: 3_000 } },
 });
 
 let hosts = 0;
 async function add(options: Partial<KodiSimulatorOptions> = {}, followed = true) {
   const name = `Room ${++hosts}`;
-  const set = createKodiSimulator({ name, host: `127.0.73.${hosts}`, port: 0, tcpPort: 0, mdns: false, ...options });
-  sets.push(set);
-  await set.start();
+  const set = await started(
+    createKodiSimulator({ name, host: `127.0.73.${hosts}`, port: 0, tcpPort: 0, mdns: false, ...options }),
+  );
   const ports = { wake: set.ports.wake, ...(followed && set.ports.tcp !== null && { websocket: set.ports.tcp }) };
   const { id } = await succeed(daemon, "addDevice", {
     body: { host: set.host, port: set.port, platform: "kodi", ports },

@@ -1,10 +1,10 @@
 /** Pictures of a Kodi: icons, what plays, its screen; and what comes in their place from a Kodi that has gone wrong. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { picture } from "../../src/simulators/bench/documents.ts";
+import { describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { residentMiB } from "../support/resident.ts";
 import { refused, succeed, until } from "./checked.ts";
+import { homeForFile } from "./home.ts";
+import { endless, inFrontOf, page, type Say, spoiled, svg } from "./spoiled-pictures.ts";
 
 const [icon, logo] = ["/home/kodi/.kodi/addons/plugin.video.one/icon.png", "http://192.0.2.1/logo.png"];
 const image = (path: string, within = "") => `image://${within}${encodeURIComponent(path).toLowerCase()}/`;
@@ -24,25 +24,12 @@ const shelf: Partial<KodiSimulatorOptions> = {
     { id: 2, number: 2, name: "Without" },
   ],
 };
-let daemon: TestDaemon;
+const { daemon, atEnd, started } = await homeForFile({ config: { discovery: { interfaces: ["none"] } } });
 let made = 0;
-const cleanups: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { discovery: { interfaces: ["none"] } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function startKodi(options: Partial<KodiSimulatorOptions> = {}): Promise<KodiSimulator> {
-  const host = `127.0.75.${++made}`;
-  const set = createKodiSimulator({ name: `K ${made}`, host, port: 0, tcpPort: 0, mdns: false, ...shelf, ...options });
-  await set.start();
-  cleanups.push(() => set.stop());
-  return set;
+function startKodi(options: Partial<KodiSimulatorOptions> = {}): Promise<KodiSimulator> {
+  const plain = { name: `K ${++made}`, host: `127.0.75.${made}`, port: 0, tcpPort: 0, mdns: false };
+  return started(createKodiSimulator({ ...plain, ...shelf, ...options }));
 }
 
 async function added({ host, port, ports }: KodiSimulator, web = port): Promise<string> {
@@ -158,102 +145,38 @@ test("that its owner has set a folder is known without asking for a picture", as
   expect(set.calls.some(({ method }) => method === "Input.ExecuteAction")).toBe(false);
 }, 60_000);
 
-const page = "<!DOCTYPE html><title>Router</title><script>alert(1)</script>";
-const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
-const whole = picture("a picture", 64, 64);
-const megabytes = 100;
-
-/** 100 MB that begin like a picture, as fast as they are taken. */
-function endless(): ReadableStream<Uint8Array> {
-  let left = megabytes;
-  const chunk = new Uint8Array(1024 * 1024);
-  return new ReadableStream({
-    pull(controller) {
-      if (left === megabytes) controller.enqueue(Uint8Array.from(whole.subarray(0, 8)));
-      if (left-- > 0) controller.enqueue(chunk);
-      else controller.close();
-    },
-  });
+/** A Kodi that gives something else in the place of each picture, and the paths that it was asked for. */
+async function spoiledKodi(say: Say, options: Partial<KodiSimulatorOptions> = {}) {
+  const set = await startKodi(options);
+  const { port, asked, stop } = inFrontOf(set.host, set.port, (path) => path !== "/jsonrpc", say);
+  atEnd(stop);
+  const id = await added(set, port);
+  await succeed(daemon, "refreshApps", { id });
+  await open(id, "/films/film.mkv");
+  return { id, asked };
 }
 
-const spoiled: Readonly<Record<string, { readonly say: () => Response; readonly codes: readonly string[] }>> = {
-  "a page": {
-    say: () => new Response(page, { headers: { "content-type": "image/png" } }),
-    codes: ["picture_not_found"],
-  },
-  "a drawing": {
-    say: () => new Response(svg, { headers: { "content-type": "image/svg+xml" } }),
-    codes: ["picture_not_found"],
-  },
-  "half of it": {
-    say: () => new Response(Uint8Array.from(whole.subarray(0, whole.length / 2))),
-    codes: ["picture_not_found"],
-  },
-  nothing: { say: () => new Response(""), codes: ["picture_not_found"] },
-  "100 MB": { say: () => new Response(endless()), codes: ["device_error"] },
-  "a redirect to a picture": {
-    say: () => new Response(null, { status: 302, headers: { location: "/elsewhere.png" } }),
-    codes: ["device_error"],
-  },
-  "a failure of its own": {
-    say: () => new Response(page, { status: 500 }),
-    codes: ["picture_not_found", "device_refused"],
-  },
-};
+const asSvg = { headers: { "content-type": "image/svg+xml" } };
+const kinds: readonly (readonly [what: string, say: Say, codes: readonly string[]])[] = [
+  ...Object.entries(spoiled).map(([what, { say, code }]) => [what, say, [code]] as const),
+  ["a drawing that says that it is one", () => new Response(svg, asSvg), ["picture_not_found"]],
+  ["a failure of its own", () => new Response(page, { status: 500 }), ["picture_not_found", "device_refused"]],
+];
 
 describe("a Kodi that gives something else in place of a picture", () => {
-  test.each(Object.keys(spoiled))("%s is refused, as an icon, as what plays, and of its screen", async (name) => {
-    const { say, codes } = spoiled[name] ?? { say: () => new Response(), codes: [] };
-    const set = await startKodi({ screenshots: { folder: "/home/kodi/shots" } });
-    const asked: string[] = [];
-    const proxy = Bun.serve({
-      hostname: set.host,
-      port: 0,
-      async fetch(request) {
-        const { pathname } = new URL(request.url);
-        if (pathname !== "/jsonrpc") {
-          asked.push(pathname);
-          return say();
-        }
-        const { method, headers } = request;
-        return fetch(`http://${set.host}:${set.port}/jsonrpc`, { method, headers, body: await request.arrayBuffer() });
-      },
-    });
-    cleanups.push(() => proxy.stop(true));
-    const id = await added(set, proxy.port ?? 0);
-    await succeed(daemon, "refreshApps", { id });
-    await open(id, "/films/film.mkv");
+  test.each(kinds)("%s is refused, as an icon, as what plays, and of its screen", async (_what, say, codes) => {
+    const { id, asked } = await spoiledKodi(say, { screenshots: { folder: "/home/kodi/shots" } });
     for (const path of ["/apps/one/icon", "/artwork", "/screenshot"]) await none(id, path, ...codes);
     // Nothing else was asked for on the way, and what was asked for is where such pictures are.
     expect(asked.map((path) => path.split("/")[1])).toEqual(["image", "image", "vfs"]);
   });
 
   test("is not read further than a picture may be long: ten such answers leave the memory as it was", async () => {
-    const set = await startKodi();
-    let sent = 0;
-    const proxy = Bun.serve({
-      hostname: set.host,
-      port: 0,
-      async fetch(request) {
-        if (new URL(request.url).pathname !== "/jsonrpc") {
-          sent++;
-          return new Response(endless());
-        }
-        const { method, headers } = request;
-        return fetch(`http://${set.host}:${set.port}/jsonrpc`, { method, headers, body: await request.arrayBuffer() });
-      },
-    });
-    cleanups.push(() => proxy.stop(true));
-    const id = await added(set, proxy.port ?? 0);
-    await open(id, "/films/film.mkv");
-    const memory = () => {
-      const status = readFileSync(`/proc/${daemon.process.pid}/status`, "utf8");
-      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-    };
+    const { id, asked } = await spoiledKodi(endless);
     await none(id, "/artwork", "device_error");
-    const before = memory();
+    const before = residentMiB(daemon.process);
     for (let round = 0; round < 10; round++) await none(id, "/artwork", "device_error");
     // A thousand megabytes were on their way; what was read of them, 2 MiB each, may not have been swept up yet.
-    expect([sent, memory() - before < 128]).toEqual([11, true]);
+    expect([asked.length, residentMiB(daemon.process) - before < 128]).toEqual([11, true]);
   }, 60_000);
 });

@@ -2,39 +2,23 @@
  * An agent with one wish, "open YouTube, volume 15, tell me what is on", on sets that are asleep, not paired, limited, slow or
  * gone: what it tells is true each time, by what the set itself shows.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { type Agent, connect, type ToolAnswer } from "../support/mcp-clients.ts";
+import { connect, type ToolAnswer } from "../support/mcp-clients.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-let agent: Agent;
-const sets: { stop(): Promise<void> }[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { mcp: { http: true } } });
-  await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST" });
-  const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
-  agent = await connect("the second edition over HTTP", { daemon, token });
-});
-afterAll(async () => {
-  await agent?.close();
-  await daemon.dispose();
-  await Promise.all(sets.map((set) => set.stop()));
-});
+const { daemon, started } = await homeForFile({ config: { mcp: { http: true } } });
+await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST" });
+const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
+const agent = await connect("the second edition over HTTP", { daemon, token });
+afterAll(() => agent.close());
 
 async function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
-  const set = createRokuSimulator({
-    name,
-    serial: `X0AGENT${name.toUpperCase()}`,
-    ssdp: false,
-    launchMs: 0,
-    ...options,
-  });
-  sets.push(set);
-  await set.start();
+  const serial = `X0AGENT${name.toUpperCase()}`;
+  const set = await started(createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options }));
   await daemon.api("POST", "/devices", { host: set.host, port: set.port, name, ports: { wake: set.ports.wake } });
   return set;
 }
@@ -93,9 +77,7 @@ describe.concurrent("the same wish, told as it came out", () => {
   });
 
   test("of a set that is not paired: nothing was done, and a person is told what to do", async () => {
-    const set = createWebosSimulator({ name: "Lounge", securePort: 0, plainPort: 0, ssdp: false });
-    sets.push(set);
-    await set.start();
+    const set = await started(createWebosSimulator({ name: "Lounge", securePort: 0, plainPort: 0, ssdp: false }));
     const { secure, plain } = set.ports;
     await daemon.api("POST", "/devices", { host: set.host, port: secure ?? plain, name: "Lounge" });
     const before = JSON.stringify(set.state);

@@ -4,34 +4,23 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { tools } from "../../src/mcp/tools.ts";
 import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
-import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { type Agent, connect, editions, type Person } from "../support/mcp-clients.ts";
 import { refusal, requestOf, send } from "../support/raw-http.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-let token = "";
-let sets: RokuSimulator[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { mcp: { http: true } } });
-  // What is asked for the first time is made.
-  await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
-  token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
-  sets = ["Kitchen", "Study"].map((name) =>
-    createRokuSimulator({ name, serial: `X0MCP${name}`, ssdp: false, launchMs: 0 }),
-  );
-  for (const [at, set] of sets.entries()) {
-    await set.start();
-    await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: ["Kitchen", "Study"][at] });
-  }
-  await daemon.api("PATCH", "/config", { "daemon.default_device": "Kitchen" });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(sets.map((set) => set.stop()));
-});
+const { daemon, started } = await homeForFile({ config: { mcp: { http: true } } });
+// What is asked for the first time is made.
+await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
+const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
 
-const kitchen = () => sets[0] as RokuSimulator;
+async function plugIn(name: string) {
+  const set = await started(createRokuSimulator({ name, serial: `X0MCP${name}`, ssdp: false, launchMs: 0 }));
+  await daemon.api("POST", "/devices", { host: set.host, port: set.port, name });
+  return set;
+}
+const [kitchen, study] = [await plugIn("Kitchen"), await plugIn("Study")];
+await daemon.api("PATCH", "/config", { "daemon.default_device": "Kitchen" });
 
 async function withAgent<T>(
   edition: (typeof editions)[number],
@@ -199,7 +188,7 @@ describe.each(editions)("a client of %s", (edition) => {
       confirmed: true,
       after: { volume: { level: 15 } },
     });
-    expect(kitchen().state.volume).toBe(15);
+    expect(kitchen.state.volume).toBe(15);
     const state = await agent.call("get_state");
     const told = await daemon.api("GET", "/devices/Kitchen/state");
     expect(Object.keys(state.structuredContent)).toEqual(Object.keys(told.body.data));
@@ -229,7 +218,7 @@ describe.each(editions)("a client of %s", (edition) => {
     expect(await agent.read("zapd://guide.md")).toContain("confirmed");
     await expect(agent.read("zapd://devices/Attic/state")).rejects.toThrow();
     await expect(agent.read("zapd://passwords")).rejects.toThrow();
-    let level = kitchen().state.volume;
+    let level = kitchen.state.volume;
     await agent.changed(uri, () => daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }));
     await agent.changed("zapd://devices/Kitchen/state", () =>
       daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }),
@@ -240,7 +229,7 @@ describe.each(editions)("a client of %s", (edition) => {
   });
 
   test("is asked before more than one set is turned off, and nothing happens without a yes", async () => {
-    await Promise.all(sets.map((set) => set.wake()));
+    await Promise.all([kitchen, study].map((set) => set.wake()));
     const asked: string[] = [];
     const no: Person = (message) => {
       asked.push(message);
@@ -250,7 +239,7 @@ describe.each(editions)("a client of %s", (edition) => {
     const off = { device: "all", on: false };
     const kept = await agent.call("set_power", off);
     expect(asked).toEqual(["Turn off 2 devices (Kitchen, Study)?"]);
-    expect([kept.structuredContent.confirmed, kitchen().state.power]).toEqual([false, "on"]);
+    expect([kept.structuredContent.confirmed, kitchen.state.power]).toEqual([false, "on"]);
     person = () => ({ action: "accept", content: { off: true } });
     const done = await agent.call("set_power", off);
     expect(done.structuredContent).toMatchObject({
@@ -260,7 +249,7 @@ describe.each(editions)("a client of %s", (edition) => {
     person = no;
     await agent.call("set_power", { device: "all", on: true });
     expect(asked).toHaveLength(1);
-    expect(kitchen().state.power).toBe("on");
+    expect(kitchen.state.power).toBe("on");
   });
 });
 
@@ -318,7 +307,7 @@ test("runs a scene in one call, and tells all that is wrong with one before any 
     expect(wrong).toMatchObject({ isError: true, structuredContent: { code: "invalid_scene" } });
     expect(wrong.structuredContent.details.mistakes).toHaveLength(2);
     expect(wrong.content[0]?.text).toContain("launch");
-    expect(sets[1]?.state.volume).toBe(9);
+    expect(study.state.volume).toBe(9);
     for (const args of [{}, { name: "none", steps }, { name: "none" }])
       expect(await agent.call("run_scene", args)).toMatchObject({ isError: true });
   }));

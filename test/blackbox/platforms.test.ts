@@ -1,44 +1,26 @@
 /** Sets of every platform behind one daemon: pairing, power and secrets as stories, and fifty sets of which half sleep. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createSamsungSimulator } from "../../src/simulators/samsung.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
-import { ask, refuse, succeed } from "./checked.ts";
+import { expectKept, refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
+const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 const press = (id: string, key: string) => succeed(daemon, "pressKey", { id, body: { key } });
 
 async function webos(name: string, options: object = {}): Promise<{ set: WebosSimulator; id: string }> {
-  const set = createWebosSimulator({
-    name,
-    securePort: 0,
-    plainPort: null,
-    ssdp: false,
-    promptMs: 50,
-    bootMs: 300,
-    socketsCloseMs: 400,
-    portsCloseMs: 100,
-    ...options,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
+  const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 400, portsCloseMs: 100 };
+  const set = await started(
+    createWebosSimulator({ name, securePort: 0, plainPort: null, ssdp: false, ...quick, ...options }),
+  );
   const { id } = await succeed(daemon, "addDevice", {
     body: {
       host: set.host,
@@ -112,9 +94,9 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   const { set, id } = await webos("Keeper");
   await succeed(daemon, "pairDevice", { id });
   const password = "canary-popcorn-77";
-  const cinema = createKodiSimulator({ name: "Vault", host: freeHost(), port: 0, tcpPort: 0, mdns: false, password });
-  await cinema.start();
-  cleanups.push(() => cinema.stop());
+  const cinema = await started(
+    createKodiSimulator({ name: "Vault", host: freeHost(), port: 0, tcpPort: 0, mdns: false, password }),
+  );
   const added = await succeed(daemon, "addDevice", {
     body: { host: cinema.host, port: cinema.port, platform: "kodi" },
   });
@@ -126,26 +108,14 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   await press(added.id, "home");
   await press(id, "home");
   const [key = ""] = [...set.clientKeys.keys()];
-  const said = [daemon.log()];
-  for (const name of ["listDevices", "status", "health", "readConfig"] as const)
-    said.push(JSON.stringify((await ask(daemon, name)).body));
-  for (const one of [id, added.id])
-    for (const name of ["getDevice", "getState", "listApps"] as const)
-      said.push(JSON.stringify((await ask(daemon, name, { id: one })).body));
-  const files = readdirSync(daemon.stateFolder).filter((name) => statSync(join(daemon.stateFolder, name)).isFile());
-  for (const secret of [key, password]) {
-    expect(secret.length).toBeGreaterThan(8);
-    for (const text of said) expect(text).not.toContain(secret);
-    const holding = files.filter((name) => readFileSync(join(daemon.stateFolder, name), "utf8").includes(secret));
-    expect(holding).toEqual(["credentials.json"]);
-  }
-  expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
+  expect(key.length).toBeGreaterThan(8);
+  await expectKept(daemon, [id, added.id], [key, password]);
 }, 60_000);
 
 test("fifty sets of five platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
   const requestMs = 6_000;
   const house = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
-  cleanups.push(() => house.dispose());
+  atEnd(() => house.dispose());
   const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
   const one = async (number: number) => {
     const name = `Set ${number}`;
@@ -161,29 +131,26 @@ test("fifty sets of five platforms, half of them asleep: nobody waits for those 
         standby: "off",
         traits: { keyMs: 0 },
       });
-      await set.start();
+      await started(set);
       const id = await add({ host: set.host, port: set.ports.secure, name, platform: "samsung" });
       await succeed(house, "pairDevice", { id });
-      return { id, key: "down", sleep: () => set.powerOff(), stop: () => set.stop() };
+      return { id, key: "down", sleep: () => set.powerOff() };
     }
     if (number % 5 === 0) {
-      const set = createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false });
-      await set.start();
+      const set = await started(createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false }));
       const id = await add({ host: set.host, port: set.port, name, platform: "roku" });
-      return { id, key: "down", sleep: () => set.sleep("deep"), stop: () => set.stop() };
+      return { id, key: "down", sleep: () => set.sleep("deep") };
     }
     if (number % 5 === 1) {
-      const set = createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false });
-      await set.start();
+      const set = await started(createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false }));
       const ports = { websocket: set.ports.tcp ?? 0 };
       const id = await add({ host: set.host, port: set.port, name, platform: "kodi", ports });
-      return { id, key: "down", sleep: async () => set.sleep(), stop: () => set.stop() };
+      return { id, key: "down", sleep: async () => set.sleep() };
     }
     if (number % 5 === 2) {
-      const set = createCastSimulator({ name, host: freeHost(), port: 0, mdns: false });
-      await set.start();
+      const set = await started(createCastSimulator({ name, host: freeHost(), port: 0, mdns: false }));
       const id = await add({ host: set.host, port: set.port, name, platform: "cast" });
-      return { id, key: "volume-up", sleep: () => set.cutPower(), stop: () => set.stop() };
+      return { id, key: "volume-up", sleep: () => set.cutPower() };
     }
     const set = createWebosSimulator({
       name,
@@ -194,13 +161,12 @@ test("fifty sets of five platforms, half of them asleep: nobody waits for those 
       socketsCloseMs: 100,
       portsCloseMs: 50,
     });
-    await set.start();
+    await started(set);
     const id = await add({ host: set.host, port: set.ports.secure, name, platform: "webos" });
     await succeed(house, "pairDevice", { id });
-    return { id, key: "down", sleep: () => set.powerOff(), stop: () => set.stop() };
+    return { id, key: "down", sleep: () => set.powerOff() };
   };
   const sets = await Promise.all(Array.from({ length: 50 }, (_, number) => one(number)));
-  cleanups.push(() => Promise.all(sets.map((set) => set.stop())));
   await Promise.all(sets.map(({ id }) => succeed(house, "getState", { id })));
   const timed = async (work: () => Promise<unknown>, times: number) => {
     const took: number[] = [];

@@ -5,6 +5,7 @@ import { EventStream, type Form, type Frame, seqOf } from "../support/event-stre
 import { figure } from "../support/figure.ts";
 import { until } from "../support/http-device.ts";
 import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
+import { residentMiB } from "../support/resident.ts";
 import { isQuick, runs } from "../support/whole.ts";
 
 /** A thousand where everything is tried. */
@@ -122,8 +123,7 @@ describe("guarantee 2: who breaks off and comes back", () => {
 });
 
 /** The memory of the daemon, in MiB. */
-const rss = async (): Promise<number> =>
-  Number(/VmRSS:\s+(\d+)/.exec(await Bun.file(`/proc/${house.daemon.process.pid}/status`).text())?.[1]) / 1_024;
+const memory = () => residentMiB(house.daemon.process);
 
 /** Commands that fail before they reach a set, each told in an event of some 4 KB: so many, and more than any kernel keeps for a reader. */
 async function flood(count: number): Promise<void> {
@@ -185,7 +185,7 @@ describe("guarantee 7: who stops reading", () => {
     await flood(4_000);
     closeAll();
     await Bun.sleep(3_000);
-    const before = await rss();
+    const before = memory();
     const readers = await openMany(stalled, asked);
     for (const reader of readers) reader.pause();
     // 16 MB for each.
@@ -194,7 +194,7 @@ describe("guarantee 7: who stops reading", () => {
     let each = Number.POSITIVE_INFINITY;
     for (let tries = 0; tries < 20 && (tries < 6 || each >= 1); tries++) {
       await Bun.sleep(500);
-      each = Math.min(each, ((await rss()) - before) / stalled);
+      each = Math.min(each, (memory() - before) / stalled);
     }
     figure(`a reader that stalls: ${each.toFixed(2)} MiB`);
     expect(each).toBeLessThan(1);
@@ -206,7 +206,7 @@ describe("guarantee 7: who stops reading", () => {
 describe("many who read", () => {
   test("64, while 20 sets change: each is told all of it, in one order, and nothing is left of them", async () => {
     const following = await followAll();
-    const before = await rss();
+    const before = memory();
     const readers = await openMany(63, (at) => ({ form: at % 2 === 0 ? "sse" : "lines" }));
     const levels = new Map<string, number>();
     const turns = isQuick ? 4 : 10;
@@ -240,7 +240,7 @@ describe("many who read", () => {
     await openMany(64);
     closeAll();
     await Bun.sleep(3_000);
-    const left = (await rss()) - before;
+    const left = memory() - before;
     figure(`what 64 readers leave: ${left.toFixed(1)} MiB`);
     expect(left).toBeLessThan(deno ? 64 : 32);
   }, 60_000);

@@ -1,25 +1,14 @@
 /** A Roku's controls over the API, and what is asked of sets while somebody follows: the table of polling, counted at the sets. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const sets: RokuSimulator[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon();
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(sets.map((set) => set.stop()));
-});
+const { daemon, started } = await homeForFile();
 
-async function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
+function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
   const serial = `X0RCTL${name.toUpperCase()}`;
-  const set = createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options });
-  sets.push(set);
-  await set.start();
-  return set;
+  return started(createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options }));
 }
 
 async function add(set: RokuSimulator, name: string) {

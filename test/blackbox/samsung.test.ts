@@ -1,51 +1,37 @@
 /** Samsung sets over HTTP, on each runtime: the story of one, what is withheld before it is paired, its secrets, and reads that wake nobody. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
 import {
   createSamsungSimulator,
   type SamsungSimulator,
   type SamsungSimulatorOptions,
 } from "../../src/simulators/samsung.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { createCertificate } from "../../src/simulators/webos.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
-import { ask, refuse, succeed } from "./checked.ts";
+import { expectKept, refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
+const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 async function plugIn(
   name: string,
-  options: Partial<SamsungSimulatorOptions> = {},
+  { traits, ...options }: Partial<SamsungSimulatorOptions> = {},
+  to = daemon,
 ): Promise<{ set: SamsungSimulator; id: string }> {
-  const { traits, ...rest } = options;
-  const set = createSamsungSimulator({
-    name,
-    host: freeHost(),
-    securePort: 0,
-    plainPort: 0,
-    rendererPort: 0,
-    ssdp: false,
-    promptMs: 50,
-    bootMs: 200,
-    // The daemon's clock runs faster here than the set's.
-    traits: { keyMs: 0, ...traits },
-    ...rest,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
+  const set = await started(
+    createSamsungSimulator({
+      ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
+      ...{ promptMs: 50, bootMs: 200 },
+      // The daemon's clock runs faster here than the set's.
+      traits: { keyMs: 0, ...traits },
+      ...options,
+    }),
+  );
   const { secure, plain, renderer, wake } = set.ports;
   const ports = { wake, ...(renderer !== null && { renderer }) };
   const body = { host: set.host, port: secure ?? plain, platform: "samsung", name, ports };
-  return { set, id: (await succeed(daemon, "addDevice", { body })).id };
+  return { set, id: (await succeed(to, "addDevice", { body })).id };
 }
 
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
@@ -128,18 +114,9 @@ test("its token is in the user's own file, and nowhere else", async () => {
   // Another one, given with a later connection, is kept in its place.
   set.hangUp();
   await press(id, { key: "home" });
-  const said = [daemon.log()];
-  for (const name of ["listDevices", "status", "health", "readConfig"] as const)
-    said.push(JSON.stringify((await ask(daemon, name)).body));
-  for (const name of ["getDevice", "getState", "listApps"] as const)
-    said.push(JSON.stringify((await ask(daemon, name, { id })).body));
   const [token = ""] = set.state.tokens;
   expect(token).toMatch(/^\d{8}$/);
-  for (const text of said) expect(text).not.toContain(token);
-  const files = readdirSync(daemon.stateFolder).filter((name) => statSync(join(daemon.stateFolder, name)).isFile());
-  const holding = files.filter((name) => readFileSync(join(daemon.stateFolder, name), "utf8").includes(token));
-  expect(holding).toEqual(["credentials.json"]);
-  expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
+  await expectKept(daemon, [id], [token]);
 });
 
 test("a set that was replaced shows another certificate: it hears no token, and is paired anew without it", async () => {
@@ -148,22 +125,12 @@ test("a set that was replaced shows another certificate: it hears no token, and 
   const [token = ""] = set.state.tokens;
   const { secure, renderer } = set.ports;
   await set.stop();
-  const { createCertificate } = await import("../../src/simulators/webos.ts");
-  const other = createSamsungSimulator({
-    ...{
-      name: "Replaced",
-      duid: set.duid,
-      host: set.host,
-      certificate: createCertificate(),
-      ssdp: false,
-      promptMs: 20,
-    },
-    securePort: secure ?? 0,
-    plainPort: 0,
-    rendererPort: renderer ?? 0,
-  });
-  await other.start();
-  cleanups.push(() => other.stop());
+  const other = await started(
+    createSamsungSimulator({
+      ...{ name: "Replaced", duid: set.duid, host: set.host, certificate: createCertificate() },
+      ...{ securePort: secure ?? 0, plainPort: 0, rendererPort: renderer ?? 0, ssdp: false, promptMs: 20 },
+    }),
+  );
   const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
   expect(hint).toContain("zapd pair Replaced");
   expect(other.received.tokens).toEqual([]);
@@ -175,20 +142,8 @@ test("a set that was replaced shows another certificate: it hears no token, and 
 
 test("a key that is down when the daemon stops is let go of", async () => {
   const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
-  cleanups.push(() => own.dispose());
-  const set = createSamsungSimulator({
-    name: "Held",
-    host: freeHost(),
-    securePort: 0,
-    plainPort: 0,
-    rendererPort: 0,
-    ssdp: false,
-    promptMs: 5,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
-  const body = { host: set.host, port: set.ports.secure, platform: "samsung" };
-  const { id } = await succeed(own, "addDevice", { body });
+  atEnd(() => own.dispose());
+  const { set, id } = await plugIn("Held", {}, own);
   await succeed(own, "pairDevice", { id });
   await succeed(own, "pressKey", { id, body: { key: "right", phase: "down" } });
   expect(taken(set)).toEqual(["KEY_RIGHT Press"]);

@@ -1,15 +1,13 @@
 /** Scenes, from outside: each kind of step, each failure, who hangs up, who comes second, and what is wrong with a file. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SceneResult, StepResult } from "../../src/api/client.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-let folder: string;
 /** What the sets have done, in order: `Den key up`. */
 const done: string[] = [];
 const roku = (name: string, more: object = {}): RokuSimulator =>
@@ -26,18 +24,13 @@ const [den, bar, guest] = [roku("Den"), roku("Bar"), roku("Guest", { kind: "stic
 const cinema = createKodiSimulator({ name: "Cinema", port: 0, tcpPort: 0, mdns: false, startMs: 0 });
 const sets = [den, bar, guest, cinema];
 
-beforeAll(async () => {
-  for (const set of sets) await set.start();
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
-  folder = join(daemon.folder, "scenes");
-  for (const set of sets)
-    expect((await daemon.api("POST", "/devices", { host: set.host, port: set.port })).status).toBe(200);
-  for (const name of ["Den", "Bar"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["pub"] });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const set of sets) await set.stop();
-});
+const { daemon, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+const folder = join(daemon.folder, "scenes");
+for (const set of sets) {
+  await started(set);
+  expect((await daemon.api("POST", "/devices", { host: set.host, port: set.port })).status).toBe(200);
+}
+for (const name of ["Den", "Bar"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["pub"] });
 beforeEach(() => {
   done.length = 0;
 });

@@ -1,25 +1,12 @@
 /** Sequences: order, delays, who waits for whom, and what ends one early. */
 import { expect, test } from "bun:test";
 import type { WiredRoku } from "../support/wired-roku.ts";
-import { at, refuse, refused, succeed, until } from "./checked.ts";
+import { at, refuse, succeed, until } from "./checked.ts";
 import { homeForFile } from "./home.ts";
 
 const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
 
 const pressed = (set: WiredRoku): string[] => set.commands.map((command) => command.replace("/keypress/", ""));
-
-test("keys go in order, the delay stands between them and not after the last", async () => {
-  const { set, id } = await start();
-  const keys = ["home", "up", "down", "literal:ä", "select"];
-  const started = performance.now();
-  const done = await succeed(daemon, "pressKeys", { id, body: { keys, delay_ms: 150 } });
-  const took = performance.now() - started;
-  expect(done).toMatchObject({ keys, delay_ms: 150, sent: 5 });
-  expect(pressed(set)).toEqual(["Home", "Up", "Down", "Lit_%C3%A4", "Select"]);
-  const times = set.wire.requests.filter((request) => request.method === "POST").map((request) => request.at);
-  for (const [index, time] of times.entries()) expect(time - started).toBeGreaterThan(index * 150 - 5);
-  expect(done.duration_ms).toBeLessThanOrEqual(Math.ceil(took));
-});
 
 test("the delay is 200 ms when none is given, and one key has none at all", async () => {
   const { id } = await start();
@@ -62,22 +49,6 @@ test.concurrent("every key and every limit is judged before the first key is sen
   expect(set.commands).toHaveLength(256);
 });
 
-test.concurrent("two at once do not interleave, and a key waits its turn", async () => {
-  const { set, id } = await start();
-  set.answerMs = 5;
-  const run = (key: string) =>
-    succeed(daemon, "pressKeys", { id, body: { keys: Array.from({ length: 6 }, () => key), delay_ms: 15 } });
-  const first = run("left");
-  await until("the first key", () => set.commands.length > 0);
-  const [, , late] = await Promise.all([
-    first,
-    run("right"),
-    succeed(daemon, "pressKey", { id, body: { key: "info" } }),
-  ]);
-  expect(late.key).toBe("info");
-  expect(pressed(set).join(" ")).toMatch(/^(Left ?){6}((Right ?){6}Info|Info (Right ?){6})$/);
-});
-
 test.concurrent("reads, and other sets, do not wait behind a sequence", async () => {
   const [{ set, id }, other] = await Promise.all([start(), start()]);
   const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 3_000 } });
@@ -114,22 +85,6 @@ test.concurrent("a caller that hangs up stops it, and the next in line goes on",
   expect(set.commands).toHaveLength(sent);
 });
 
-test.concurrent("one that waits in line and is hung up on is never begun", async () => {
-  const { set, id } = await start();
-  const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "up", "up"], delay_ms: 150 } });
-  await until("the first key", () => set.commands.length === 1);
-  const quitter = new AbortController();
-  const body = JSON.stringify({ keys: ["down", "down"], delay_ms: 0 });
-  const gone = fetch(daemon.url + at("pressKeys", { id }), { method: "POST", body, signal: quitter.signal }).catch(
-    () => null,
-  );
-  await Bun.sleep(60);
-  quitter.abort();
-  await Promise.all([gone, running]);
-  await Bun.sleep(150);
-  expect(pressed(set)).toEqual(["Up", "Up", "Up"]);
-});
-
 test.concurrent("a failure names how many keys were sent, and no key is ever sent twice", async () => {
   const [refusing, hanging, closing] = await Promise.all([start(), start(), start()]);
   refusing.set.broken.set("/keypress/Select", { status: 403 });
@@ -146,23 +101,6 @@ test.concurrent("a failure names how many keys were sent, and no key is ever sen
   // The line is free again.
   hanging.set.broken.clear();
   await succeed(daemon, "pressKey", { id: hanging.id, body: { key: "home" } });
-});
-
-test.concurrent("a line that grows too long is refused, and everything accepted keeps its order", async () => {
-  const { set, id } = await start();
-  set.answerMs = 20;
-  const all = await Promise.all(
-    Array.from({ length: 80 }, (_, index) =>
-      daemon.api("POST", at("pressKey", { id }), { key: `literal:${String.fromCharCode(0x4e00 + index)}` }),
-    ),
-  );
-  const taken = all.filter((answered) => answered.status === 200);
-  for (const answered of all) if (answered.status !== 200) refused(answered, "device_busy");
-  expect(taken.length).toBeGreaterThan(16);
-  expect(set.commands).toHaveLength(taken.length);
-  expect([...set.commands].sort()).toEqual(
-    taken.map((answered) => `/keypress/Lit_${encodeURIComponent(answered.body.data.key.slice(8))}`).sort(),
-  );
 });
 
 test.concurrent("a sequence of minutes: other callers are told at once when it ends, and what is short is waited for", async () => {

@@ -6,6 +6,8 @@ import net from "node:net";
 import { announce } from "../support/announce.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
+import { listening } from "../support/listening.ts";
+import { residentMiB } from "../support/resident.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 import { succeed } from "./checked.ts";
 
@@ -35,10 +37,8 @@ test("R16 a storm from one address: the real set is found, memory and latency st
   });
   // The real one comes last, when all places are taken.
   const ssdp = await announce(set, { delayMs: 250 });
-  const rss = async (): Promise<number> =>
-    Number(/VmRSS:\s+(\d+)/.exec(await Bun.file(`/proc/${daemon.process.pid}/status`).text())?.[1]);
   try {
-    const before = await rss();
+    const before = residentMiB(daemon.process);
     const state = { over: false, slowest: 0 };
     const scanning = succeed(daemon, "discoverDevices").finally(() => {
       state.over = true;
@@ -51,12 +51,12 @@ test("R16 a storm from one address: the real set is found, memory and latency st
     }
     expect((await scanning).devices.map((device) => device.serial)).toContain(set.serial);
     expect(deaf.reduce((sum, one) => sum + one.taken(), 0)).toBeLessThanOrEqual(16);
-    const grown = (await rss()) - before;
-    expect(grown).toBeLessThan(32 * 1_024);
+    const grown = residentMiB(daemon.process) - before;
+    expect(grown).toBeLessThan(32);
     expect(state.slowest).toBeLessThan(3_000);
   } finally {
     await daemon.dispose();
-    for (const one of deaf) one.close();
+    for (const one of deaf) await one.stop();
     for (const socket of [ear, mouth]) socket.close();
     await Promise.all([ssdp.stop(), set.stop()]);
   }
@@ -83,20 +83,11 @@ function udpPortsOf(pid: number): Set<number> {
 }
 
 /** A port that takes connections and never says a word. */
-async function listenInSilence(host: string): Promise<{ port: number; taken(): number; close(): void }> {
-  const sockets: net.Socket[] = [];
-  const server = net.createServer((socket) => {
-    socket.on("error", () => {});
-    sockets.push(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  const address = server.address();
-  return {
-    port: typeof address === "object" && address ? address.port : 0,
-    taken: () => sockets.length,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
+async function listenInSilence(host: string) {
+  let taken = 0;
+  const { port, stop } = await listening(
+    net.createServer(() => taken++),
+    host,
+  );
+  return { port, stop, taken: () => taken };
 }

@@ -1,38 +1,17 @@
 /** An LG set beyond keys, over HTTP, each effect read back at the set; and what happens there, as a line of the events. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createClient } from "../../src/api/client.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type Data, refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon();
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const cleanup of cleanups) await cleanup();
-});
+const { daemon, atEnd, started } = await homeForFile();
 
 async function plugIn(name: string, options: object = {}, pair = true): Promise<{ set: WebosSimulator; id: string }> {
-  const set = createWebosSimulator({
-    name,
-    securePort: 0,
-    plainPort: null,
-    ssdp: false,
-    promptMs: 50,
-    tuner: false,
-    firmware: "2023",
-    bootMs: 300,
-    socketsCloseMs: 300,
-    portsCloseMs: 100,
-    channelMs: 300,
-    ...options,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
+  const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100, channelMs: 300 };
+  const plain = { securePort: 0, plainPort: null, ssdp: false, tuner: false, firmware: "2023" } as const;
+  const set = await started(createWebosSimulator({ name, ...plain, ...quick, ...options }));
   const { secure: port, wake } = set.ports;
   const body = { host: set.host, port, platform: "webos", ports: { wake }, name };
   const { id } = await succeed(daemon, "addDevice", { body });
@@ -145,7 +124,7 @@ describe("events", () => {
       over.abort();
       await following;
     };
-    cleanups.push(close);
+    atEnd(close);
     await promise;
     return { told, close };
   }

@@ -1,24 +1,21 @@
 /** What is said of an LG set is so: its apps, its state, its power, its pairing, its keys, and how often it is asked. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freePort } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
 import { slowConcurrentTest, slowTest } from "../support/whole.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
 import { type Asked, type FakeSet, type FakeSetOptions, fakeSet } from "./fake-webos.ts";
+import { homeForFile } from "./home.ts";
 
 const certificate = createCertificate();
 const powerUri = "com.webos.service.tvpower/power/getPowerState";
 const appUri = "com.webos.applicationManager/getForegroundAppInfo";
 
-let daemon: TestDaemon;
+const { daemon } = await homeForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
 const sets: FakeSet[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
-});
-afterAll(() => daemon.dispose());
 
 let made = 0;
 async function paired(answer?: FakeSetOptions["answer"]): Promise<{ id: string; set: FakeSet }> {

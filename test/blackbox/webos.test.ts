@@ -1,41 +1,24 @@
 /** LG sets over TLS, on each runtime: what it speaks, whom it tells its key, what is pushed, and the packet that wakes. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import net from "node:net";
 import tls from "node:tls";
 import { createCertificate, createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import type { TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { joined } from "../support/joined.ts";
 import { freeHost } from "../support/lane.ts";
+import { listening } from "../support/listening.ts";
 import { refuse, succeed } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
 /** Deno speaks TLS from 1.2 on only: src/runtime/README.md says so. */
 const speaksOld = process.env["ZAPD_TEST_RUNTIME"] !== "deno";
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
+const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 1_500 } } });
 
-async function plugIn(options: object): Promise<WebosSimulator> {
-  const set = createWebosSimulator({
-    name: "LG",
-    securePort: 0,
-    plainPort: null,
-    ssdp: false,
-    promptMs: 50,
-    tuner: false,
-    bootMs: 300,
-    socketsCloseMs: 300,
-    portsCloseMs: 100,
-    ...options,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
-  return set;
+function plugIn(options: object): Promise<WebosSimulator> {
+  const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100 };
+  const plain = { name: "LG", securePort: 0, plainPort: null, ssdp: false, tuner: false };
+  return started(createWebosSimulator({ ...plain, ...quick, ...options }));
 }
 
 const add = async (set: WebosSimulator, ports: Record<string, number>, port = set.ports.secure ?? 0) =>
@@ -90,7 +73,6 @@ test("a set of before 2018: TLS 1.0 where it is spoken, and else what it says in
       upgrades++;
       socket.destroy();
     });
-    socket.on("error", () => {});
   });
   const inside = await listen(ancient, set.host);
   // One port for both: whoever begins with a handshake gets the one of old.
@@ -98,15 +80,9 @@ test("a set of before 2018: TLS 1.0 where it is spoken, and else what it says in
     client.once("data", (first) => {
       const secure = first[0] === 0x16;
       const behind = net.connect(secure ? inside : (set.ports.plain ?? 0), set.host);
-      for (const [one, other] of [
-        [client, behind],
-        [behind, client],
-      ] as const)
-        one.on("error", () => other.destroy()).on("close", () => other.destroy());
       behind.write(first);
-      client.pipe(behind).pipe(client);
+      joined(client, behind);
     });
-    client.on("error", () => {});
   });
   const port = await listen(door, set.host);
   const id = await add(set, {}, port);
@@ -120,10 +96,9 @@ test("a set of before 2018: TLS 1.0 where it is spoken, and else what it says in
 });
 
 async function listen(server: net.Server, host: string): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  cleanups.push(() => server.close());
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
+  const { port, stop } = await listening(server, host);
+  atEnd(stop);
+  return port;
 }
 
 async function failed(answered: ReturnType<TestDaemon["api"]>): Promise<{ code: string; message: string }> {

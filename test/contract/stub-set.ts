@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import { listening } from "../support/listening.ts";
 import { announce } from "../support/mdns-service.ts";
 
 export interface StubSet {
@@ -37,9 +38,8 @@ export async function startStub(facts: { name: string; mac: string }): Promise<S
     const body = answers(pathname, searchParams);
     response.writeHead(body === null ? 401 : 200).end(body ?? "");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
+  const listener = await listening(server);
+  const { port } = listener;
   const service = `stub-${randomUUID().slice(0, 8)}`;
   const announced = announce(service, {}, port);
   let stopped: Promise<void> | undefined;
@@ -52,13 +52,7 @@ export async function startStub(facts: { name: string; mac: string }): Promise<S
       return code;
     },
     stop() {
-      stopped ??= announced.stop().then(
-        () =>
-          new Promise((resolve) => {
-            server.close(() => resolve());
-            server.closeAllConnections();
-          }),
-      );
+      stopped ??= announced.stop().then(listener.stop);
       return stopped;
     },
   };

@@ -1,15 +1,15 @@
 /** Packages that are fetched: only from where they may come, and only what was named. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Artifact, type ArtifactOptions, withArtifact } from "../../src/mqtt/artifact.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+import { testFolder } from "../support/folder.ts";
+import { listening } from "../support/listening.ts";
 
 const content = Buffer.from("PK: forty-two bytes that stand for a ZIP.");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -23,19 +23,11 @@ const server = https.createServer(certificate, (request, response) => {
   asked++;
   answer(request, response);
 });
-let folder = "";
-let origin = "";
+const folder = testFolder();
+const { port, stop } = await listening(server);
+const origin = `https://localhost:${port}`;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "zapd-artifact-"));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  origin = `https://localhost:${(server.address() as AddressInfo).port}`;
-});
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(stop);
 
 async function fetched(more: Partial<Artifact> = {}, options: Partial<ArtifactOptions> = {}): Promise<string> {
   const artifact = { url: `${origin}/app.zip`, sha256, bytes: content.length, ...more };

@@ -8,6 +8,7 @@ import { type Broker, connectBus } from "../../src/mqtt/broker.ts";
 import { type Bus, BusError } from "../../src/mqtt/bus.ts";
 import { brokerOf, type MqttSettings } from "../../src/mqtt/settings.ts";
 import { testFolder } from "../support/folder.ts";
+import { listening } from "../support/listening.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 
 const plainAt = (port: number): Broker => ({ host: "127.0.0.1", port, secure: false, url: `mqtt://127.0.0.1:${port}` });
@@ -24,13 +25,8 @@ async function failure(connecting: Promise<Bus>): Promise<BusError> {
 
 /** Whatever answers at a port of its own. */
 async function answering(answer: (socket: net.Socket) => void) {
-  const server = net.createServer((socket) => {
-    socket.on("error", () => {});
-    answer(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as net.AddressInfo;
-  return { broker: plainAt(port), [Symbol.dispose]: () => void server.close() };
+  const { port, stop } = await listening(net.createServer(answer));
+  return { broker: plainAt(port), [Symbol.dispose]: () => void stop() };
 }
 
 const folder = testFolder();

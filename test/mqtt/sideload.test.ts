@@ -1,14 +1,13 @@
 /** `dev_install`: what is judged before a package is fetched, and what reaches the API. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sideload } from "../../src/mqtt/sideload.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+import { testFolder } from "../support/folder.ts";
+import { listening } from "../support/listening.ts";
 
 const content = Buffer.from("PK: bytes that stand for a ZIP");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -18,8 +17,9 @@ const server = https.createServer(certificate, (_, response) => {
   fetched++;
   response.end(content);
 });
-let folder = "";
-let origin = "";
+const folder = testFolder();
+const { port, stop } = await listening(server);
+const origin = `https://localhost:${port}`;
 /** What came to the API. */
 let installed: { lease: string | null; text: string }[] = [];
 let underWay = 0;
@@ -37,19 +37,10 @@ async function api(request: Request): Promise<Response> {
   return Response.json({ ok: true, data: { action: "install" } });
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "zapd-sideload-"));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  origin = `https://localhost:${(server.address() as AddressInfo).port}`;
-});
 beforeEach(() => {
   [installed, shown, fetched, most] = [[], device, 0, 0];
 });
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(stop);
 
 function sideload(): Sideload {
   const artifacts = { origins: () => [origin], folder: join(folder, "uploads"), ca: () => certificate.cert };

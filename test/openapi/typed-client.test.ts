@@ -1,13 +1,9 @@
 /** The typed client against a daemon: over TCP and over the control socket, with the text of answers, errors and uploads. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ApiError, createCall, createClient, NotZapdError } from "../../src/api/client.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { homeForFile } from "../blackbox/home.ts";
 
-let daemon: TestDaemon;
-beforeAll(async () => {
-  daemon = await startTestDaemon();
-});
-afterAll(() => daemon.dispose());
+const { daemon } = await homeForFile();
 
 const failureOf = (call: Promise<unknown>) =>
   call.then(

@@ -10,6 +10,7 @@ import { type Certificate, createCertificateFor } from "../../src/simulators/ben
 import { line, ours, own } from "../platforms/androidtv/harness.ts";
 import { failure, lineTo, never, press, tidy } from "../platforms/harness.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 
 tidy();
 
@@ -28,11 +29,7 @@ const app = Buffer.from([8, 0xa2, 0x01, 5, 0x0a, 3, 0x62, 1, 0x78]);
 async function rogue(says: (socket: TLSSocket, heard: () => number) => void) {
   const certificate = createCertificateFor(commonName, "rsa");
   const seen: string[] = [];
-  const sockets = new Set<TLSSocket>();
   const server = createServer({ ...certificate, requestCert: true, rejectUnauthorized: false }, (socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    socket.on("close", () => sockets.delete(socket));
     const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
     const shown = raw ? Buffer.from(raw).toString("base64") : "none";
     seen.push(shown);
@@ -45,25 +42,16 @@ async function rogue(says: (socket: TLSSocket, heard: () => number) => void) {
     says(socket, () => heard);
   });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  const hangUp = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const stop = async () => {
-    hangUp();
-    server.close();
-  };
-  const { port } = server.address() as { port: number };
-  const lead = { host: "127.0.0.1", port, said: { name: "Rogue" } };
+  const set = await listening(server);
+  const lead = { host: "127.0.0.1", port: set.port, said: { name: "Rogue" } };
   const given = (shown: string) => ({ ...own, certificate: shown });
-  const driven = await lineTo(androidtv, { stop }, { lead, given, timeout: 2_000 });
+  const driven = await lineTo(androidtv, set, { lead, given, timeout: 2_000 });
   return {
     ...driven,
     seen,
-    open: () => sockets.size,
     change(other: Certificate) {
       server.setSecureContext(other);
-      hangUp();
+      set.hangUp();
     },
   };
 }
@@ -85,7 +73,7 @@ test("T10 frames without end, and lengths that no frame has, end the line; anoth
   for (const wrong of bytes) {
     const one = await rogue((socket) => void setTimeout(() => socket.write(Buffer.from(wrong)), 50));
     await one.connection.state?.read(never);
-    await until("it is hung up on", () => one.told.ended.length === 1 && one.open() === 0);
+    await until("it is hung up on", () => one.told.ended.length === 1 && one.set.open === 0);
   }
   // A frame as long as may be, again and again: 64 KiB of a field that nobody reads.
   const long = Buffer.concat([Buffer.from([0xf6, 0xff, 0x03, 0xfa, 0x01, 0xf1, 0xff, 0x03]), Buffer.alloc(65_521)]);
@@ -122,7 +110,7 @@ test("T10 one that pings without end and reads no answer is hung up on", async (
   await press(good, "home");
   await until("the other set has its key", () => good.set.keys.length === 1);
   one.connection.close();
-  await until("nothing is left open", () => one.open() === 0);
+  await until("nothing is left open", () => one.set.open === 0);
 });
 
 test("T27 another certificate later: nothing of ours is shown to it, and nothing of it is believed", async () => {
@@ -135,7 +123,7 @@ test("T27 another certificate later: nothing of ours is shown to it, and nothing
     [commonName.replace("99", "98"), "device_unreachable"],
   ] as const) {
     one.change(createCertificateFor(name, "rsa"));
-    await until("it has hung up", () => one.open() === 0);
+    await until("it has hung up", () => one.set.open === 0);
     one.told.states.length = 0;
     for (const asked of [
       one.connection.keys?.press("home", never),

@@ -12,6 +12,7 @@ import { has } from "../contract/bench.ts";
 import { newId, room } from "../platforms/cast/harness.ts";
 import { lineTo, never, state, tidy } from "../platforms/harness.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 
 tidy();
@@ -42,11 +43,9 @@ const status = (requestId: unknown) => ({
 /** A set that is one until it has told how it is, and then does as it is told. */
 async function rogue(flood: (socket: net.Socket) => void) {
   const id = newId();
-  const sockets = new Set<net.Socket>();
+  const sockets: net.Socket[] = [];
   const server = createServer({ ...certificate }, (socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-    socket.on("error", () => socket.destroy());
+    sockets.push(socket);
     const read = readMessages(({ namespace, text }) => {
       const { type, requestId } = JSON.parse(text) as { type: string; requestId: number };
       if (type === "GET_DEVICE_INFO")
@@ -60,17 +59,13 @@ async function rogue(flood: (socket: net.Socket) => void) {
     });
     socket.on("data", (bytes: Buffer) => read(bytes));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  const { port } = server.address() as net.AddressInfo;
-  const stop = async () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  };
-  const line = await lineTo(cast, { stop }, { lead: { host: "127.0.0.1", port }, timeout: 3_000 });
+  const set = await listening(server);
+  const { port } = set;
+  const line = await lineTo(cast, set, { lead: { host: "127.0.0.1", port }, timeout: 3_000 });
   expect(line.sighting.identity).toBe(id);
   await state(line);
   for (const socket of sockets) flood(socket);
-  return { ...line, port, open: () => sockets.size };
+  return { ...line, port };
 }
 
 /** Writes a block again and again as fast as it is taken, for so long. */
@@ -213,7 +208,7 @@ describe("T10 a set that floods what it tells by itself", () => {
       expect((kept() - before) / 2 ** 20).toBeLessThan(16);
       expect(ended).toEqual([]);
       flooding.connection.close();
-      await until("it has hung up", () => flooding.open() === 0);
+      await until("it has hung up", () => flooding.set.open === 0);
     },
     60_000,
   );
@@ -221,24 +216,20 @@ describe("T10 a set that floods what it tells by itself", () => {
 
 test("T9 a set that takes the line and says nothing, or drips, is over at the deadline", async () => {
   for (const drip of [null, Buffer.from([0])]) {
-    const sockets = new Set<net.Socket>();
     const server = createServer({ ...certificate }, (socket) => {
-      sockets.add(socket);
-      socket.on("error", () => socket.destroy());
       const timer = setInterval(() => drip && socket.write(drip), 20);
       socket.on("close", () => clearInterval(timer));
-      socket.on("close", () => sockets.delete(socket));
       socket.resume();
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-    const { port } = server.address() as net.AddressInfo;
+    const set = await listening(server);
+    const { port } = set;
     const begun = performance.now();
     const identified = cast.identify({ host: "127.0.0.1", port }, platformHostOf({ timeout: 500 }), never);
     expect((await identified.catch((error: { code: string }) => error)) as { code: string }).toMatchObject({
       code: expect.stringMatching(/device_(timeout|unreachable|error)/),
     });
     expect(performance.now() - begun).toBeLessThan(3_000);
-    await until("nothing is left open", () => sockets.size === 0);
-    server.close();
+    await until("nothing is left open", () => set.open === 0);
+    await set.stop();
   }
 }, 60_000);

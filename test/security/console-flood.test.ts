@@ -1,9 +1,10 @@
 /** A set whose console never stops (SECURITY.md T34): what it costs the daemon, and what its readers are told. */
 import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { succeed } from "../blackbox/checked.ts";
 import { homeForFile } from "../blackbox/home.ts";
+import { residentMiB } from "../support/resident.ts";
 import { slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
@@ -46,8 +47,6 @@ async function flooding(piece: string): Promise<string> {
 }
 
 const proc = (file: string) => `/proc/${daemon.process.pid}/${file}`;
-const field = (name: string) =>
-  Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(proc("status"), "utf8"))?.[1]) / 1024;
 
 /** One answer of the console, with the bytes that it took. */
 async function read(id: string, cursor?: string) {
@@ -66,7 +65,7 @@ test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and wha
   await read(quiet.id);
   const id = await flooding(`${'a line that says "something" \\\\ é'.padEnd(1_000, "x")}\r\n`);
   writeFileSync(proc("clear_refs"), "5");
-  const before = field("VmRSS");
+  const before = residentMiB(daemon.process);
   let slowest = 0;
   const first = await read(id);
   let last = first;
@@ -78,7 +77,7 @@ test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and wha
     expect(last.bytes).toBeLessThan(answerAtMost);
     await Bun.sleep(50);
   }
-  const grown = field("VmHWM") - before;
+  const grown = residentMiB(daemon.process, "VmHWM") - before;
   expect(grown).toBeLessThan(mostMiB);
   expect(slowest).toBeLessThan(3_000);
   expect(first.bytes).toBeLessThan(answerAtMost);
@@ -95,7 +94,7 @@ test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and wha
 slowTest(
   "T34 a line that never ends, and lines of nothing, cost no more",
   async () => {
-    const first = field("VmRSS");
+    const first = residentMiB(daemon.process);
     for (const piece of [
       "x",
       "\r\n",
@@ -105,15 +104,18 @@ slowTest(
       "📺".repeat(3_000) + "\n",
     ]) {
       writeFileSync(proc("clear_refs"), "5");
-      const before = field("VmRSS");
+      const before = residentMiB(daemon.process);
       const id = await flooding(piece);
       for (let times = 0; times < 3; times++) expect((await read(id)).bytes).toBeLessThan(answerAtMost);
-      expect([piece.slice(0, 2), field("VmHWM") - before < mostMiB]).toEqual([piece.slice(0, 2), true]);
+      expect([piece.slice(0, 2), residentMiB(daemon.process, "VmHWM") - before < mostMiB]).toEqual([
+        piece.slice(0, 2),
+        true,
+      ]);
       await succeed(daemon, "removeDevice", { id });
       floods.pop()?.kill("SIGKILL");
     }
     // One after another: of those that were removed nothing is kept, whatever the runtime has not yet given back.
-    expect(field("VmRSS") - first).toBeLessThan(3 * mostMiB);
+    expect(residentMiB(daemon.process) - first).toBeLessThan(3 * mostMiB);
   },
   60_000,
 );

@@ -41,6 +41,12 @@ const strangers: Readonly<Record<string, readonly [string, RegExp]>> = {
   "another realm": ['Digest qop="auth", realm="evil", nonce="1"', /realm "evil"/],
   "the realm of an emulator": ['Digest qop="auth", realm="Roku Simulator", nonce="1"', /realm "Roku Simulator"/],
   "the realm in another case": ['Digest qop="auth", realm="RokuDev", nonce="1"', /realm "RokuDev"/],
+  "the realm with a blank behind it": ['Digest qop="auth", realm="rokudev ", nonce="1"', /realm "rokudev "/],
+  "the realm in what is none": [
+    'Digest qop="auth", realm="emulator", nonce="1", domain="realm=rokudev"',
+    /realm "emulator"/,
+  ],
+  "an empty realm": ['Digest qop="auth", realm="", nonce="1"', /realm ""/],
   "no realm": ['Digest qop="auth", nonce="1"', /realm ""/],
   "no qop": ['Digest realm="rokudev", nonce="1"', /without qop/],
   "an empty qop": ['Digest realm="rokudev", qop="", nonce="1"', /qop/],

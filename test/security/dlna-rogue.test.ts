@@ -6,6 +6,7 @@ import { dlna } from "../../src/platforms/dlna/adapter.ts";
 import { createDlnaSimulator, type DlnaSimulator } from "../../src/simulators/dlna.ts";
 import { codeOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 import { platformHostOf, targetOf } from "../support/platform-host.ts";
 
 const never = new AbortController().signal;
@@ -57,11 +58,7 @@ const ok = (body: string, headers = "") => `HTTP/1.1 200 OK\r\n${headers}Content
 
 async function rogue(say: Say): Promise<{ port: number; asked: string[] }> {
   const asked: string[] = [];
-  const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-    socket.on("error", () => socket.destroy());
     let text = "";
     socket.on("data", (bytes) => {
       text += bytes.toString();
@@ -90,12 +87,9 @@ async function rogue(say: Say): Promise<{ port: number; asked: string[] }> {
       more();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { port: (server.address() as net.AddressInfo).port, asked };
+  const { port, stop } = await listening(server);
+  cleanups.push(stop);
+  return { port, asked };
 }
 
 /** What all that costs, in MiB, while the good one is driven. */

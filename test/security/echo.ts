@@ -1,6 +1,8 @@
 /** A device that repeats what it was sent: what a relay before it answers, once it is told to, in each place that an answer has. */
 import net from "node:net";
 import { startHttpDevice } from "../support/http-device.ts";
+import { joined } from "../support/joined.ts";
+import { listening } from "../support/listening.ts";
 
 /** `through`: the device behind it answers. Otherwise how the headers of a request come back. */
 export type Echo = "through" | "rpc error" | "rpc result" | "body" | "headers" | "status";
@@ -21,22 +23,9 @@ export async function startEcho(behind: { readonly host: string; readonly port: 
   // Below HTTP, so that nothing between the two changes what they say.
   const relay = net.createServer((socket) => {
     const to = echo === "through" ? behind : echoes.address;
-    const other = net.connect(to.port, to.host);
-    for (const [one, end] of [
-      [socket, other],
-      [other, socket],
-    ] as const)
-      one.on("error", () => end.destroy()).on("close", () => end.destroy());
-    socket.pipe(other).pipe(socket);
+    joined(socket, net.connect(to.port, to.host));
   });
-  const sockets = new Set<net.Socket>();
-  relay.on("connection", (socket) => sockets.add(socket));
-  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
-  const { port } = relay.address() as net.AddressInfo;
-  const hangUp = () => {
-    for (const socket of sockets) socket.destroy();
-    sockets.clear();
-  };
+  const { port, hangUp, stop } = await listening(relay);
   return {
     host: "127.0.0.1",
     port,
@@ -48,8 +37,7 @@ export async function startEcho(behind: { readonly host: string; readonly port: 
       hangUp();
     },
     async stop() {
-      hangUp();
-      await new Promise<void>((resolve) => relay.close(() => resolve()));
+      await stop();
       await echoes.stop();
     },
   };

@@ -2,30 +2,21 @@
  * T31: pages of origins that are not listed reach no device, whatever they call its address, and learn of none by the time
  * that an answer takes. What is served from memory is answered as ever, without CORS headers.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { homeForFile } from "../blackbox/home.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { isQuick, runs, seed, within } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
 const listed = "http://app.test:3000";
-let set: WiredRoku;
-let daemon: TestDaemon;
-let id = "";
-
-beforeAll(async () => {
-  set = await WiredRoku.start();
-  daemon = await startTestDaemon({ config: { daemon: { cors_enabled: true, cors_allowed_origins: [listed] } } });
-  id = (await daemon.api("POST", "/devices", { ...set.address, name: "Den" })).body.data.id;
-  expect((await daemon.api("GET", "/devices/Den/apps")).status).toBe(200);
-  expect((await daemon.api("GET", "/devices/Den/state")).status).toBe(200);
+const { daemon, plug } = await homeForFile({
+  config: { daemon: { cors_enabled: true, cors_allowed_origins: [listed] } },
 });
-afterAll(async () => {
-  await daemon.dispose();
-  await set.stop();
-});
+const set = await plug();
+const { id } = (await daemon.api("POST", "/devices", { ...set.address, name: "Den" })).body.data;
+for (const read of ["apps", "state"]) expect((await daemon.api("GET", `/devices/Den/${read}`)).status).toBe(200);
 
 function call(method: string, target: string, headers: readonly string[]): Promise<RawAnswer> {
   const own = [`Host: 127.0.0.1:${daemon.port}`, "Connection: close", ...headers];

@@ -2,28 +2,20 @@
  * T27 for Kodi: the name and the password of its web server go to nobody before a 401 of Kodi's own came from the address
  * where it was paired with. What came to each stranger is searched for them.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { homeForFile } from "../blackbox/home.ts";
 import { until } from "../support/http-device.ts";
 import { type RogueWeb, startRogueWeb, web } from "../support/rogue-web.ts";
 import { sampleOf } from "../support/whole.ts";
 
 const user = "popcorn-user-71";
 const password = "canary-s3cret-71";
-const secrets = [user, password, ...[user, password, `${user}:${password}`].map((text) => btoa(text))];
-let daemon: TestDaemon;
-const cleanups: (() => Promise<unknown>)[] = [];
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    speed: 2,
-    config: { discovery: { interfaces: ["lo"], timeout_ms: 400 }, devices: { request_timeout_ms: 2_000 } },
-  });
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(cleanups.map((cleanup) => cleanup()));
+const typed = "canary-typed-71";
+const secrets = [typed, user, password, ...[user, password, `${user}:${password}`].map((text) => btoa(text))];
+const { daemon, atEnd, started } = await homeForFile({
+  speed: 2,
+  config: { discovery: { interfaces: ["lo"], timeout_ms: 400 }, devices: { request_timeout_ms: 2_000 } },
 });
 
 function clean(...rogues: readonly RogueWeb[]): void {
@@ -33,18 +25,8 @@ function clean(...rogues: readonly RogueWeb[]): void {
 
 let made = 0;
 async function locked(options: Partial<KodiSimulatorOptions> = {}): Promise<{ set: KodiSimulator; id: string }> {
-  const set = createKodiSimulator({
-    name: `Vault ${++made}`,
-    host: `127.0.71.${made}`,
-    port: 0,
-    tcpPort: null,
-    mdns: false,
-    user,
-    password,
-    ...options,
-  });
-  await set.start();
-  cleanups.push(() => set.stop());
+  const plain = { name: `Vault ${++made}`, host: `127.0.71.${made}`, port: 0, tcpPort: null, mdns: false };
+  const set = await started(createKodiSimulator({ ...plain, user, password, ...options }));
   const added = await daemon.api("POST", "/devices", { host: set.host, port: set.port, platform: "kodi" });
   expect([added.status, added.body.data?.access]).toEqual([200, "unpaired"]);
   const { id } = added.body.data;
@@ -58,6 +40,7 @@ async function tryAll(id: string): Promise<string[]> {
   const asked = [
     () => daemon.api("GET", `/devices/${id}/state`),
     () => daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" }),
+    () => daemon.api("POST", `/devices/${id}/remote/key`, { key: `literal:${typed}` }),
     () => daemon.api("POST", `/devices/${id}/remote/sequence`, { keys: ["up", "down"], delay_ms: 0 }),
     () => daemon.api("POST", `/devices/${id}/apps/refresh`),
     () => daemon.api("POST", `/devices/${id}/apps/launch`, { app: "plugin.video.youtube" }),
@@ -74,20 +57,32 @@ async function tryAll(id: string): Promise<string[]> {
 }
 
 const page = "<!DOCTYPE html><title>router</title>";
+const asking = (...challenges: string[]) =>
+  web(
+    "401 Unauthorized",
+    challenges.map((challenge) => `WWW-Authenticate: ${challenge}`),
+  );
+/** It asks nobody for a login, so that it needs no pairing. */
+const lettingIn = "another's JSON-RPC";
 const strangers: Readonly<Record<string, string>> = {
   "a web server that knows no such page (404)": web("404 Not Found", ["Content-Type: text/html"], page),
   "a web server with a page for everything (200)": web("200 OK", ["Content-Type: text/html"], page),
   "one that answers JSON": web("200 OK", ["Content-Type: application/json"], '{"hello":"world"}'),
-  "one that asks for a login of another realm": web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Router"']),
-  "one of a realm that only begins alike": web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi NAS"']),
-  "one of the realm in other letters": web("401 Unauthorized", ['WWW-Authenticate: Basic realm="kodi"']),
-  "one that asks for a digest of that realm": web("401 Unauthorized", [
-    'WWW-Authenticate: Digest realm="Kodi", nonce="a", qop="auth"',
-  ]),
-  "one that asks for either": web("401 Unauthorized", [
-    'WWW-Authenticate: Digest realm="Kodi", nonce="a"',
-    'WWW-Authenticate: Basic realm="Kodi"',
-  ]),
+  [lettingIn]: web("200 OK", [], '{"jsonrpc":"2.0","id":1,"result":"pong"}'),
+  "Kodi's challenge with a 200": web("200 OK", ['WWW-Authenticate: Basic realm="Kodi"'], "{}"),
+  "one that fails (500)": web("500 Said", [], "oops"),
+  "one that asks for a login of another realm": asking('Basic realm="Router"'),
+  "one of a realm that only begins alike": asking('Basic realm="Kodi NAS"'),
+  "one of a realm that only ends alike": asking('Basic realm="XKodi"'),
+  "one of the realm in other letters": asking('Basic realm="kodi"'),
+  "one of no realm": asking("Basic"),
+  "one that asks for a digest of that realm": asking('Digest realm="Kodi", nonce="a", qop="auth"'),
+  "one that asks for a token of that realm": asking('Bearer realm="Kodi"'),
+  "one that asks for what nobody knows": asking('X-Basic realm="Kodi"'),
+  "one that asks for either": asking('Digest realm="Kodi", nonce="a"', 'Basic realm="Kodi"'),
+  "one of two realms": asking('Basic realm="Router", Basic realm="Kodi"'),
+  "one of the realm in another word": asking('Basic foo="realm=Kodi", realm="Router"'),
+  "one of the realm in quotes within another": asking('Basic realm="Router\\", realm=\\"Kodi"'),
   "one that asks without saying how": web("401 Unauthorized"),
   "one that forbids (403) in Kodi's words": web("403 Forbidden", ['WWW-Authenticate: Basic realm="Kodi"']),
   "a proxy that asks (407)": web("407 Proxy Authentication Required", ['Proxy-Authenticate: Basic realm="Kodi"']),
@@ -104,12 +99,12 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
       const { host, port } = set;
       await set.stop();
       const rogue = await startRogueWeb(answer, { host, port });
-      cleanups.push(() => rogue.stop());
+      atEnd(() => rogue.stop());
       // The scan alone has succeeded.
       expect((await tryAll(id)).filter((code) => code === "ok").length).toBe(1);
       for (const body of [{ user, password: "another" }, undefined]) {
         const paired = await daemon.api("POST", `/devices/${id}/pair`, body);
-        expect(paired.status).toBe(500);
+        expect(paired.status).toBe(name === lettingIn ? 400 : 500);
       }
       expect(rogue.requests()).toBeGreaterThan(0);
       clean(rogue);
@@ -133,7 +128,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     const { host, port } = set;
     await set.stop();
     const rogue = await startRogueWeb(strangers["a web server that knows no such page (404)"] ?? "", { host, port });
-    cleanups.push(() => rogue.stop());
+    atEnd(() => rogue.stop());
     await Promise.all(calling);
     await tryAll(id);
     clean(rogue);
@@ -143,19 +138,9 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     const { set, id } = await locked({ mdns: true, host: "127.0.0.1" });
     const { port } = set;
     await set.stop();
-    const seen: string[] = [];
-    const other = createKodiSimulator({
-      name: "Stranger",
-      host: "127.0.0.1",
-      port,
-      tcpPort: null,
-      mdns: true,
-      user,
-      password,
-      onEvent: ({ text }) => seen.push(text),
-    });
-    await other.start();
-    cleanups.push(() => other.stop());
+    const other = await started(
+      createKodiSimulator({ name: "Stranger", host: "127.0.0.1", port, tcpPort: null, mdns: true, user, password }),
+    );
     // The scan alone has succeeded.
     expect((await tryAll(id)).filter((code) => code === "ok").length).toBe(1);
     // It has the same login: had it been sent, calls would have come through.
@@ -170,17 +155,9 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     expect((await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power).toBe("on");
     const { host, port } = set;
     await set.stop();
-    const other = createKodiSimulator({
-      name: "Stranger 2",
-      host,
-      port,
-      tcpPort: ports.websocket,
-      mdns: false,
-      user,
-      password,
-    });
-    await other.start();
-    cleanups.push(() => other.stop());
+    const other = await started(
+      createKodiSimulator({ name: "Stranger 2", host, port, tcpPort: ports.websocket, mdns: false, user, password }),
+    );
     for (let round = 0; round < 3; round++) {
       await daemon.api("GET", `/devices/${id}/state`);
       await daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" });
@@ -191,19 +168,15 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
 });
 
 describe("T27 a login is sent as little as can be", () => {
+  const kodis = web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"]);
+
   test("once for a reading of many questions, however many read at once, and not before it is asked for", async () => {
     const { set, id } = await locked();
     const { host, port } = set;
     await set.stop();
     // Kodi's own words, whoever answers: the login goes out, and is refused.
-    const rogue = await startRogueWeb(
-      web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"]),
-      {
-        host,
-        port,
-      },
-    );
-    cleanups.push(() => rogue.stop());
+    const rogue = await startRogueWeb(kodis, { host, port });
+    atEnd(() => rogue.stop());
     const states = await Promise.all(Array.from({ length: 5 }, () => daemon.api("GET", `/devices/${id}/state`)));
     for (const { body } of states) expect(body.error?.code).toBe("pairing_required");
     expect(rogue.heard().match(/^authorization:/gim)?.length ?? 0).toBeLessThanOrEqual(1);
@@ -212,12 +185,8 @@ describe("T27 a login is sent as little as can be", () => {
   }, 60_000);
 
   test("pairing sends it to the address that is being paired, after its 401 alone, and never twice", async () => {
-    const rogue = await startRogueWeb((request) =>
-      /^authorization:/im.test(request)
-        ? web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"])
-        : web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"]),
-    );
-    cleanups.push(() => rogue.stop());
+    const rogue = await startRogueWeb(kodis);
+    atEnd(() => rogue.stop());
     const added = await daemon.api("POST", "/devices", { host: rogue.host, port: rogue.port, platform: "kodi" });
     const { id } = added.body.data;
     clean(rogue);
@@ -231,25 +200,12 @@ describe("T27 a login is sent as little as can be", () => {
 
 test("T27 a forged announcement that leads a known Kodi to another machine gets no login there", async () => {
   const { set, id } = await locked({ mdns: true, host: "127.0.0.1" });
-  const seen: string[] = [];
   await set.stop();
   // The same id, name and words, at another address of this machine.
-  const forged = createKodiSimulator({
-    ...{
-      name: `Vault ${made}`,
-      uuid: set.uuid,
-      mac: set.mac,
-      host: "127.0.71.200",
-      port: 0,
-      tcpPort: null,
-      mdns: true,
-    },
-    user,
-    password,
-    onEvent: ({ text }) => seen.push(text),
-  });
-  await forged.start();
-  cleanups.push(() => forged.stop());
+  const same = { name: `Vault ${made}`, uuid: set.uuid, mac: set.mac, user, password };
+  const forged = await started(
+    createKodiSimulator({ ...same, host: "127.0.71.200", port: 0, tcpPort: null, mdns: true }),
+  );
   await daemon.api("POST", "/devices/discover");
   await tryAll(id);
   expect(forged.calls.map(({ method }) => method)).toEqual([]);

@@ -2,46 +2,39 @@
  * T31: what a caller sent comes back as it was sent, or not at all. Were a secret of zapd's replaced in it, whoever guesses
  * would be told by the word in its place. Secrets that devices say stay out of every answer.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zipSync } from "fflate";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
+import { homeForFile } from "../blackbox/home.ts";
+import { startTestDaemon } from "../support/daemon.ts";
+import { answer, startHttpDevice, until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 import { slowTest } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
 const vendor = "velvet-otter-31";
 const login = "quiet-heron-77";
-const kodi = createKodiSimulator({ name: "Cinema", mdns: false, password: login, port: 0, tcpPort: null });
-let roku: WiredRoku;
-let silent: HttpDevice;
-let daemon: TestDaemon;
-
-beforeAll(async () => {
-  await kodi.start();
-  roku = await WiredRoku.start();
-  silent = await startHttpDevice(() => answer(500, "no"));
-  daemon = await startTestDaemon({
-    config: { dev: { vendor_password: vendor }, devices: { request_timeout_ms: 1_000 } },
-  });
-  for (const body of [
-    { ...roku.address, name: "Den" },
-    { host: kodi.host, port: kodi.port, platform: "kodi", name: "Cinema" },
-  ])
-    expect((await daemon.api("POST", "/devices", body)).status).toBe(200);
-  expect((await daemon.api("POST", "/devices/Cinema/pair", { user: "kodi", password: login })).status).toBe(200);
-  // From the first use on it is called used, which is no part of what is compared.
-  await daemon.api("GET", "/devices/Den/dev/logs");
-  await until("it is used", async () => (await daemon.api("GET", "/devices/Den")).body.data.used);
+const { daemon, atEnd, started, plug } = await homeForFile({
+  config: { dev: { vendor_password: vendor }, devices: { request_timeout_ms: 1_000 } },
 });
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all([kodi, roku, silent].map((one) => one.stop()));
-});
+const kodi = await started(
+  createKodiSimulator({ name: "Cinema", mdns: false, password: login, port: 0, tcpPort: null }),
+);
+const roku = await plug();
+const silent = await startHttpDevice(() => answer(500, "no"));
+atEnd(silent.stop);
+for (const body of [
+  { ...roku.address, name: "Den" },
+  { host: kodi.host, port: kodi.port, platform: "kodi", name: "Cinema" },
+])
+  expect((await daemon.api("POST", "/devices", body)).status).toBe(200);
+expect((await daemon.api("POST", "/devices/Cinema/pair", { user: "kodi", password: login })).status).toBe(200);
+// From the first use on it is called used, which is no part of what is compared.
+await daemon.api("GET", "/devices/Den/dev/logs");
+await until("it is used", async () => (await daemon.api("GET", "/devices/Den")).body.data.used);
 
 /** One call as bytes, so that nothing in between changes what is guessed. */
 async function ask(method: string, path: string, body?: string, more: readonly string[] = []): Promise<string> {

@@ -6,13 +6,13 @@ import { expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { createServer as createHttp } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { samsung } from "../../src/platforms/samsung/adapter.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { has } from "../contract/bench.ts";
 import { failure, lineTo, never, press, tidy } from "../platforms/harness.ts";
 import { line } from "../platforms/samsung/harness.ts";
+import { listening } from "../support/listening.ts";
 
 tidy();
 
@@ -47,23 +47,15 @@ async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: M
     request.resume();
     if (renderer !== null) response.writeHead(200, { "Content-Type": "text/xml" }).end(renderer);
   });
-  const listen = (one: typeof sound | typeof server) =>
-    new Promise<number>((resolve) => one.listen(0, "127.0.0.1", () => resolve((one.address() as AddressInfo).port)));
-  const [port, rendererPort] = [await listen(server), await listen(sound)];
-  const stop = async () => {
-    for (const one of upgrades.clients) one.terminate();
-    for (const one of [server, sound]) {
-      one.closeAllConnections();
-      one.close();
-    }
-  };
+  const [control, speaker] = [await listening(server), await listening(sound)];
+  const stop = async () => void (await Promise.all([control.stop(), speaker.stop()]));
   const become = (next: string) => {
     duid = next as typeof duid;
   };
   const set = { stop, become };
   return lineTo(samsung, set, {
-    lead: { host: "127.0.0.1", port },
-    ports: { renderer: rendererPort },
+    lead: { host: "127.0.0.1", port: control.port },
+    ports: { renderer: speaker.port },
     given: (shown) => ({ token: "12345678", certificate: shown }),
     timeout: 2_000,
   });

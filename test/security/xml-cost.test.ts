@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { ask, refuse, succeed } from "../blackbox/checked.ts";
 import { page } from "../blackbox/documents.ts";
 import { homeForFile } from "../blackbox/home.ts";
+import { residentMiB } from "../support/resident.ts";
 import { sampleOf, slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
@@ -53,13 +54,6 @@ function used(): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** Mebibytes in memory now, and at most since the mark was set. */
-function memory(): { now: number; most: number } {
-  const field = (name: string) =>
-    Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(proc("status"), "utf8"))?.[1]) / 1024;
-  return { now: field("VmRSS"), most: field("VmHWM") };
-}
-
 test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape", async () => {
   const { set, id } = await start();
   const worst = { ms: 0, mebibytes: 0 };
@@ -75,11 +69,11 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
     const costs = { ms: [] as number[], mebibytes: [] as number[] };
     for (let tries = 0; tries < 3; tries++) {
       writeFileSync(proc("clear_refs"), "5");
-      const before = memory().now;
+      const before = residentMiB(daemon.process);
       const start = used();
       for (let times = 0; times < 5; times++) await ask(daemon, "refreshApps", { id });
       costs.ms.push((used() - start) / 5);
-      costs.mebibytes.push(memory().most - before);
+      costs.mebibytes.push(residentMiB(daemon.process, "VmHWM") - before);
     }
     expect(Math.min(...costs.ms), what).toBeLessThanOrEqual(20);
     expect(Math.min(...costs.mebibytes), what).toBeLessThanOrEqual(8);

@@ -1,10 +1,10 @@
 /** The limits of SECURITY.md 4 at the door: bodies too large, too deep, too slow. None reaches the set, none leaves anything behind. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { chunksOf } from "../../src/server/body.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
+import { residentMiB } from "../support/resident.ts";
 import { furnish, type Room } from "../support/room.ts";
 import { slowTest } from "../support/whole.ts";
 
@@ -74,15 +74,13 @@ describe("T20 size", () => {
   });
 
   test("in letters: ten thousand are read, a hundred thousand are not, and cost next to nothing", async () => {
-    const { pid } = room.daemon.process;
-    const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
     const letters = (count: number) =>
       call("POST", key, ["Transfer-Encoding: chunked"], chunked(Buffer.from(padded(count)), 1), { patienceMs: 30_000 });
     expect((await letters(10_000)).status).toBe(200);
-    const before = resident();
+    const before = residentMiB(room.daemon.process);
     await untouched(async () => expect(refusal(await letters(100_000))).toBe("400 invalid_payload"));
     // Each under Deno in 64 KiB of its own until it is collected: kept, they were 5 GB.
-    expect(resident() - before).toBeLessThan((deno ? 512 : 64) * MiB);
+    expect(residentMiB(room.daemon.process) - before).toBeLessThan(deno ? 512 : 64);
   });
 
   test("who goes on sending after the answer still hears it", async () => {

@@ -11,18 +11,12 @@ import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createSamsungSimulator } from "../../src/simulators/samsung.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { until } from "../support/http-device.ts";
 import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 import { openClient, paired } from "./webos-client.ts";
 
 function expect(what: string, holds: boolean): void {
   if (!holds) throw new Error(`not so: ${what}`);
-}
-
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let round = 0; !(await holds()); round += 1) {
-    expect(what, round < 1_000);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 const fails = (work: Promise<unknown>): Promise<boolean> =>

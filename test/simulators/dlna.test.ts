@@ -5,6 +5,7 @@ import { createSocket } from "node:dgram";
 import { createServer } from "node:http";
 import { createDlnaSimulator, type DlnaSimulator, type StackName } from "../../src/simulators/dlna.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 
 const running: { stop(): unknown }[] = [];
 afterEach(async () => {
@@ -101,9 +102,9 @@ test("who subscribes is called, at once and with each change, until he is not an
       response.end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  running.push({ stop: () => server.close() });
-  const { port } = server.address() as { port: number };
+  const listener = await listening(server);
+  running.push(listener);
+  const { port } = listener;
   const at = `http://${set.host}:${set.port}/upnp/event/RenderingControl`;
   const ask = (method: string, headers: Record<string, string>) => fetch(at, { method, headers });
   const callback = `<http://127.0.0.1:${port}/here>`;

@@ -1,9 +1,10 @@
 /** A set that goes off and is woken, a thousand times: memory and descriptors stay where they were (issue 4). */
 import { afterAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { accepted, ask } from "../blackbox/checked.ts";
 import { startTestDaemon } from "../support/daemon.ts";
+import { residentMiB } from "../support/resident.ts";
 import { some } from "./length.ts";
 
 const cycles = some(1_000, 20);
@@ -24,11 +25,10 @@ afterAll(async () => {
   await set.stop();
 });
 
-const look = () => {
-  const status = readFileSync(`/proc/${daemon.process.pid}/status`, "utf8");
-  const kb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
-  return { mb: Math.round(kb / 1024), descriptors: readdirSync(`/proc/${daemon.process.pid}/fd`).length };
-};
+const look = () => ({
+  mb: Math.round(residentMiB(daemon.process)),
+  descriptors: readdirSync(`/proc/${daemon.process.pid}/fd`).length,
+});
 
 test.skipIf(process.platform !== "linux")(
   `${cycles} times off and on`,

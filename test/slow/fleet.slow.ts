@@ -4,13 +4,13 @@
  */
 import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { connectBus } from "../../src/mqtt/broker.ts";
 import { Fleet } from "../../src/mqtt/fleet.ts";
 import { isObject } from "../../src/system/json.ts";
 import { figure } from "../support/figure.ts";
 import { until } from "../support/http-device.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
+import { residentMiB } from "../support/resident.ts";
 import { root } from "../support/sources.ts";
 import { some } from "./length.ts";
 
@@ -22,9 +22,7 @@ afterAll(async () => {
 });
 
 /** Megabytes that a process has in memory. */
-function memory(pid: number): number {
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024);
-}
+const memory = (process: Parameters<typeof residentMiB>[0]) => Math.round(residentMiB(process));
 
 function levelOf(volume: unknown): unknown {
   return isObject(volume) ? volume["level"] : undefined;
@@ -63,7 +61,7 @@ test.skipIf(noMosquitto !== null)(
     await until("all sets are seen", isSeen, 240_000);
     figure(`${sites * sets} sets are seen, with their states: ${took()} ms`);
     figure(
-      `memory of the broker; of both processes of sites: ${memory(pid)} MB; ${memory(first.pid ?? 0)} and ${memory(second.pid ?? 0)} MB`,
+      `memory of the broker; of both processes of sites: ${memory({ pid })} MB; ${memory(first)} and ${memory(second)} MB`,
     );
 
     // Who comes later has all of it from what is kept.

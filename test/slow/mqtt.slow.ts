@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { type Heard, Mosquitto, noMosquitto, residentMiB } from "../support/mosquitto.ts";
+import { type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
+import { residentMiB } from "../support/resident.ts";
 import { root } from "../support/sources.ts";
 import { some } from "./length.ts";
 
@@ -71,7 +72,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
 
   test("the broker gone for a minute loses nothing of what holds, and costs no memory", async () => {
     await daemon.sleep(2_000);
-    const before = residentMiB(daemon.process.pid ?? 0);
+    const before = residentMiB(daemon.process);
     await broker.end();
     const until = performance.now() + some(60_000, 3_000);
     for (let n = 0; performance.now() < until; n++) {
@@ -83,7 +84,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect((await mqtt(daemon)).state).toMatch(/waiting|connecting/);
     expect((await daemon.api("GET", "/health")).body.data.warnings.join()).toContain("MQTT: The broker at");
     // What thousands of requests leave behind, and not a queue of what could not be told.
-    expect(residentMiB(daemon.process.pid ?? 0) - before).toBeLessThan(48);
+    expect(residentMiB(daemon.process) - before).toBeLessThan(48);
     await broker.begin();
     await expectTruth();
     expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
@@ -108,9 +109,9 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect(told.json.error.code).toBe("device_busy");
     expect(set.keys.length - pressed).toBeLessThan(many / 2);
     // What the first leaves behind is the machine's warm-up; more of it is no more.
-    const before = residentMiB(daemon.process.pid ?? 0);
+    const before = residentMiB(daemon.process);
     for (let round = 0; round < 4; round++) await flood();
-    const grown = () => residentMiB(daemon.process.pid ?? 0) - before;
+    const grown = () => residentMiB(daemon.process) - before;
     // What the runtime holds for the moment it gives back.
     for (let look = 0; look < 60 && grown() >= 48; look++) await Bun.sleep(500);
     expect(grown()).toBeLessThan(48);
@@ -148,7 +149,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       try {
         await own.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
         await Bun.sleep(some(30_000, 5_000));
-        return residentMiB(own.process.pid ?? 0);
+        return residentMiB(own.process);
       } finally {
         await own.dispose();
       }

@@ -3,11 +3,12 @@
  * warm up: memory, descriptors, and how late the daemon answers. Thirty minutes.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { lane } from "../support/lane.ts";
 import { requestOf } from "../support/raw-http.ts";
+import { residentMiB } from "../support/resident.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
 import { some } from "./length.ts";
@@ -66,8 +67,7 @@ interface Sample {
 }
 
 function sample(at: number): Sample {
-  const status = readFileSync(`/proc/${daemon.process.pid}/status`, "utf8");
-  const rssMiB = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
+  const rssMiB = residentMiB(daemon.process);
   return { at, rssMiB, descriptors: readdirSync(`/proc/${daemon.process.pid}/fd`).length };
 }
 

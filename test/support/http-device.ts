@@ -1,5 +1,6 @@
 /** A device that speaks HTTP on a bare TCP socket: what it hears is kept byte for byte, what it says is given byte for byte. */
 import net from "node:net";
+import { listening } from "./listening.ts";
 
 export interface Heard {
   /** The head as it came, without the blank line. */
@@ -37,14 +38,10 @@ export function answer(status: number, body = "", headers: readonly string[] = [
 
 export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<HttpDevice> {
   const heard: Heard[] = [];
-  const sockets = new Set<net.Socket>();
   let taken = 0;
   const server = net.createServer((socket) => {
     const connection = ++taken;
     let rest: Buffer = Buffer.alloc(0);
-    sockets.add(socket);
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => sockets.delete(socket));
     socket.on("data", (bytes: Buffer) => {
       rest = Buffer.concat([rest, bytes]);
       for (let request = take(); request; request = take()) {
@@ -64,31 +61,18 @@ export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<Ht
       return { head, method, target, body, connection };
     }
   });
-  const port = await new Promise<number>((resolve, reject) => {
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      resolve(typeof address === "object" && address ? address.port : 0);
-    });
-  });
-  const hangUp = () => {
-    for (const socket of sockets) socket.destroy();
-  };
+  const listener = await listening(server);
   return {
-    address: { host: "127.0.0.1", port },
+    address: { host: "127.0.0.1", port: listener.port },
     heard,
-    hangUp,
+    hangUp: listener.hangUp,
     get taken() {
       return taken;
     },
     get open() {
-      return sockets.size;
+      return listener.open;
     },
-    async stop() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      hangUp();
-      await closed;
-    },
+    stop: listener.stop,
   };
 }
 
@@ -110,11 +94,16 @@ function drip(socket: net.Socket): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-/** Waits for what must come true. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+/** Waits for what must come true, and looks every so many milliseconds whether it has. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs = 20_000,
+  everyMs = 5,
+): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`waited ${timeoutMs / 1_000} s in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

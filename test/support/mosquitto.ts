@@ -1,6 +1,6 @@
 /** Debian's Mosquitto as a test's own broker, and its own programs as the clients of others. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -205,9 +205,4 @@ function listens(port: number): Promise<boolean> {
     socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
     socket.on("connect", () => socket.destroy());
   });
-}
-
-/** Resident memory of a process in MiB. */
-export function residentMiB(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }

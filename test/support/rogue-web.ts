@@ -1,5 +1,6 @@
 /** Any web server that may stand where a player was: what came to it is kept, byte for byte. */
 import net from "node:net";
+import { listening } from "./listening.ts";
 
 export interface RogueWeb {
   readonly host: string;
@@ -18,13 +19,9 @@ export async function startRogueWeb(
 ): Promise<RogueWeb> {
   const { host = "127.0.0.1" } = at;
   const pieces: Buffer[] = [];
-  const sockets = new Set<net.Socket>();
   const heard = () => Buffer.concat(pieces).toString("latin1");
   const server = net.createServer((socket) => {
-    sockets.add(socket);
     let begun = "";
-    socket.on("close", () => sockets.delete(socket));
-    socket.on("error", () => socket.destroy());
     socket.on("data", (bytes: Buffer) => {
       pieces.push(bytes);
       begun += bytes.toString("latin1");
@@ -36,20 +33,13 @@ export async function startRogueWeb(
       socket.write(typeof answer === "string" ? answer : answer(request));
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(at.port ?? 0, host, resolve);
-  });
+  const { port, stop } = await listening(server, host, at.port);
   return {
     host,
-    port: (server.address() as net.AddressInfo).port,
+    port,
     heard,
     requests: () => heard().match(/^(GET|POST|HEAD) \S+ HTTP\/1\.1\r$/gm)?.length ?? 0,
-    async stop() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
+    stop,
   };
 }
 

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { FrameSplitter, openFramed } from "../../src/transport/framed.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 
 /** One byte of length. */
 const readHead = (bytes: Buffer) => (bytes.length < 1 ? null : { head: 1, body: bytes[0] ?? 0 });
@@ -47,19 +48,14 @@ describe("a line of frames", () => {
   const certificate = createCertificateFor("device");
 
   async function opened(serve: (socket: net.Socket) => void) {
-    const server = createServer({ ...certificate }, (socket) => {
-      socket.on("error", () => {});
-      cleanups.push(() => socket.destroy());
-      serve(socket);
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-    cleanups.push(() => server.close());
+    const { port, stop } = await listening(createServer({ ...certificate }, serve));
+    cleanups.push(stop);
     const heard: string[] = [];
     const ended: string[] = [];
     const line = await openFramed(
       {
         ...short,
-        address: { host: "127.0.0.1", port: (server.address() as net.AddressInfo).port },
+        address: { host: "127.0.0.1", port },
         platformHost: { isOwnListener: () => false },
         onFrame: (body) => {
           if (body.toString() === "bad") throw new Error("is bad");

@@ -5,6 +5,7 @@ import net from "node:net";
 import { subscribe } from "../../src/transport/gena.ts";
 import { DeviceHttp } from "../../src/transport/http.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
 
@@ -24,7 +25,6 @@ interface Asked {
 async function device(answer: (asked: Asked) => string | Promise<string>) {
   const asked: Asked[] = [];
   const server = net.createServer((socket) => {
-    socket.on("error", () => {});
     socket.once("data", async (bytes) => {
       const [first = "", ...lines] = bytes.toString().split("\r\n");
       const [method = "", path = ""] = first.split(" ");
@@ -38,9 +38,8 @@ async function device(answer: (asked: Asked) => string | Promise<string>) {
       socket.end(`${await answer({ method, path, headers })}\r\nContent-Length: 0\r\n\r\n`);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(() => server.close());
-  const { port } = server.address() as net.AddressInfo;
+  const { port, stop } = await listening(server);
+  cleanups.push(stop);
   const platformHost = { requestTimeoutMs: () => 2_000, isOwnListener: () => false };
   const http = new DeviceHttp({ address: { host: "127.0.0.1", port }, platformHost });
   cleanups.push(() => http.close());

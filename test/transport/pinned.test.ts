@@ -2,11 +2,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { DeviceError } from "../../src/api/errors.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { DeviceHttp } from "../../src/transport/http.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
+import { listening } from "../support/listening.ts";
 
 const never = new AbortController().signal;
 const certificate = createCertificateFor("One");
@@ -22,12 +22,9 @@ server.on("upgrade", (request, socket) => {
   heard.push(`upgrade ${request.url}`);
   socket.destroy();
 });
-await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-const address = { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+const { port, stop } = await listening(server);
+const address = { host: "127.0.0.1", port };
+afterAll(stop);
 
 const platformHost = { requestTimeoutMs: () => 2_000, isOwnListener: () => false };
 

@@ -9,6 +9,7 @@ import { marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
 import { runs, within } from "../support/whole.ts";
@@ -61,12 +62,11 @@ describe("a request", () => {
         socket.end(answer(200));
       }),
     );
-    await new Promise<void>((resolve) => server.listen(0, "::1", resolve));
-    const { port } = server.address() as net.AddressInfo;
+    const { port, stop } = await listening(server, "::1");
     const connection = await HttpConnection.open({ host: "::1", port }, never);
     await connection.exchange(get("/"), never);
     connection.close();
-    server.close();
+    await stop();
     expect(heads[0]).toContain(`\r\nHost: [::1]:${port}\r\n`);
   });
 
@@ -142,14 +142,12 @@ describe("a request", () => {
 
   test("stops sending its body when the device has answered already", async () => {
     const server = net.createServer((socket) => {
-      socket.on("error", () => {});
       socket.once("data", () => {
         socket.pause();
         socket.write(answer(401));
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as net.AddressInfo;
+    const { port, stop } = await listening(server);
     const connection = await HttpConnection.open({ host: "127.0.0.1", port }, never);
     let sent = 0;
     let released = false;
@@ -165,7 +163,7 @@ describe("a request", () => {
     };
     const answered = await connection.exchange({ ...post("/upload"), body: { bytes: 200_000_000, chunks } }, never);
     connection.close();
-    server.close();
+    await stop();
     expect(answered.status).toBe(401);
     await until("the file is let go", () => released);
     expect(sent).toBeLessThan(100_000_000);

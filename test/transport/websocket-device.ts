@@ -5,6 +5,7 @@ import tls from "node:tls";
 import { ZapdError } from "../../src/api/errors.ts";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine } from "../../src/transport/websocket.ts";
+import { listening } from "../support/listening.ts";
 
 /** A client's frame as it came: every one must be masked. */
 export interface ClientFrame {
@@ -59,15 +60,12 @@ export async function startDevice(
   secure: boolean,
   say?: (socket: net.Socket, head: string) => unknown,
 ): Promise<Device> {
-  const sockets = new Set<net.Socket>();
   const first = Promise.withResolvers<Peer>();
   let connections = 0;
   const take = (socket: net.Socket) => {
     connections++;
-    sockets.add(socket);
     const peer: { -readonly [Key in keyof Peer]: Peer[Key] } = { socket, head: "", frames: [], gone: false };
     let heard: Buffer = Buffer.alloc(0);
-    socket.on("error", () => {});
     for (const name of ["end", "close"])
       socket.on(name, () => {
         peer.gone = true;
@@ -88,17 +86,14 @@ export async function startDevice(
   const server = secure
     ? tls.createServer({ ...certificate, allowHalfOpen: true }, take)
     : net.createServer({ allowHalfOpen: true }, take);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port, stop } = await listening(server);
   return {
-    port: (server.address() as net.AddressInfo).port,
+    port,
     get connections() {
       return connections;
     },
     peer: first.promise,
-    stop() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
+    stop,
   };
 }
 

@@ -7,6 +7,7 @@ import { overlap } from "../../../src/system/overlap.ts";
 import { freePort } from "../../support/daemon.ts";
 import { codeOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
+import { listening } from "../../support/listening.ts";
 
 const never = new AbortController().signal;
 const cleanups: (() => unknown)[] = [];
@@ -36,17 +37,14 @@ async function bench(...greeting: (string | Uint8Array)[]): Promise<Bench> {
   };
   const server = net.createServer({ noDelay: true }, (client) => {
     clients.push(client);
-    client.on("error", () => {});
     client.on("data", (bytes: Buffer) => heard.push(bytes));
     void write(client, [...greeting, ...said]);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as net.AddressInfo;
+  const { port, stop } = await listening(server);
   const console = new RokuConsole({ host: "127.0.0.1", port });
   cleanups.push(() => {
     console.close();
-    for (const client of clients) client.destroy();
-    return new Promise((resolve) => server.close(resolve));
+    return stop();
   });
   return {
     console,

@@ -5,6 +5,7 @@ import { createServer as createSecureServer } from "node:https";
 import type { Capability, MediaItem } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
+import { listening } from "../../support/listening.ts";
 import { cleanups, failure, never, state, tidy } from "../harness.ts";
 import { type Line, line } from "./harness.ts";
 
@@ -177,10 +178,8 @@ describe("icons", () => {
       response.writeHead(status, headers).end(body);
     };
     const server = secure ? createSecureServer(certificate, answer) : createServer(answer);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => server.close());
-    const address = server.address();
-    const port = typeof address === "object" && address ? address.port : 0;
+    const { port, stop } = await listening(server);
+    cleanups.push(stop);
     return () => `http${secure ? "s" : ""}://127.0.0.1:${port}/icon.png`;
   }
   const icon = async (iconAt?: (address: string) => string, firmware: "2015" | "2021" = "2021") =>

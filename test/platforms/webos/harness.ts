@@ -39,11 +39,17 @@ export function pressedOn({ received }: WebosSimulator): string[] {
   return [...received.buttons, ...requests];
 }
 
-/**
- * A set with the plain port alone that has these answers, by the last word of what is asked (`register` and `hello` too), and
- * says nothing where that is `null`.
- */
-export function wordedLine(answers: Readonly<Record<string, object | null>>, timeout?: number) {
+/** What a set is asked, by its last word (`register` and `hello` too). */
+interface Asked {
+  readonly id: string;
+  readonly type: string;
+  readonly word: string;
+}
+/** Says something to what was asked: to this, or to another of that id. */
+type Say = (payload: object, to?: string) => void;
+
+/** A set with the plain port alone that does what `hear` does; what that says goes out in one packet. */
+export function wordedSet(hear: (asked: Asked, say: Say) => void) {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -51,16 +57,25 @@ export function wordedLine(answers: Readonly<Record<string, object | null>>, tim
     websocket: {
       message(socket, said) {
         const { id, type, uri = type } = JSON.parse(String(said));
-        const payload = answers[uri.split("/").at(-1)];
         const kind = type === "hello" ? "hello" : type === "register" ? "registered" : "response";
-        if (payload !== null)
-          socket.send(JSON.stringify({ id, type: kind, payload: { returnValue: true, ...payload } }));
+        const say: Say = (payload, to = id) =>
+          socket.send(JSON.stringify({ id: to, type: kind, payload: { returnValue: true, ...payload } }));
+        socket.cork(() => hear({ id, type, word: uri.split("/").at(-1) }, say));
       },
     },
   });
-  const lead = { host: "127.0.0.1", port: server.port ?? 0 };
-  const ports = { plain: lead.port };
-  return lineTo(webos, { stop: () => server.stop(true) }, { lead, ports, given: { key }, ...(timeout && { timeout }) });
+  return { host: "127.0.0.1", port: server.port ?? 0, stop: () => server.stop(true) };
+}
+
+/** A line to a set that has these answers, and says nothing where that is `null`. */
+export function wordedLine(answers: Readonly<Record<string, object | null>>, timeout?: number) {
+  const set = wordedSet(({ word }, say) => {
+    const payload = answers[word];
+    if (payload !== null) say({ ...payload });
+  });
+  const { host, port } = set;
+  const ports = { plain: port };
+  return lineTo(webos, set, { lead: { host, port }, ports, given: { key }, ...(timeout && { timeout }) });
 }
 
 export type Line = LineTo<WebosSimulator, WebosMemory, WebosSecret>;

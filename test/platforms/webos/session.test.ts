@@ -10,7 +10,7 @@ import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
-import { key, line, startWebos, wordedLine } from "./harness.ts";
+import { key, line, startWebos, wordedLine, wordedSet } from "./harness.ts";
 
 tidy();
 
@@ -146,6 +146,15 @@ describe("pairing", () => {
   });
 });
 
+/** A session that is open to a set of these words. */
+async function sessionWith(hear: Parameters<typeof wordedSet>[0]): Promise<WebosSession> {
+  const { host, port, stop } = wordedSet(hear);
+  cleanups.push(stop);
+  const session = await new WebosSession({ host, port, tls: false }, platformHostOf()).open(never);
+  cleanups.push(() => session.destroy());
+  return session;
+}
+
 describe("state", () => {
   test.each(["2018", "2021", "2023"] as const)(
     "volume, mute, app, input and playback as they are pushed (%s)",
@@ -216,27 +225,14 @@ describe("state", () => {
   });
 
   test("in a standby that answers nothing is shown nor heard; what was said before holds again once it is on", async () => {
-    let say: (state: string) => void = () => {};
-    const set = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
-      websocket: {
-        message(socket, said) {
-          const { id, uri } = JSON.parse(String(said));
-          const answer = (payload: object) => socket.send(JSON.stringify({ type: "response", id, payload }));
-          if (uri.endsWith("getVolume")) answer({ volume: 10, muted: false });
-          else if (uri.endsWith("getPowerState")) {
-            say = (state) => answer({ state });
-            say("Active");
-          } else answer({ appId: "netflix" });
-        },
-      },
+    let tell: (state: string) => void = () => {};
+    const session = await sessionWith(({ word }, say) => {
+      if (word === "getVolume") say({ volume: 10, muted: false });
+      else if (word === "getPowerState") {
+        tell = (state) => say({ state });
+        tell("Active");
+      } else say({ appId: "netflix" });
     });
-    cleanups.push(() => set.stop(true));
-    const endpoint = { host: "127.0.0.1", port: set.port ?? 0, tls: false };
-    const session = await new WebosSession(endpoint, platformHostOf()).open(never);
-    cleanups.push(() => session.destroy());
     let told: Partial<PlatformState> = {};
     const changed = (patch: Partial<PlatformState>) => {
       told = { ...told, ...patch };
@@ -244,38 +240,22 @@ describe("state", () => {
     await WebosState.follow(session, { changed, leaves() {}, title: () => null }, never);
     const shown = { app: { platformId: "netflix" }, volume: { level: 10, muted: false } };
     expect(told).toMatchObject({ power: "on", ...shown });
-    say("Active Standby");
+    tell("Active Standby");
     await until("it is told", () => told.power === "standby");
     expect(told).toMatchObject({ app: null, volume: null, playback: null });
-    say("Active");
+    tell("Active");
     await until("it is told", () => told.power === "on");
     expect(told).toMatchObject(shown);
   });
 
   test("a push that comes with an answer, behind it, is the later word", async () => {
-    let subscription: unknown;
-    const set = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
-      websocket: {
-        message(socket, said) {
-          const { id, type, uri } = JSON.parse(String(said));
-          const say = (to: unknown, payload: object) =>
-            socket.send(JSON.stringify({ type: "response", id: to, payload: { returnValue: true, ...payload } }));
-          if (!uri.endsWith("getVolume")) return void say(id, {});
-          if (type === "subscribe") subscription = id;
-          socket.cork(() => {
-            say(id, { volume: 10 });
-            if (type === "request") say(subscription, { volume: 7 });
-          });
-        },
-      },
+    let subscription = "";
+    const session = await sessionWith(({ id, type, word }, say) => {
+      if (word !== "getVolume") return say({});
+      if (type === "subscribe") subscription = id;
+      say({ volume: 10 });
+      if (type === "request") say({ volume: 7 }, subscription);
     });
-    cleanups.push(() => set.stop(true));
-    const endpoint = { host: "127.0.0.1", port: set.port ?? 0, tls: false };
-    const session = await new WebosSession(endpoint, platformHostOf()).open(never);
-    cleanups.push(() => session.destroy());
     const pushed = await WebosState.follow(session, { changed() {}, leaves() {}, title: () => null }, never);
     await pushed.ask("volume", never);
     expect(pushed.volumeSaid).toMatchObject({ volume: 7 });

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
+import { listening } from "../../support/listening.ts";
 import { Ears, leaksIn } from "./ear.ts";
 import { reasons, Scene, startHouse, type Tried } from "./house.ts";
 import { freeAddress, type PlatformName, platforms, plugIn, type RealOptions, usual } from "./sets.ts";
@@ -272,30 +273,21 @@ describe.concurrent("T29 in a scan", () => {
 
 /** A way to a set that can be made slow. */
 async function startSlow(host: string, behind: string, ports: readonly number[]) {
-  const sockets = new Set<net.Socket>();
   const slow = { delayMs: 0, stop: async () => {} };
   const servers = await Promise.all(
     ports.map(async (port) => {
       const server = net.createServer((client) => {
         const set = net.connect({ host: behind, port, noDelay: true });
-        for (const one of [client, set]) {
-          sockets.add(one);
-          one.on("error", () => one.destroy());
-        }
+        set.on("error", () => set.destroy());
         client.pipe(set);
         client.on("close", () => set.destroy());
         set.on("data", (bytes) => setTimeout(() => client.destroyed || client.write(bytes), slow.delayMs));
         set.on("close", () => setTimeout(() => client.destroy(), slow.delayMs + 5));
       });
-      await new Promise<void>((resolve) => server.listen(port, host, () => resolve()));
-      return server;
+      return listening(server, host, port);
     }),
   );
-  slow.stop = async () => {
-    const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-    for (const socket of sockets) socket.destroy();
-    await Promise.all(closed);
-  };
+  slow.stop = async () => void (await Promise.all(servers.map(({ stop }) => stop())));
   return slow;
 }
 
@@ -401,77 +393,6 @@ describe.concurrent("T27 on LG", () => {
 });
 
 describe.concurrent("T27 on Kodi", () => {
-  /** What a web server at the address of a Kodi may ask with; none of it is Kodi's own. */
-  const challenges = [
-    'Basic realm="Router"',
-    'Basic realm="Kodi Media"',
-    'Basic realm="XKodi"',
-    "Basic",
-    'Digest realm="Kodi", nonce="1", qop="auth"',
-    'Bearer realm="Kodi"',
-    'Basic realm="Router", Basic realm="Kodi"',
-    'X-Basic realm="Kodi"',
-    'Basic foo="realm=Kodi", realm="Router"',
-    'Basic realm="Router\\", realm=\\"Kodi"',
-  ];
-  for (const words of challenges)
-    test(
-      `no login for WWW-Authenticate: ${words}`,
-      () =>
-        play("kodi", async (scene) => {
-          await withServer(scene, () => ({ status: 401, headers: [`WWW-Authenticate: ${words}`] }));
-        }),
-      60_000,
-    );
-
-  const others: Readonly<Record<string, { status: number; headers?: readonly string[]; body?: string }>> = {
-    "a redirect": { status: 302, headers: ["Location: http://127.0.0.1:9/jsonrpc"] },
-    "407 and a proxy's challenge": { status: 407, headers: ['Proxy-Authenticate: Basic realm="Kodi"'] },
-    "403 with Kodi's challenge": { status: 403, headers: ['WWW-Authenticate: Basic realm="Kodi"'] },
-    "200 with Kodi's challenge": { status: 200, headers: ['WWW-Authenticate: Basic realm="Kodi"'], body: "{}" },
-    "200 and another's JSON-RPC": { status: 200, body: '{"jsonrpc":"2.0","id":1,"result":"pong"}' },
-    "500": { status: 500, body: "oops" },
-  };
-  for (const [what, said] of Object.entries(others))
-    test(`no login for ${what}`, () => play("kodi", (scene) => withServer(scene, () => said)), 30_000);
-
-  /** Any web server in the place of the Kodi, until it is back. */
-  async function withServer(
-    scene: Scene<PlatformName>,
-    say: (request: number) => { status: number; headers?: readonly string[]; body?: string },
-  ): Promise<void> {
-    const { real } = scene;
-    await real.off();
-    const ears = new Ears();
-    let requests = 0;
-    const inside = net.createServer((socket) => {
-      socket.on("error", () => {});
-      socket.on("data", (bytes: Buffer) => {
-        if (!bytes.includes("\r\n\r\n")) return;
-        const { status, headers = [], body = "" } = say(++requests);
-        const lines = [`HTTP/1.1 ${status} Said`, `Content-Length: ${body.length}`, "Connection: close", ...headers];
-        socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
-      });
-    });
-    await new Promise<void>((resolve) => inside.listen(0, "127.0.0.1", () => resolve()));
-    const at = inside.address();
-    const to = { host: "127.0.0.1", port: typeof at === "object" && at ? at.port : 0 };
-    try {
-      await ears.tcp({ host: real.host, port: real.place.port, to });
-      await ears.tcp({ host: real.host, port: usual.kodi.ports.websocket });
-      for (const tried of await holds(scene, "key", "text", "state")) expect(tried.outcome).not.toBe("real");
-      expect(requests).toBeGreaterThan(0);
-      const secrets = { words: [], logins: real.login ? [real.login] : [], typed: scene.texts };
-      expect(leaksIn(ears.heard, secrets)).toEqual([]);
-    } finally {
-      await ears.stop();
-      await new Promise<void>((resolve) => inside.close(() => resolve()));
-    }
-    await real.on();
-    await until("it is driven again", async () => (await scene.try("key")).outcome === "real");
-    await drives(scene, "text");
-  }
-
   test(
     "a changed password is told at once, tried a bounded number of times, and mended by pairing",
     () =>
@@ -538,56 +459,6 @@ describe.concurrent("T27 on Kodi", () => {
 });
 
 describe.concurrent("T27 on the installer of a Roku", () => {
-  const bad = [
-    'Digest qop="auth", realm="Rokudev", nonce="1"',
-    'Digest qop="auth", realm="rokudev ", nonce="1"',
-    'Digest qop="auth", realm="", nonce="1"',
-    'Digest qop="auth", nonce="1"',
-    'Digest realm="rokudev", nonce="1"',
-    'Digest qop="", realm="rokudev", nonce="1"',
-    'Digest qop="auth-int", realm="rokudev", nonce="1"',
-    'Basic realm="rokudev"',
-    'Digest qop="auth", realm="emulator", nonce="1", domain="realm=rokudev"',
-  ];
-  for (const known of [true, false])
-    for (const words of bad)
-      test(
-        `no digest ${known ? "where rokudev was kept" : "at a first meeting"} for ${words}`,
-        () =>
-          play(
-            "roku",
-            async (scene) => {
-              await scene.real.off();
-              const ears = new Ears();
-              const set = await stranger(scene, { host: scene.real.host, manner: "copy", announces: false });
-              const inside = Bun.serve({
-                hostname: "127.0.0.1",
-                port: 0,
-                async fetch(request) {
-                  await request.arrayBuffer();
-                  return new Response("", { status: 401, headers: { "WWW-Authenticate": words } });
-                },
-              });
-              const installer = 18_999;
-              try {
-                await ears.tcp({ host: set.host, port: installer, to: { host: "127.0.0.1", port: inside.port ?? 0 } });
-                await scene.api("PATCH", `/devices/${scene.id}`, { ports: { installer } });
-                const tried = await scene.try("install");
-                // What asks for no digest is no installer at all.
-                const codes = words.startsWith("Basic") ? ["dev_auth_failed", "device_error"] : ["dev_auth_failed"];
-                expect(codes, told(tried)).toContain(tried.outcome);
-                expect(tried.hint).not.toBe("");
-                expect(leaksIn(ears.heard, { words: [password], typed: [] })).toEqual([]);
-              } finally {
-                await ears.stop();
-                inside.stop(true);
-              }
-            },
-            { secrets: known },
-          ),
-        60_000,
-      );
-
   test(
     "a challenge that changes between the question and the package gets no digest for the second",
     () =>

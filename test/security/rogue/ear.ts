@@ -5,6 +5,7 @@
 import dgram from "node:dgram";
 import net from "node:net";
 import tls from "node:tls";
+import { listening } from "../../support/listening.ts";
 
 /** Where the bytes go on to, so that somebody answers; without it they are taken and nothing is said. */
 export interface Onward {
@@ -33,21 +34,12 @@ export class Ears {
 
   /** Listens at a TCP port, and leads on to who answers there. */
   async tcp({ host, port, to = null, certificate }: EarOptions): Promise<void> {
-    const sockets = new Set<net.Socket>();
-    const keep = (socket: net.Socket, other?: net.Socket) => {
-      sockets.add(socket);
-      socket.on("error", () => socket.destroy());
-      socket.on("close", () => {
-        sockets.delete(socket);
-        other?.destroy();
-      });
-    };
     const take = (client: net.Socket) => {
       const line: Line = { at: `${host}:${port}`, bytes: [] };
       this.#lines.push(line);
       const behind = to === null ? undefined : net.connect({ host: to.host, port: to.port, noDelay: true });
-      keep(client, behind);
-      if (behind) keep(behind, client);
+      client.on("close", () => behind?.destroy());
+      behind?.on("error", () => behind.destroy()).on("close", () => client.destroy());
       client.on("data", (bytes: Buffer) => {
         line.bytes.push(Buffer.from(bytes));
         behind?.write(bytes);
@@ -58,15 +50,8 @@ export class Ears {
     const server = certificate ? tls.createServer({ ...certificate }, take) : net.createServer(take);
     // A client that does not like the certificate hangs up in the handshake.
     server.on("tlsClientError", () => {});
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(port, host, () => resolve());
-    });
-    this.#stops.push(async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    });
+    const { stop } = await listening(server, host, port);
+    this.#stops.push(stop);
   }
 
   /** Listens at a UDP port. */

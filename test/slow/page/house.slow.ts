@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "puppeteer-core";
 import { type Looking, pressNamed, shows, until, write } from "../../support/browser.ts";
+import { until as eventually } from "../../support/http-device.ts";
 import { demoFor, describePage } from "./stage.ts";
 
 describePage("the house", (visitAt) => {
@@ -37,8 +38,7 @@ describePage("the house", (visitAt) => {
     await slider?.focus();
     for (let presses = 0; presses < 3; presses++) await page.keyboard.press("ArrowLeft");
     const level = async () => (await api("GET", "/devices/Cinema/state")).state.volume.level;
-    for (const end = Date.now() + 10_000; (await level()) !== 77 && Date.now() < end; ) await Bun.sleep(50);
-    expect(await level()).toBe(77);
+    await eventually("the set is as loud", async () => (await level()) === 77, 10_000, 50);
     await api("POST", "/devices/Cinema/volume", { level: 30 });
     await until(
       page,

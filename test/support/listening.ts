@@ -1,0 +1,40 @@
+/** A server that listens on this machine, and all who are connected to it. */
+import type net from "node:net";
+
+export interface Listening {
+  readonly port: number;
+  /** How many are connected. */
+  readonly open: number;
+  /** Hangs up on everyone, and listens on. */
+  hangUp(): void;
+  stop(): Promise<void>;
+}
+
+/** Without a port, one that is free. */
+export async function listening(server: net.Server, host = "127.0.0.1", port = 0): Promise<Listening> {
+  const sockets = new Set<net.Socket>();
+  server.on("connection", (socket: net.Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  const hangUp = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    get open() {
+      return sockets.size;
+    },
+    hangUp,
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      hangUp();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,11 @@
+/** What a process has in memory. */
+import { readFileSync } from "node:fs";
+
+/** In MiB: now, or the most since `clear_refs` was written. */
+export function residentMiB(
+  { pid }: { readonly pid?: number | undefined },
+  field: "VmRSS" | "VmHWM" = "VmRSS",
+): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
+}
