@@ -181,6 +181,7 @@ export class Bridge {
       }
       this.#bus = undefined;
       this.#kept.detach();
+      this.#commands?.detach();
       if (signal.aborted) return;
       if (why.reason === "taken_over") return this.#setState("stopped", why);
       if (performance.now() - since >= lastedMs) {

@@ -116,9 +116,14 @@ export class Commands {
     this.#logs.get(deviceId)?.abort();
   }
 
+  /** The connection has ended, over which logs were published. */
+  detach(): void {
+    for (const log of this.#logs.values()) log.abort();
+  }
+
   end(): void {
     this.#over.abort(new ZapdError("device_error", "zapd leaves the broker"));
-    for (const log of this.#logs.values()) log.abort();
+    this.detach();
   }
 
   async #run(message: Message, bus: Bus): Promise<void> {
@@ -220,8 +225,6 @@ export class Commands {
     this.leaseEnded(device.id);
     const over = new AbortController();
     this.#logs.set(device.id, over);
-    const leave = () => over.abort();
-    void bus.ended.then(leave);
     const bucket = new Bucket(linesPerSecond, linesPerSecond);
     let dropped = 0;
     const follow = async () => {
