@@ -27,17 +27,18 @@ export function Settings() {
   const failure = useSignal<Failure | null>(null);
   /** Settings that hold from the next start on. */
   const waiting = useSignal<readonly string[]>([]);
-  const uptime = useRef(0);
+  /** The daemon that was asked last. */
+  const asked = useRef({ pid: 0, uptime_s: 0 });
   const read = async () => {
     try {
       if (described.value.length === 0)
         described.value = describedIn((await (await send("openapi.json")).json()) as Document);
       config.value = await call("readConfig");
       failure.value = null;
-      const { uptime_s } = await call("health");
-      // It has been started since.
-      if (uptime_s < uptime.current) waiting.value = [];
-      uptime.current = uptime_s;
+      const { pid, uptime_s } = await call("status");
+      // It has been started since; in a container each has the same number.
+      if (pid !== asked.current.pid || uptime_s < asked.current.uptime_s) waiting.value = [];
+      asked.current = { pid, uptime_s };
     } catch (error) {
       failure.value = failureOf(error);
     }
