@@ -286,16 +286,18 @@ function stateLine({ site, name, state }: FleetDevice): string {
   return printable([...parts, ...(site.online ? [] : ["offline"])].join(" · "));
 }
 
+/** The text that something has under a name, where it has one. */
+function textIn(told: unknown, name: string): string | null {
+  const value = isObject(told) ? told[name] : null;
+  return typeof value === "string" ? value : null;
+}
+
 /** The state that a site has published, so far as it is one. */
 function stateIn(told: Readonly<Record<string, unknown>>): State | null {
   const { power, app, playback, volume } = told;
   if (typeof power !== "string" || !Object.hasOwn(powerWords, power)) return null;
-  const name = isObject(app) && typeof app["name"] === "string" ? app["name"] : null;
-  const said = (name: string) => {
-    const value = isObject(playback) ? playback[name] : null;
-    return typeof value === "string" ? value : null;
-  };
-  const about = { title: said("title"), artist: said("artist"), artwork: false };
+  const name = textIn(app, "name");
+  const about = { title: textIn(playback, "title"), artist: textIn(playback, "artist"), artwork: false };
   const status = ["playing", "paused", "buffering"].find((one) => isObject(playback) && playback["status"] === one);
   const level = isObject(volume) && typeof volume["level"] === "number" ? volume["level"] : null;
   const times = { position_ms: null, duration_ms: null, live: null, position_at: null, rate: null };

@@ -77,9 +77,9 @@ export function composed(content: Content, composition: Composition): Content {
     // An entry that was a part has its device's name, and none of its own.
     const own = group.filter((entry) => entry.part_of === undefined);
     const [oldest] = own;
-    // That which another part of it had already is no other device's.
-    const plain = oldest && nameOf(oldest, []).name;
-    const named = own.find((entry) => entry.named_by === "user") ?? own.find((entry) => entry.name === plain) ?? oldest;
+    // What the oldest would be called, had another part of it not taken that name first.
+    const isPlain = ({ name }: Entry) => oldest !== undefined && own.length > 1 && name === nameOf(oldest, []).name;
+    const named = own.find((entry) => entry.named_by === "user") ?? own.find(isPlain) ?? oldest;
     const by = named && isPart(named) ? otherNameOf(named, group, isPart) : null;
     if (by) misnamed.set(group, by);
     else if (named) told.set(group, named);

@@ -4,6 +4,7 @@ import { freePort, inspectorOfBun, type Runtime } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { figure } from "../support/figure.ts";
 import type { PushingHouse } from "../support/pushing-house.ts";
+import { residentMiB } from "../support/resident.ts";
 import { percentile } from "./bench/figures.ts";
 import { part, some } from "./length.ts";
 import { buildOnce, flood, runtimes, startOn } from "./reading.ts";
@@ -70,18 +71,14 @@ class Readers implements AsyncDisposable {
     this.#opened = [];
   }
 
-  async #rss(): Promise<number> {
-    const status = await Bun.file(`/proc/${this.house.daemon.process.pid}/status`).text();
-    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
-  }
-
   /** MiB, the least of three seconds after a collection: what is freed goes back to the system some time after. */
   async held(): Promise<number> {
     await this.#collect();
-    let least = await this.#rss();
+    const { process } = this.house.daemon;
+    let least = residentMiB(process);
     for (let look = 0; look < 6; look++) {
       await Bun.sleep(500);
-      least = Math.min(least, await this.#rss());
+      least = Math.min(least, residentMiB(process));
     }
     return least;
   }
