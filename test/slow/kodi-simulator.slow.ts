@@ -143,6 +143,7 @@ describe.skipIf(missing !== null)(
     }, 20_000);
 
     test("at their end", async () => {
+      const over = real.ended();
       const ends = await Promise.all(
         sides.map(async ({ host }, at) => {
           const port = at === 0 ? simulator.ports.tcp : real.tcpPort;
@@ -158,7 +159,7 @@ describe.skipIf(missing !== null)(
         }),
       );
       expect(ends[0]).toEqual(ends[1]);
-      await Promise.all([simulator.wake(), real.ended().then(real.start)]);
+      await Promise.all([simulator.wake(), over.then(real.start)]);
       for (const side of sides) expect(await call(side, "JSONRPC.Ping")).toBe("pong");
     }, 60_000);
   },

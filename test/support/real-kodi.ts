@@ -37,7 +37,7 @@ export interface RealKodi {
   ask(body: unknown): Promise<unknown>;
   /** As the user does it; resolves when the process has ended. */
   quit(): Promise<void>;
-  /** Waits for the end of a process that somebody told to end; one that hangs is killed. */
+  /** Waits for the end of a process that somebody tells to end now; one that hangs is killed. */
   ended(): Promise<void>;
   /** Starts it again with the same profile. */
   start(): Promise<void>;
@@ -122,8 +122,9 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
     crash: life.crash,
     stop: life.stop,
     async quit() {
+      const ended = life.ended();
       await call("Application.Quit");
-      await life.ended();
+      await ended;
     },
   };
 }
@@ -170,8 +171,10 @@ function lineOf(child: ChildProcess, wanted: RegExp, within: number): Promise<st
 function createLife(child: ChildProcess, folder: string, host: string) {
   let pid = "";
   let running: Promise<string | null> = Promise.resolve(null);
+  let isToEnd = false;
   const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
   const ended = async () => {
+    isToEnd = true;
     const late = Bun.sleep(endWithin).then(() => "late");
     if ((await Promise.race([running, late])) === "late") child.stdin?.write(`kill ${pid}\n`);
     await running;
@@ -180,7 +183,14 @@ function createLife(child: ChildProcess, folder: string, host: string) {
     ended,
     async start() {
       const started = lineOf(child, /^pid (\d+)$/m, startWithin);
+      isToEnd = false;
       running = lineOf(child, /^ended (\d+)$/m, 3_600_000);
+      // A test that fails since its Kodi has crashed must say so: nothing else that it prints would.
+      running.then((status) => {
+        if (isToEnd || status === null) return;
+        const logs = ["kodi.log", ".kodi/temp/kodi.log"].map((log) => tail(join(folder, log)));
+        process.stderr.write(`the real Kodi ended by itself, with status ${status}:\n${logs.join("\n")}\n`);
+      });
       child.stdin?.write("start\n");
       pid = (await started) ?? "";
       // The web server is the last to start: its first answer says that the rest is there.
@@ -189,10 +199,12 @@ function createLife(child: ChildProcess, folder: string, host: string) {
       throw new Error(`Kodi did not answer within ${startWithin} ms: ${tail(join(folder, "kodi.log"))}`);
     },
     async crash() {
+      isToEnd = true;
       child.stdin?.write(`kill ${pid}\n`);
       await running;
     },
     async stop() {
+      isToEnd = true;
       child.stdin?.end();
       await gone;
     },
