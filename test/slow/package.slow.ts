@@ -93,7 +93,7 @@ interface Example {
 /** The examples of the README and of the page on embedding, each with a check behind it that ends what it began. */
 function examples(): Example[] {
   const readme = readFileSync(join(root, "README.md"), "utf8");
-  const shortest = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Links"));
+  const shortest = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Developing zapd"));
   const others = readFileSync(join(root, "src/server/README.md"), "utf8");
   return [...`${shortest}${others}`.matchAll(/```(ts|js)\n(.*?)```/gs)].map(([, language = "", code = ""]) => ({
     language,
@@ -138,7 +138,7 @@ test("the examples of the README and of the page on embedding run", async () => 
     }),
   );
   expect(said).toEqual([
-    "200 a page of yours",
+    "200 your own page",
     expect.stringMatching(/^device_not_found .*\n0 ok$/),
     "200 a page of yours",
     "200 0 404",
