@@ -9,11 +9,11 @@ import { ConfigFile } from "./config/config.ts";
 import { socketPath } from "./config/paths.ts";
 import type { Registry } from "./devices/registry.ts";
 import { claimPort, claimSocket, isUnwritable, releaseSocket } from "./runtime/control-socket.ts";
-import { currentRuntime, type Listening } from "./runtime/runtime.ts";
+import { currentRuntime, type Listener } from "./runtime/runtime.ts";
 import { createServing } from "./runtime/serving.ts";
 import type { Log } from "./system/log.ts";
 import { checkAbove } from "./system/owners.ts";
-import { examineState } from "./system/state-folder.ts";
+import { checkStateFolder } from "./system/state-folder.ts";
 import { listenerUrl } from "./system/text.ts";
 import { createZapd } from "./zapd.ts";
 
@@ -56,10 +56,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const wanted = socketPath(state, configured);
   const usual = socketPath(state, "");
   checkAbove(wanted);
-  const examined = examineState(state);
+  const examined = checkStateFolder(state);
   const runtime = currentRuntime();
-  const serving = createServing(() => runtime.busy());
-  const listening: Listening[] = [];
+  const serving = createServing(() => runtime.optimizeForLoad());
+  const listening: Listener[] = [];
   const giveUp = async (error: unknown): Promise<never> => {
     serving.refuse();
     await Promise.all(listening.map((one) => one.end()));

@@ -24,7 +24,7 @@ import { SleepWatch } from "./system/clock.ts";
 import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
 import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
-import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
+import { checkStateFolder, sweepStateFolder, uploadsIn } from "./system/state-folder.ts";
 import { listenerUrl } from "./system/text.ts";
 import { version } from "./system/version.ts";
 
@@ -101,7 +101,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
   const { platforms = every, composition = everyComposition } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
-  config.follow(({ daemon, dev }) => {
+  config.subscribe(({ daemon, dev }) => {
     log.level = daemon.log_level;
     log.hide(dev.vendor_password);
   });
@@ -111,13 +111,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warnings.push(problem);
   };
   for (const warning of config.warnings) log.warn(warning);
-  config.mend((closed) => log.warn(closed));
-  for (const told of options.examined ?? examineState(state)) damaged(told);
+  config.protectSecrets((closed) => log.warn(closed));
+  for (const told of options.examined ?? checkStateFolder(state)) damaged(told);
 
   if (options.unwritable === undefined) makeFolder(state);
   else damaged(options.unwritable);
   const uploads = uploadsIn(state);
-  sweepState(state);
+  sweepStateFolder(state);
   const registry = await Registry.open({ path: join(state, "devices.json"), composition, damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
@@ -133,7 +133,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     failed: (error) => log.recurring(`Who has which device could not be kept: ${textOf(error)}`),
   });
 
-  config.follow(({ daemon }) => {
+  config.subscribe(({ daemon }) => {
     registry
       .wantDefault(daemon.default_device)
       .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
@@ -141,7 +141,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
 
   // What every command asks for is at hand.
   let { running } = config;
-  config.follow((now) => {
+  config.subscribe((now) => {
     running = now;
   });
   const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
@@ -241,7 +241,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     address: () => (options.listeners && running.daemon.http_enabled ? listenerUrl(listeners) : null),
     page: () => options.page !== false && running.daemon.page,
   });
-  config.follow((now) => mqtt.use(now.mqtt));
+  config.subscribe((now) => mqtt.use(now.mqtt));
   let mcp: Promise<Mcp> | undefined;
   async function openMcp(): Promise<Mcp> {
     const { createMcp } = await import("./mcp/http.ts");

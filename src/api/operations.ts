@@ -8,7 +8,7 @@ import { configSchema, restartKeys } from "../config/schema.ts";
 import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { port } from "../system/schemas.ts";
-import { wordsOf } from "../system/text.ts";
+import { splitCommas } from "../system/text.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, EventLine, events, meansType, SceneLine, SceneNews } from "./events.ts";
 import { leaseLimits, pressLimits, sequenceLimits } from "./limits.ts";
@@ -835,7 +835,7 @@ const own = {
       devices: z
         .string()
         .max(4_096)
-        .refine((text) => wordsOf(text).length > 0, { error: "names no device" })
+        .refine((text) => splitCommas(text).length > 0, { error: "names no device" })
         .optional()
         .describe(
           "Only what is about these devices: names or ids, with commas between them. What is about no device is told as well",
@@ -843,7 +843,7 @@ const own = {
       types: z
         .string()
         .max(1_024)
-        .refine((text) => namesTypes(wordsOf(text)), {
+        .refine((text) => namesTypes(splitCommas(text)), {
           error: `names what is no type of events. They are: ${typesOfEvents.join(", ")}`,
         })
         .optional()

@@ -2,7 +2,7 @@
 import { readFileSync, writeSync } from "node:fs";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
-import { printable, unseen } from "../system/printable.ts";
+import { printable, unprintable } from "../system/printable.ts";
 import { UsageError } from "./failure.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
@@ -152,7 +152,7 @@ export class Context {
 export function visible(json: string): string {
   if (/^[\x20-\x7e]*$/.test(json)) return json;
   return json
-    .replace(unseen, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)))
+    .replace(unprintable, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)))
     .replace(/[\u2028\u2029]/g, escaped);
 }
 

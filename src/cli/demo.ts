@@ -20,7 +20,7 @@ import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog } from "../system/log.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
-import { shellWord } from "../system/text.ts";
+import { shellQuote } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
@@ -75,7 +75,7 @@ function show(text: string): void {
  * none is guessed.
  */
 async function isAlone(context: Context, { socket }: Daemon): Promise<boolean> {
-  if (await currentRuntime().answers(context.socket())) return false;
+  if (await currentRuntime().isListening(context.socket())) return false;
   return (await runningDaemons()).every((one) => one.socket === socket);
 }
 
@@ -122,7 +122,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
   const compiled = isCompiled(runningNow());
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
-  const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
+  const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellQuote(socket ?? "")}`];
   return `zapd ${version} · demo: eight simulated sets, nothing leaves this machine
 
 ${rows.join("\n")}

@@ -1,7 +1,7 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
-import { addressText, fullTime, listed } from "../system/text.ts";
+import { addressText, fullTime, joinWithAnd } from "../system/text.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
@@ -78,7 +78,7 @@ export async function join(context: Context): Promise<void> {
   if (other === undefined) throw new UsageError(id === undefined ? "which devices?" : "with which other device?");
   const called = await call(context, "joinDevice", { id: deviceMeant(id), body: { with: other } });
   const { name, platforms } = called.data;
-  context.tell(called, `${name} is reached over ${listed(platforms)}`);
+  context.tell(called, `${name} is reached over ${joinWithAnd(platforms)}`);
 }
 
 /** Makes a platform of a device a device of its own. */
@@ -89,7 +89,7 @@ export async function split(context: Context): Promise<void> {
   const { name, platforms } = called.data;
   context.tell(
     called,
-    `${name} is reached over ${listed(platforms)}; what it was over ${platform} is a device of its own`,
+    `${name} is reached over ${joinWithAnd(platforms)}; what it was over ${platform} is a device of its own`,
   );
 }
 

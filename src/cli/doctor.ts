@@ -1,8 +1,8 @@
 /** `zapd doctor`: looks for what may be in the way, whether a daemon runs or not. */
 import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
-import { examine, type Finding, type Told, thisMachine, type Verdict } from "../doctor/examination.ts";
-import { counted, withHint } from "../system/text.ts";
+import { examine, type Finding, type FindingStatus, type NamedFinding, thisMachine } from "../doctor/examination.ts";
+import { pluralize, withHint } from "../system/text.ts";
 import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
@@ -10,7 +10,7 @@ import { otherConfig, placesOf } from "./running.ts";
 
 export async function doctor(context: Context): Promise<number> {
   const places = await placesOf(context);
-  const all: Told[] = [];
+  const all: NamedFinding[] = [];
   const remark = otherConfig(context, places);
   const exam = examine(thisMachine(), {
     ...places,
@@ -28,11 +28,11 @@ export async function doctor(context: Context): Promise<number> {
 }
 
 export function summary(problems: number, remarks: number): string {
-  const parts = [problems > 0 && counted(problems, "problem"), remarks > 0 && counted(remarks, "remark")];
+  const parts = [problems > 0 && pluralize(problems, "problem"), remarks > 0 && pluralize(remarks, "remark")];
   return parts.filter(Boolean).join(", ") || "all is well";
 }
 
-const labels: Record<Verdict, { word: string; colour: string }> = {
+const labels: Record<FindingStatus, { word: string; colour: string }> = {
   ok: { word: "ok", colour: "\x1b[32m" },
   warn: { word: "warn", colour: "\x1b[33m" },
   fail: { word: "FAIL", colour: "\x1b[31;1m" },

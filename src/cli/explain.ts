@@ -1,7 +1,7 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
 import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { listed, localTime, shellWord } from "../system/text.ts";
+import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
 import { CommandError, failureDocument, UsageError } from "./failure.ts";
@@ -67,12 +67,12 @@ async function withNames(failure: CommandError, context: Context, given: readonl
   if (!asked.ok || asked.data.length === 0) return failure;
   const names = asked.data.map(({ name }) => name);
   const shown = names.length > mostNames ? [...names.slice(0, mostNames), `${names.length - mostNames} more`] : names;
-  const example = shellWord((asked.data.find(({ access }) => access === "full") ?? asked.data[0])?.name ?? "NAME");
+  const example = shellQuote((asked.data.find(({ access }) => access === "full") ?? asked.data[0])?.name ?? "NAME");
   const before = beforeDashes(given);
-  const words = [...before.map(shellWord), "-d", example, ...given.slice(before.length).map(shellWord)];
+  const words = [...before.map(shellQuote), "-d", example, ...given.slice(before.length).map(shellQuote)];
   const once = given.includes("default") ? "" : `This once: zapd ${words.join(" ")}. `;
   const { message, code, response } = failure;
-  const hint = `Known: ${listed(shown)}. ${once}From now on: zapd default ${example}`;
+  const hint = `Known: ${joinWithAnd(shown)}. ${once}From now on: zapd default ${example}`;
   return CommandError.of({ code, message, hint }, response);
 }
 

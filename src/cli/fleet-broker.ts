@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { exits, ZapdError } from "../api/errors.ts";
 import { configPath } from "../config/paths.ts";
-import { readConfig, sourceAt } from "../config/read.ts";
+import { readConfig, readSource } from "../config/read.ts";
 import { problemOf, settings } from "../config/schema.ts";
 import { connectBus } from "../mqtt/broker.ts";
 import { type Bus, BusError } from "../mqtt/bus.ts";
@@ -92,7 +92,7 @@ async function settingsOf(context: Context): Promise<MqttSettings> {
 
 function settingsIn(path: string): MqttSettings {
   try {
-    return readConfig(sourceAt(path).text, path).config.mqtt;
+    return readConfig(readSource(path).text, path).config.mqtt;
   } catch (error) {
     if (error instanceof ZapdError) throw CommandError.of(error);
     throw error;

@@ -9,7 +9,7 @@ import type { State } from "../api/schemas.ts";
 import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
-import { counted } from "../system/text.ts";
+import { pluralize } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
 import { tellFailure } from "./explain.ts";
@@ -247,7 +247,7 @@ function summaryOf(sites: readonly FleetSite[], devices: readonly FleetDevice[])
   const off = sites.filter(({ online }) => !online);
   const listed = off.slice(0, 8).map(({ site }) => site);
   const names = off.length > listed.length ? [...listed, `${off.length - listed.length} more`] : listed;
-  const count = `${counted(devices.length, "device")}, ${counted(sites.length, "site")}`;
+  const count = `${pluralize(devices.length, "device")}, ${pluralize(sites.length, "site")}`;
   return off.length === 0 ? count : `${count}; offline: ${names.join(", ")}`;
 }
 

@@ -11,7 +11,7 @@ import { packageBytes } from "../api/limits.ts";
 import type { Device } from "../api/schemas.ts";
 import { streamFile } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
-import { counted } from "../system/text.ts";
+import { pluralize } from "../system/text.ts";
 import { asksForPassword, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
@@ -123,7 +123,7 @@ async function zip(
   progress: Progress,
 ): Promise<Parcel> {
   const line = (count: number, sum: number) =>
-    printable(`zipping ${basename(resolve(folder))}  ${counted(count, "file")}, ${size(sum)}`);
+    printable(`zipping ${basename(resolve(folder))}  ${pluralize(count, "file")}, ${size(sum)}`);
   const bytes = await writeArchive(files, path, (count, sum) => progress.show(line(count, sum)));
   progress.keep(line(files.length, bytes));
   return { path, bytes };

@@ -6,7 +6,7 @@ import { leaseLimits } from "../api/limits.ts";
 import { everyWord, isOfGroup, labelWord } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
-import { localTime, shellWord } from "../system/text.ts";
+import { localTime, shellQuote } from "../system/text.ts";
 import { type Called, call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -176,7 +176,7 @@ function noneFree(group: string, members: readonly Device[]): CommandError {
   return new CommandError(
     `No device of ${group} is free`,
     exits.refused,
-    `Leased are ${all.join(", ")}. To wait for one: --wait 10m; to take one away: zapd lease break -d ${shellWord(members[0]?.name ?? "NAME")}`,
+    `Leased are ${all.join(", ")}. To wait for one: --wait 10m; to take one away: zapd lease break -d ${shellQuote(members[0]?.name ?? "NAME")}`,
     { code: "device_leased" },
   );
 }

@@ -3,7 +3,7 @@ import { ApiError, createStream } from "../api/client.ts";
 import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
-import { shellWord } from "../system/text.ts";
+import { shellQuote } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
@@ -103,5 +103,5 @@ export async function reload(context: Context): Promise<void> {
 
 /** How to see what the package prints, on the device that was meant. */
 export function logHint({ device }: Context): string {
-  return `Log: zapd logs --follow${device === "default" ? "" : ` -d ${shellWord(device)}`}`;
+  return `Log: zapd logs --follow${device === "default" ? "" : ` -d ${shellQuote(device)}`}`;
 }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
 import { homeFolder, stateFolder } from "../config/paths.ts";
-import { homely } from "../system/text.ts";
+import { tildePath } from "../system/text.ts";
 import { apiOf, ask, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -50,7 +50,7 @@ async function token(context: Context): Promise<void> {
   const file = tokenFile(state);
   context.print(context.json ? JSON.stringify({ token: found, file }) : found);
   if (!context.json && stderr().isTTY)
-    context.say(`It is kept in ${homely(file)}; send it as: authorization: Bearer TOKEN`);
+    context.say(`It is kept in ${tildePath(file)}; send it as: authorization: Bearer TOKEN`);
 }
 
 async function add(context: Context, word: string | undefined): Promise<void> {
@@ -61,7 +61,7 @@ async function add(context: Context, word: string | undefined): Promise<void> {
   const added = await addToClient(word, programNow(context), place);
   if (context.json) return context.print(JSON.stringify({ added }));
   for (const { title, file, wasThere } of added)
-    context.say(`${title} ${wasThere ? "knew zapd already" : "knows zapd now"}: ${homely(file)}`);
+    context.say(`${title} ${wasThere ? "knew zapd already" : "knows zapd now"}: ${tildePath(file)}`);
   context.say("Start it anew, and ask it what is on");
 }
 

@@ -1,7 +1,7 @@
 /** Has a device let zapd in: whoever is at the terminal accepts at the set, or types what it shows or wants. */
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
-import { shellWord } from "../system/text.ts";
+import { shellQuote } from "../system/text.ts";
 import { asksForPassword, canAsk, readLine, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -125,7 +125,7 @@ function untyped(name: string, step: Result<"pairDevice">): CommandError {
   return CommandError.of({
     code: "pairing_required",
     message: `${showsCode(name, step)}, and there is no terminal to type it`,
-    hint: `Within ${secondsLeft(step)} s: zapd pair ${shellWord(name)} --pin CODE`,
+    hint: `Within ${secondsLeft(step)} s: zapd pair ${shellQuote(name)} --pin CODE`,
   });
 }
 
@@ -133,7 +133,7 @@ function withoutLogin(name: string): CommandError {
   return CommandError.of({
     code: "pairing_required",
     message: `${name} asks for a name and a password, and there is no terminal to type them`,
-    hint: `The password comes from a pipe: zapd pair ${shellWord(name)} --user NAME --password -`,
+    hint: `The password comes from a pipe: zapd pair ${shellQuote(name)} --user NAME --password -`,
   });
 }
 
@@ -141,7 +141,7 @@ function tooLate(name: string): CommandError {
   return CommandError.of({
     code: "pairing_failed",
     message: `${name} waits no longer`,
-    hint: `Begin again: zapd pair ${shellWord(name)}`,
+    hint: `Begin again: zapd pair ${shellQuote(name)}`,
     reason: "late",
   });
 }

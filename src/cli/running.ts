@@ -8,9 +8,9 @@ import { join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
-import { readRegular } from "../system/files.ts";
+import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
-import { homely, shellWord } from "../system/text.ts";
+import { shellQuote, tildePath } from "../system/text.ts";
 import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
@@ -104,7 +104,7 @@ function isAlive(pid: number): boolean {
 export async function runningDaemons(): Promise<Noted[]> {
   const noted = foldersOf(process.env).filter(isOurFolder).flatMap(notesIn);
   const answering = await Promise.all(
-    noted.map(({ socket }) => isOurs(socket, (found) => found.isSocket()) && currentRuntime().answers(socket)),
+    noted.map(({ socket }) => isOurs(socket, (found) => found.isSocket()) && currentRuntime().isListening(socket)),
   );
   const sockets = new Set<string>();
   return noted
@@ -121,7 +121,7 @@ function notesIn(folder: string): Noted[] {
 
 function readNote(path: string): Noted | null {
   try {
-    const value: unknown = JSON.parse(readRegular(path, mostBytes) ?? "");
+    const value: unknown = JSON.parse(readRegularFile(path, mostBytes) ?? "");
     if (!isObject(value)) return null;
     const { pid, kind, socket } = value;
     if (typeof pid !== "number" || typeof socket !== "string" || !socket.startsWith("/")) return null;
@@ -144,8 +144,8 @@ export async function turnToOnly(context: Context): Promise<boolean> {
 }
 
 function several(running: readonly Noted[]): CommandError {
-  const found = running.map(({ pid, kind, socket }) => `${homely(socket)} (${kind}, pid ${pid})`);
-  const first = shellWord(running[0]?.socket ?? "");
+  const found = running.map(({ pid, kind, socket }) => `${tildePath(socket)} (${kind}, pid ${pid})`);
+  const first = shellQuote(running[0]?.socket ?? "");
   return new CommandError(
     `no daemon runs at the usual place, but ${running.length} run elsewhere:\n${found.join("\n")}`,
     exits.notRunning,

@@ -4,8 +4,8 @@ import { openStream, type SceneInfo, type SceneResult, type StepResult } from ".
 import { linesOf } from "../api/client-stream.ts";
 import { codes, exits, type Failure, knownCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { never } from "../system/sleep.ts";
-import { counted } from "../system/text.ts";
+import { neverAborted } from "../system/sleep.ts";
+import { pluralize } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -97,7 +97,7 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
   };
   try {
-    const signal = context.deadline() ?? never;
+    const signal = context.deadline() ?? neverAborted;
     const body = await openStream(apiOf(context), asked.name, { ...asked.given, signal });
     for await (const text of linesOf(body, signal)) {
       const line = JSON.parse(text) as Line;
@@ -158,7 +158,7 @@ export async function scenes(context: Context): Promise<void> {
 function listed(all: readonly SceneInfo[], context: Context): string {
   const paint = paintFor(context.colour);
   const check = ({ ok, mistakes }: SceneInfo) => {
-    return ok ? { text: "ok", paint: paint.good } : { text: counted(mistakes.length, "mistake"), paint: paint.bad };
+    return ok ? { text: "ok", paint: paint.good } : { text: pluralize(mistakes.length, "mistake"), paint: paint.bad };
   };
   return table(
     [

@@ -6,7 +6,7 @@ import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
 import { nothingFound } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
-import { counted, homely, withHint } from "../system/text.ts";
+import { pluralize, tildePath, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
@@ -36,7 +36,7 @@ export async function serve(context: Context): Promise<number> {
   setImmediate(() => {
     if (started.socket !== null) unnote = note(started.socket, "serve");
     log.info(
-      `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${homely(started.socket)}`}`,
+      `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${tildePath(started.socket)}`}`,
     );
   });
   void started.scanned?.then(() => {
@@ -127,6 +127,6 @@ export function endSoon(): void {
 function knownLines(daemon: Daemon): string[] {
   const count = daemon.registry.devices.length;
   if (count === 0) return nothingFound(daemon.interfaces());
-  const known = `${counted(count, "device")} known`;
+  const known = `${pluralize(count, "device")} known`;
   return [`${known}. Ctrl-C stops; \`zapd service install\` keeps it running`];
 }

@@ -3,8 +3,8 @@ import { readFile, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
-import { answers } from "../runtime/control-socket.ts";
-import { makeFolder, writeWhole } from "../system/files.ts";
+import { isListening } from "../runtime/control-socket.ts";
+import { makeFolder, writeAtomically } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -34,7 +34,7 @@ export async function service(context: Context): Promise<number> {
     owner: { home: homeFolder(), uid: process.getuid?.() ?? 0, env },
     program: managers.programOf(managers.runningNow(), env, context.option("config")),
     run: managers.runProgram,
-    answers: () => answers(context.socket()),
+    answers: () => isListening(context.socket()),
     answerTimeoutMs: 4_000,
   });
 }
@@ -81,7 +81,7 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
     );
   if (before !== text) {
     makeFolder(dirname(file), null);
-    await writeWhole(file, text);
+    await writeAtomically(file, text);
   }
   await manager.start(before !== text && before !== null);
   const answered = await until(platformHost.answers, { timeoutMs: platformHost.answerTimeoutMs });

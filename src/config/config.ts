@@ -4,11 +4,11 @@
  */
 import { basename, dirname, resolve } from "node:path";
 import { ZapdError } from "../api/errors.ts";
-import { makeFolder, sweepTemporaries, writeWhole } from "../system/files.ts";
-import { closeSecret } from "../system/owners.ts";
+import { makeFolder, sweepTemporaries, writeAtomically } from "../system/files.ts";
+import { restrictToOwner } from "../system/owners.ts";
 import { sleep } from "../system/sleep.ts";
-import { placeOf, setValue } from "./edit.ts";
-import { checkSource, maxFileBytes, parseToml, readChanges, readConfig, type Source, sourceAt } from "./read.ts";
+import { positionOf, setValue } from "./edit.ts";
+import { checkSource, maxFileBytes, parseToml, readChanges, readConfig, readSource, type Source } from "./read.ts";
 import { type Config, defaultText, passwordKey, restartKeys, settingOf, settings } from "./schema.ts";
 
 export type { Config } from "./schema.ts";
@@ -65,13 +65,13 @@ export class ConfigFile {
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(given: string): Promise<ConfigFile> {
     const path = resolve(given);
-    const source = sourceAt(given);
+    const source = readSource(given);
     const { config, warnings } = readConfig(source.text, given, path);
     return new ConfigFile(path, source, config, [...warnings, ...checkSource(source, config).warnings]);
   }
 
   /** Closes the file to others, now and whenever it is read, when it holds the password; says so to `tell`, and in the warnings. */
-  mend(tell: (closed: string) => void): void {
+  protectSecrets(tell: (closed: string) => void): void {
     this.#tell = tell;
     this.#close(this.#source, this.#running);
   }
@@ -91,7 +91,7 @@ export class ConfigFile {
   }
 
   /** Calls `listener` now and after each change of the running config. */
-  follow(listener: (config: Config) => void): void {
+  subscribe(listener: (config: Config) => void): void {
     this.#listeners.push(listener);
     listener(this.#running);
   }
@@ -120,7 +120,7 @@ export class ConfigFile {
 
   /** What the file holds now, with whose it is and who may read it. */
   #read(): { config: Config; warnings: string[] } {
-    const source = sourceAt(this.path);
+    const source = readSource(this.path);
     const { config, warnings } = readConfig(source.text, this.path);
     const checked = checkSource(source, config);
     this.#close(source, config);
@@ -129,7 +129,7 @@ export class ConfigFile {
 
   #close(source: Source, config: Config): void {
     if (!this.#tell || source.found === null || !checkSource(source, config).secret) return;
-    for (const told of closeSecret(source.path, source.found)) {
+    for (const told of restrictToOwner(source.path, source.found)) {
       this.#tell(told);
       if (!this.#closed.includes(told)) this.#closed.push(told);
     }
@@ -148,7 +148,7 @@ export class ConfigFile {
     const batch = this.#patches;
     this.#patches = [];
     try {
-      const source = sourceAt(this.path);
+      const source = readSource(this.path);
       const { path } = source;
       // Where there is no file yet, the first change brings one, with every setting and what it does.
       const text = source.found === null ? defaultText() : source.text;
@@ -167,7 +167,7 @@ export class ConfigFile {
       if (last.text !== text || made.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
         this.#wroteAt = performance.now();
         makeFolder(dirname(path), "$ZAPD_CONFIG");
-        await writeWhole(path, last.text);
+        await writeAtomically(path, last.text);
       }
       // What is written anew is its owner's alone.
       this.#take(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
@@ -209,9 +209,9 @@ export class ConfigFile {
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
 function write(text: string, dotted: string, value: unknown): string {
-  const { section = "", key = "", usual } = settings.get(dotted) ?? {};
+  const { section = "", key = "", defaultValue: usual } = settings.get(dotted) ?? {};
   try {
-    if (value === null && !placeOf(text, [section, key])) return text;
+    if (value === null && !positionOf(text, [section, key])) return text;
     return setValue(text, section, key, value ?? usual);
   } catch (cause) {
     const message = "The config file could not be edited in place; nothing was changed";

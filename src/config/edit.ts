@@ -7,7 +7,7 @@
  */
 import { parse } from "smol-toml";
 import { isObject } from "../system/json.ts";
-import { blocksOf, type Item, itemsOf, lineOf, literal, rowsIn, type Span } from "./toml.ts";
+import { blocksOf, type Item, itemsOf, lineOf, rowsIn, type Span, tomlLiteral } from "./toml.ts";
 
 /** The text with a setting at a new value: in its place where it is written, or as a line of its own. */
 export function setValue(text: string, section: string, key: string, value: unknown): string {
@@ -25,7 +25,7 @@ function edit(text: string, section: string, key: string, value: unknown, before
   const rows = blocks.flatMap((block) => block.rows.flatMap((row) => [...rowsIn(text, row)]));
   const written = rows.find(({ path }) => isPath(path, section, key));
   if (written) return replace(text, written.value, (old) => renewed(old, before, value));
-  const row = `${key} = ${literal(value)}`;
+  const row = `${key} = ${tomlLiteral(value)}`;
   const inline = rows.find(({ path }) => isPath(path, section));
   if (inline) {
     const last = itemsOf(text, inline.value.from).at(-1);
@@ -42,7 +42,7 @@ function edit(text: string, section: string, key: string, value: unknown, before
 }
 
 /** Where a setting's value, or a section, is written; `null` when it is not. Lines and columns count from one. */
-export function placeOf(text: string, path: readonly string[]): { line: number; column: number } | null {
+export function positionOf(text: string, path: readonly string[]): { line: number; column: number } | null {
   const blocks = blocksOf(text);
   const rows = blocks.flatMap((block) => block.rows.flatMap((row) => [...rowsIn(text, row)]));
   const value = rows.find((row) => isPath(row.path, ...path))?.value;
@@ -62,7 +62,7 @@ function renewed(old: string, before: unknown, value: unknown): string {
   const base = { "0x": 16, "0o": 8, "0b": 2 }[old.slice(0, 2)];
   if (typeof value === "number" && base && value >= 0) return `${old.slice(0, 2)}${value.toString(base)}`;
   const quoted = typeof value === "string" && /^'(?!'')/.test(old) && !/['\p{Cc}]/u.test(value);
-  return quoted ? `'${value}'` : literal(value);
+  return quoted ? `'${value}'` : tomlLiteral(value);
 }
 
 /** An entry of a list, with all that is its own: the comments above it, the comma, the comment behind it. */
@@ -97,7 +97,7 @@ function renewedList(old: string, before: readonly unknown[], value: readonly un
   const last = entries.at(-1);
   const next = value.map((one, at): Entry => {
     const place = kept[at] ?? places.shift();
-    return kept[at] ?? { ...(place ?? beside(last, at === 0)), text: literal(one) };
+    return kept[at] ?? { ...(place ?? beside(last, at === 0)), text: tomlLiteral(one) };
   });
   const comma = items.at(-1)?.comma !== null && items.length > 0;
   const lines = next.map(({ above, text, gap, behind }, at) =>

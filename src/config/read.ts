@@ -4,9 +4,9 @@ import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { readUtf8 } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
-import { checkAbove, checkGroup, checkOwned, followLinks } from "../system/owners.ts";
-import { wordsOf } from "../system/text.ts";
-import { placeOf } from "./edit.ts";
+import { checkAbove, checkGroupWritable, checkOwned, followLinks } from "../system/owners.ts";
+import { splitCommas } from "../system/text.ts";
+import { positionOf } from "./edit.ts";
 import {
   type Config,
   configOf,
@@ -18,7 +18,7 @@ import {
   settings,
   suggestion,
 } from "./schema.ts";
-import { problemIn } from "./toml.ts";
+import { parseErrorText } from "./toml.ts";
 
 /** What a config may have at most. */
 export const maxFileBytes = 256 * 1024;
@@ -37,7 +37,7 @@ export interface Source {
 }
 
 /** Reads the file, which is ours or root's, and which not everyone may write. Fails with `config_invalid`. */
-export function sourceAt(given: string): Source {
+export function readSource(given: string): Source {
   let found: Stats | null = null;
   try {
     const { path } = followLinks(given);
@@ -61,7 +61,9 @@ export function parseToml(text: string, path: string): Tables {
     return parse(text);
   } catch (cause) {
     const place = cause instanceof TomlError ? ` at line ${cause.line}, column ${cause.column}` : "";
-    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${problemIn(cause)}`, { hint: mend });
+    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${parseErrorText(cause)}`, {
+      hint: mend,
+    });
   }
 }
 
@@ -72,7 +74,7 @@ export function parseToml(text: string, path: string): Tables {
 export function checkSource({ path, found }: Source, { dev }: Tables): { secret: boolean; warnings: string[] } {
   const password = isTable(dev) ? dev["vendor_password"] : undefined;
   const secret = found !== null && typeof password === "string" && password !== "";
-  return { secret, warnings: found === null ? [] : checkGroup(path, found, secret) };
+  return { secret, warnings: found === null ? [] : checkGroupWritable(path, found, secret) };
 }
 
 /**
@@ -109,7 +111,7 @@ function isTable(value: unknown): value is Tables {
 }
 
 function invalid(text: string, path: string, dotted: string, reason: string): ZapdError {
-  const place = placeOf(text, dotted.split("."));
+  const place = positionOf(text, dotted.split("."));
   const where = place ? `, line ${place.line}, column ${place.column}` : "";
   return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, { hint: mend });
 }
@@ -145,7 +147,7 @@ function changeOf(dotted: string, setting: Setting, given: unknown): unknown {
       "Leave the key out to keep the password, or give null to unset it",
     );
   if (setting.list && typeof given !== "string") throw refuse("must be one string, with commas between its entries");
-  const value = setting.list && typeof given === "string" ? wordsOf(given) : given;
+  const value = setting.list && typeof given === "string" ? splitCommas(given) : given;
   const problem = problemOf(setting, value);
   if (problem !== null) throw refuse(problem);
   return value;

@@ -181,7 +181,7 @@ export interface Setting {
   readonly key: string;
   readonly schema: z.ZodType;
   /** The default. */
-  readonly usual: unknown;
+  readonly defaultValue: unknown;
   /** A list, written as a comma-separated text in a patch. */
   readonly list: boolean;
   /** The running daemon takes it up only at its next start. */
@@ -194,7 +194,7 @@ export const settings: ReadonlyMap<string, Setting> = new Map(
     Object.entries<z.ZodType>(configSchema.shape[section].shape).map(([key, schema]): [string, Setting] => {
       const usual = schema.parse(undefined);
       const restart = schema.meta()?.["restart"] === true;
-      return [`${section}.${key}`, { section, key, schema, usual, list: Array.isArray(usual), restart }];
+      return [`${section}.${key}`, { section, key, schema, defaultValue: usual, list: Array.isArray(usual), restart }];
     }),
   ),
 );
@@ -262,7 +262,7 @@ export function defaultText(): string {
   return preface + sections.join("");
 }
 
-function annotated({ key, schema, usual, restart }: Setting): string {
+function annotated({ key, schema, defaultValue: usual, restart }: Setting): string {
   const { description, minimum, maximum, enum: words } = z.toJSONSchema(schema);
   const bounds = words ? words.join(", ") : minimum === undefined ? "" : `${minimum} to ${maximum}`;
   const notes = [bounds, restart ? "restart" : ""].filter(Boolean).map((note) => ` (${note})`);

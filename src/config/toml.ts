@@ -13,7 +13,7 @@ export type Path = readonly (string | number)[];
  * Finds the line, from 1, on which something is written: a table by its head, a value by its key, an entry of a list by its
  * beginning. What is not written there is where what it would stand in is; `null`, where nothing of it is.
  */
-export function linesIn(text: string): (path: Path) => number | null {
+export function lineFinder(text: string): (path: Path) => number | null {
   const starts = startsIn(text);
   return (path) => {
     for (let length = path.length; length > 0; length--) {
@@ -178,16 +178,16 @@ function past(pattern: RegExp, text: string, at: number): number {
 }
 
 /** A value as TOML writes it in one line. JSON's texts are TOML's, but for one character that TOML wants escaped. */
-export function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+export function tomlLiteral(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(tomlLiteral).join(", ")}]`;
   if (!isObject(value)) return JSON.stringify(value).replaceAll("\x7f", "\\u007f");
   return `{ ${Object.entries(value)
-    .map(([key, one]) => `${key} = ${literal(one)}`)
+    .map(([key, one]) => `${key} = ${tomlLiteral(one)}`)
     .join(", ")} }`;
 }
 
 /** What is wrong with a text that is no TOML. The parser's own message quotes the line, which may hold a password: only its first line is told. */
-export function problemIn(error: unknown): string {
+export function parseErrorText(error: unknown): string {
   const [first = ""] = textOf(error).split("\n");
   return first.replace(/^Invalid TOML document: /, "");
 }

@@ -17,7 +17,7 @@ import {
   stateParts,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import { never, orAborted, sleep } from "../system/sleep.ts";
+import { neverAborted, orAborted, sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
@@ -465,15 +465,15 @@ export class Device {
       try {
         if (reach.isOff && reach.connection.power?.wakesByConnecting)
           throw named(inStandby(), reach.record, task.doing);
-        return await reach.attempt(task, never);
+        return await reach.attempt(task, neverAborted);
       } catch (error) {
         if (!failedWith(error, "device_unreachable")) throw error;
         missed ??= { reach, before, error };
       }
     }
     const { reach = this.reach, before = this.record, error } = missed ?? {};
-    if (task.at?.asIs || reach.isOff || !(await reach.seek(before, "read", this.timeoutMs, never))) throw error;
-    return reach.attempt(task, never);
+    if (task.at?.asIs || reach.isOff || !(await reach.seek(before, "read", this.timeoutMs, neverAborted))) throw error;
+    return reach.attempt(task, neverAborted);
   }
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
@@ -756,7 +756,7 @@ export class Device {
   /** One look at what it does, for those who follow; whoever looks uses nothing. */
   async #look(parts: readonly StatePart[] | null): Promise<void> {
     const what = parts ? `state ${parts.join(" ")}` : "state";
-    await this.#shared(what, () => (parts ? this.#readState(parts) : this.#readWhole()), never, false);
+    await this.#shared(what, () => (parts ? this.#readState(parts) : this.#readWhole()), neverAborted, false);
   }
 
   /** Nobody is told what it does any more, and no key of it is held. */

@@ -84,7 +84,7 @@ async function repeated(
   let due = performance.now();
   try {
     for (let count = 0; ; ) {
-      if (watch.times > 0) throw new ZapdError("device_timeout", "was let go of the key: this machine slept");
+      if (watch.sleepCount > 0) throw new ZapdError("device_timeout", "was let go of the key: this machine slept");
       signal.throwIfAborted();
       await press(count++ === 0);
       due = Math.max(due + holding.everyMs, performance.now());

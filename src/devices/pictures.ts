@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 import { pictureBytes } from "../platforms/platform.ts";
-import { makeFolder, writeWhole } from "../system/files.ts";
+import { makeFolder, writeAtomically } from "../system/files.ts";
 
 export interface CheckedPicture {
   readonly bytes: Uint8Array;
@@ -70,7 +70,7 @@ export class IconCache {
   async put(picture: CheckedPicture, ...words: readonly string[]): Promise<void> {
     makeFolder(this.#folder);
     if (!lstatSync(this.#folder).isDirectory()) return;
-    await writeWhole(this.#pathOf(words), picture.bytes);
+    await writeAtomically(this.#pathOf(words), picture.bytes);
     this.#prune();
   }
 

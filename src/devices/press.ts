@@ -144,7 +144,8 @@ export async function runSequence(
         await sleep(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
-      if (watch.times > 0) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
+      if (watch.sleepCount > 0)
+        throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
       await send(press);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();

@@ -1,7 +1,7 @@
 /** Commands to one device, one at a time in order of arrival. Reads do not come here. */
 
 import { ZapdError } from "../api/errors.ts";
-import { type SleepWatch, stopwatch, tooOld } from "../system/clock.ts";
+import { type SleepWatch, staleCommandError, stopwatch } from "../system/clock.ts";
 
 const maxWaiting = 32;
 /** A key that is older than this is better dropped than pressed late (SECURITY.md R14). */
@@ -74,7 +74,7 @@ export class Queue {
     if (this.#waiting.length >= maxWaiting) throw busy(`has ${maxWaiting} commands waiting already`);
     const ahead = this.#ahead("atLeast");
     if (!patient && ahead > maxWait) throw busyFor(ahead);
-    const slept = this.#sleep?.times;
+    const slept = this.#sleep?.sleepCount;
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);
@@ -96,7 +96,7 @@ export class Queue {
         start: () => {
           // When the machine has slept, or we were stopped, its turn may come before its timer.
           if (waited() > wait) late();
-          else if (this.#sleep?.times !== slept) leave(tooOld());
+          else if (this.#sleep?.sleepCount !== slept) leave(staleCommandError());
           else {
             take();
             settle();

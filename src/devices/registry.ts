@@ -6,7 +6,7 @@ import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { Address, Composition, Facts, Sighting } from "../platforms/platform.ts";
-import { readRegular } from "../system/files.ts";
+import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
 import {
@@ -381,7 +381,7 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
 function spareFor(path: string, { content, bad }: ReturnType<typeof readContent>): readonly Entry[] {
   let spare: readonly Entry[];
   try {
-    spare = readContent(JSON.parse(readRegular(`${path}.bak`, maxBytes) ?? "")).content.devices;
+    spare = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
   } catch {
     return [];
   }

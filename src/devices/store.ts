@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { readRegular, setAside, writeWhole } from "../system/files.ts";
+import { keepAside, readRegularFile, writeAtomically } from "../system/files.ts";
 
 const version = 1;
 /** At most one write in this time, however many changes come. */
@@ -62,7 +62,7 @@ export class Store<T> {
   static async open<T>(options: StoreOptions<T>): Promise<Store<T>> {
     const { path, damaged } = options;
     try {
-      return new Store(options, contentOf(readRegular(path, options.maxBytes), options));
+      return new Store(options, contentOf(readRegularFile(path, options.maxBytes), options));
     } catch (error) {
       const code = systemCode(error);
       // It is another user's, root's mostly, and may be sound: moved away, it would be missed without need.
@@ -71,7 +71,7 @@ export class Store<T> {
           hint: "Give it back to yourself with chown, or choose another folder with $ZAPD_STATE_DIR",
           cause: error,
         });
-      const aside = await setAside(path).catch(() => null);
+      const aside = await keepAside(path).catch(() => null);
       const kept = aside ? `It is kept as ${aside}` : "It could not be moved aside";
       const before = options.backup ? await restored(options) : null;
       const instead = before === null ? "without it" : "with what it held before its last change";
@@ -107,8 +107,8 @@ export class Store<T> {
 
   /** Keeps the file as it is on disk aside, and writes what was read of it in its place; gives the name that it has now. */
   async keepAside(): Promise<string> {
-    const aside = await setAside(this.#path);
-    await writeWhole(this.#path, this.#textOf(this.#value));
+    const aside = await keepAside(this.#path);
+    await writeAtomically(this.#path, this.#textOf(this.#value));
     return aside;
   }
 
@@ -123,7 +123,7 @@ export class Store<T> {
       throw new ZapdError("storage_error", `${this.#path} would be larger than ${this.#maxBytes} bytes`, {
         hint: "Nothing was changed. Remove devices that you do not use: zapd forget NAME",
       });
-    await writeWhole(this.#path, text, { backup: this.#backup });
+    await writeAtomically(this.#path, text, { backup: this.#backup });
   }
 
   #textOf(value: T): string {
@@ -179,11 +179,11 @@ function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T
 /** What the backup holds, put in the place of the damaged file; `null` when there is none that is sound. */
 async function restored<T>(options: StoreOptions<T>): Promise<T | null> {
   try {
-    const text = readRegular(`${options.path}.bak`, options.maxBytes);
+    const text = readRegularFile(`${options.path}.bak`, options.maxBytes);
     if (text === null) return null;
     const value = contentOf(text, options);
     // A disk that takes nothing now is told of at the next change.
-    await writeWhole(options.path, text).catch(() => {});
+    await writeAtomically(options.path, text).catch(() => {});
     return value;
   } catch {
     return null;

@@ -76,7 +76,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
 /** A storm of answers must not push the one of the real set out. */
 function enlarge(socket: Socket): void {
   try {
-    socket.setRecvBufferSize(currentRuntime().stormBuffer);
+    socket.setRecvBufferSize(currentRuntime().burstBufferBytes);
   } catch {
     // Not every runtime can; the search is repeated anyway.
   }

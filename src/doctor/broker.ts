@@ -7,7 +7,7 @@ const heldBackMs = 30;
 export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
   const { config } = await exam.config();
   if (config.mqtt.url === "") return [];
-  const met = await exam.met();
+  const met = await exam.daemon();
   const own = met.as === "running" ? met.status.mqtt : undefined;
   if (own?.state === "stopped") return [fail(own.problem ?? "MQTT has stopped", own.hint ?? undefined)];
   const [{ examineBroker }, { BusError }] = await Promise.all([import("../mqtt/examine.ts"), import("../mqtt/bus.ts")]);

@@ -6,23 +6,23 @@ import { dirname, join } from "node:path";
 import { systemCode } from "../api/errors.ts";
 import { endpoints } from "../api/routes.ts";
 import { longestSocket, redactConfig } from "../config/schema.ts";
-import { homely, shellWord } from "../system/text.ts";
+import { shellQuote, tildePath } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import {
   type ConfigFound,
+  type DaemonFound,
   type Examination,
   type Finding,
   fail,
   type Machine,
-  type Met,
   ok,
   warn,
 } from "./examination.ts";
 
 export async function daemonRuns(exam: Examination): Promise<Finding[]> {
-  const met = await exam.met();
+  const met = await exam.daemon();
   if (met.as !== "running") return [await absence(met.as, exam)];
-  const found = [ok(`daemon running (pid ${met.status.pid}), config ${homely(exam.configFile)}`)];
+  const found = [ok(`daemon running (pid ${met.status.pid}), config ${tildePath(exam.configFile)}`)];
   if (met.status.version !== version) {
     const text = `the daemon is zapd ${met.status.version}, this command is ${version}`;
     found.push({ ...warn(text, "Restart the daemon to have it run what is installed now"), id: "version" });
@@ -33,8 +33,8 @@ export async function daemonRuns(exam: Examination): Promise<Finding[]> {
   return [...found, ...warnings.map((one) => ({ ...warn(one), id: "health" }))];
 }
 
-async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Promise<Finding> {
-  const path = homely(exam.socket);
+async function absence(as: Exclude<DaemonFound["as"], "running">, exam: Examination): Promise<Finding> {
+  const path = tildePath(exam.socket);
   if (as === "forbidden")
     return fail(
       `the control socket ${path} belongs to another user`,
@@ -63,7 +63,7 @@ async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Pr
 }
 
 export async function portBound(exam: Examination): Promise<Finding[]> {
-  const met = await exam.met();
+  const met = await exam.daemon();
   if (met.as !== "running") return [];
   const { http_enabled, http_host, http_port, pid, socket } = met.status;
   // In a server of somebody else it listens nowhere itself.
@@ -88,22 +88,22 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   }
   const file = await lstat(socket).catch(() => null);
   if (file === null) return [];
-  const path = homely(socket);
+  const path = tildePath(socket);
   if (!file.isSocket()) return [fail(`${path} is no socket`, "Move it away, or set daemon.socket to another path")];
   const folder = dirname(socket);
   const open = (await lstat(folder)).mode & 0o777;
   const found: Finding[] = [];
   if (file.uid !== machine.uid) found.push(foreign(path, file.uid, machine.uid, "Use your own daemon"));
   if ((file.mode & 0o777) !== 0o600)
-    found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellWord(socket)}`));
+    found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellQuote(socket)}`));
   if ((open & 0o077) !== 0) {
     // A folder that others use as well must stay open to them: the socket moves out.
-    const own = `chmod 700 ${shellWord(folder)}`;
+    const own = `chmod 700 ${shellQuote(folder)}`;
     const hint = folder === stateFolder ? own : "Give it a folder of its own: daemon.socket in the config";
-    found.push(warn(`the folder of the socket, ${homely(folder)}, is open to others (${octal(open)})`, hint));
+    found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(open)})`, hint));
   }
   if (found.length > 0) return found;
-  return (await exam.met()).as === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
+  return (await exam.daemon()).as === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
 }
 
 function foreign(what: string, owner: number, uid: number, hint: string): Finding {
@@ -115,7 +115,7 @@ function octal(mode: number): string {
 }
 
 export async function configValid(exam: Examination): Promise<Finding[]> {
-  const path = homely(exam.configFile);
+  const path = tildePath(exam.configFile);
   const file = await stat(exam.configFile).catch((error: unknown) => systemCode(error));
   const other = exam.remarks.map((one) => warn(one, "To use that one, start a daemon with it"));
   if (file === "ENOENT") return [...other, ok(`no config at ${path}: every setting has its default`)];
@@ -137,7 +137,7 @@ function permissions(
   uid: number,
   path: string,
 ): Finding[] {
-  const close = `chmod 600 ${shellWord(path)}`;
+  const close = `chmod 600 ${shellQuote(path)}`;
   if (owner !== uid && owner !== 0) return [foreign("the config", owner, uid, "Use a config of your own")];
   if ((mode & 0o022) !== 0) return [fail(`others may write the config (${octal(mode)})`, close)];
   if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
@@ -146,12 +146,12 @@ function permissions(
 
 /** Compares the settings of the daemon with those of the file: asked of the daemon, so that another file is noticed too. */
 async function differences({ config }: ConfigFound, exam: Examination): Promise<Finding[]> {
-  const met = await exam.met();
+  const met = await exam.daemon();
   if (met.as !== "running") return [];
   const asked = await exam.ask("readConfig", {}, 2_000);
   if (!asked.ok) return [];
   if (JSON.stringify(asked.data) !== JSON.stringify(redactConfig(config))) {
-    const text = `the daemon reads another config than ${homely(exam.configFile)}`;
+    const text = `the daemon reads another config than ${tildePath(exam.configFile)}`;
     return [warn(text, "Name the one it was started with: zapd doctor --config FILE")];
   }
   const { daemon } = config;
@@ -170,7 +170,7 @@ const anotherFolder = `Give it back to yourself with chown, ${orAnother}`;
 const full = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
 
 export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
-  const path = homely(stateFolder);
+  const path = tildePath(stateFolder);
   const folder = await stat(stateFolder).catch(() => null);
   if (folder === null) return [await notYet(stateFolder)];
   if (!folder.isDirectory())
@@ -182,7 +182,7 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
     return [
       fail(
         `${path} can be written by everyone (${mode}): no daemon starts on it`,
-        `chmod o-w ${shellWord(stateFolder)}`,
+        `chmod o-w ${shellQuote(stateFolder)}`,
       ),
     ];
   const trouble = await tryToWrite(stateFolder);
@@ -192,7 +192,7 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
     return [
       fail(
         `${path} cannot be written to (${trouble}, mode ${mode})`,
-        `chmod 700 ${shellWord(stateFolder)}, ${orAnother}`,
+        `chmod 700 ${shellQuote(stateFolder)}, ${orAnother}`,
       ),
     ];
   const findings = [...(await space(stateFolder, path)), ...(await setAside(stateFolder))];
@@ -233,9 +233,9 @@ async function notYet(folder: string): Promise<Finding> {
   let above = dirname(folder);
   while ((await stat(above).catch(() => null)) === null && dirname(above) !== above) above = dirname(above);
   const trouble = await access(above, constants.W_OK).then(() => null, systemCode);
-  const path = homely(folder);
+  const path = tildePath(folder);
   if (trouble === null) return ok(`the state folder ${path} is made at the first start`);
-  const text = `the state folder ${path} cannot be made: ${homely(above)} takes no file (${trouble})`;
+  const text = `the state folder ${path} cannot be made: ${tildePath(above)} takes no file (${trouble})`;
   return fail(text, anotherFolder);
 }
 

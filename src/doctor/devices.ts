@@ -2,7 +2,7 @@
 import type { Device, State } from "../api/client.ts";
 import { powerWords } from "../api/client-words.ts";
 import type { Failure, Outcome } from "../api/errors.ts";
-import { listed, shortTime } from "../system/text.ts";
+import { joinWithAnd, shortTime } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 
 /** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */
@@ -12,7 +12,7 @@ const atOnce = 16;
 const totalTimeoutMs = 20_000;
 
 export async function devicesReachable(exam: Examination): Promise<Finding[]> {
-  if ((await exam.met()).as !== "running") return [];
+  if ((await exam.daemon()).as !== "running") return [];
   const devices = await exam.devices();
   if (devices.length === 0)
     return [warn("no device is known", "zapd discover, or by its address: zapd add 192.168.1.40")];
@@ -79,7 +79,7 @@ export async function developerPassword(exam: Examination): Promise<Finding[]> {
   if (developers.length === 0) return [];
   const asked = await exam.ask("readConfig", {}, 2_000);
   if (!asked.ok || asked.data.dev.vendor_password !== "") return [];
-  const names = listed(developers.map((one) => one.name));
+  const names = joinWithAnd(developers.map((one) => one.name));
   const have = developers.length === 1 ? "has developer mode" : "have developer mode";
   const hint = "Give the one chosen on the set: zapd config set dev.vendor_password -";
   return [warn(`${names} ${have}, and no developer password is set`, hint)];

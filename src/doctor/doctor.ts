@@ -8,9 +8,9 @@ import {
   type Check,
   type Examination,
   examine,
+  type NamedFinding,
   type Places,
   runChecks,
-  type Told,
   thisMachine,
 } from "./examination.ts";
 import { clockSane, container, firewall, hostsKnown, interfacesAsked, multicastReceived } from "./network.ts";
@@ -34,7 +34,7 @@ const checks: Readonly<Record<string, Check>> = {
 };
 
 /** The findings of every check, each as soon as those before it are there. */
-export function findings(exam: Examination): AsyncGenerator<readonly Told[]> {
+export function findings(exam: Examination): AsyncGenerator<readonly NamedFinding[]> {
   return runChecks(checks, exam);
 }
 
@@ -63,20 +63,20 @@ export async function examineFrom(
     },
     true,
   );
-  const all: Told[] = [];
+  const all: NamedFinding[] = [];
   for await (const told of findings(exam)) all.push(...told);
   return reportOf(all);
 }
 
 /** All that was found, and how much of it is a problem, or a remark. */
 export interface Report {
-  readonly checks: (Omit<Told, "hint"> & { readonly hint: string | null })[];
+  readonly checks: (Omit<NamedFinding, "hint"> & { readonly hint: string | null })[];
   readonly problems: number;
   readonly remarks: number;
 }
 
-export function reportOf(all: readonly Told[]): Report {
-  const count = (status: Told["status"]) => all.filter((one) => one.status === status).length;
+export function reportOf(all: readonly NamedFinding[]): Report {
+  const count = (status: NamedFinding["status"]) => all.filter((one) => one.status === status).length;
   const checks = all.map(({ id, status, text, hint = null }) => ({ id, status, text, hint }));
   return { checks, problems: count("fail"), remarks: count("warn") };
 }

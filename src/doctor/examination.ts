@@ -14,12 +14,12 @@ import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Probe, probeMulticast } from "./probe.ts";
 
-export type Verdict = "ok" | "warn" | "fail";
+export type FindingStatus = "ok" | "warn" | "fail";
 
 export interface Finding {
   /** That of its check, unless it has one of its own. */
   readonly id?: string;
-  readonly status: Verdict;
+  readonly status: FindingStatus;
   /** What was found. */
   readonly text: string;
   /** What to do about it. */
@@ -27,7 +27,7 @@ export interface Finding {
 }
 
 /** A finding with its id. */
-export type Told = Finding & { readonly id: string };
+export type NamedFinding = Finding & { readonly id: string };
 
 export interface Check {
   /** What is looked at, for the line that says that it took too long. */
@@ -39,7 +39,7 @@ export interface Check {
 
 /** Names of devices and files are made printable. */
 const finding =
-  (status: Verdict) =>
+  (status: FindingStatus) =>
   (text: string, hint?: string): Finding => ({
     status,
     text: printable(text),
@@ -53,7 +53,7 @@ export const fail = finding("fail");
 export async function* runChecks(
   checks: Readonly<Record<string, Check>>,
   exam: Examination,
-): AsyncGenerator<readonly Told[]> {
+): AsyncGenerator<readonly NamedFinding[]> {
   const running = Object.entries(checks).map(async ([id, check]) =>
     (await bounded(check, exam)).map((one) => ({ id, ...one })),
   );
@@ -73,7 +73,7 @@ async function bounded({ about, timeoutMs, run }: Check, exam: Examination): Pro
 export type DaemonStatus = Result<"status">;
 
 /** Whether the daemon runs behind its socket, or why it does not answer there. */
-export type Met =
+export type DaemonFound =
   | { readonly as: "running"; readonly status: DaemonStatus }
   /** `absent`: no socket; `stale`: nobody behind it; `forbidden`: another user's; `silent`: connected, no answer. */
   | { readonly as: "absent" | "stale" | "forbidden" | "silent" };
@@ -99,10 +99,10 @@ export interface Places {
 
 export interface Examination extends Places {
   readonly machine: Machine;
-  met(): Promise<Met>;
+  daemon(): Promise<DaemonFound>;
   config(): Promise<ConfigFound>;
   /** The interfaces that discovery asks on. */
-  asked(): Promise<readonly Interface[]>;
+  searchedInterfaces(): Promise<readonly Interface[]>;
   probes(): Promise<readonly Probe[]>;
   /** Every known device; none when the daemon does not run. */
   devices(): Promise<readonly Device[]>;
@@ -113,15 +113,15 @@ export function examine(machine: Machine, places: Places, isInside = false): Exa
   const exam: Examination = {
     machine,
     ...places,
-    met: onlyOnce(() => (isInside ? asked(exam) : meet(exam))),
+    daemon: onlyOnce(() => (isInside ? asked(exam) : meet(exam))),
     config: onlyOnce(() => readConfig(places.configFile)),
-    asked: onlyOnce(async () => {
+    searchedInterfaces: onlyOnce(async () => {
       const { config } = await exam.config();
       return wantedInterfaces(config.discovery.interfaces, [...machine.interfaces()]);
     }),
-    probes: onlyOnce(async () => Promise.all((await exam.asked()).map(probeMulticast))),
+    probes: onlyOnce(async () => Promise.all((await exam.searchedInterfaces()).map(probeMulticast))),
     devices: onlyOnce(async () => {
-      if ((await exam.met()).as !== "running") return [];
+      if ((await exam.daemon()).as !== "running") return [];
       const asked = await exam.ask("listDevices", {}, 2_000);
       return asked.ok ? asked.data : [];
     }),
@@ -134,7 +134,7 @@ function onlyOnce<T>(work: () => Promise<T>): () => Promise<T> {
   return () => (result ??= work());
 }
 
-async function meet(exam: Examination): Promise<Met> {
+async function meet(exam: Examination): Promise<DaemonFound> {
   if (Buffer.byteLength(exam.socket) > longestSocket) return { as: "absent" };
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { as: "absent" };
@@ -144,7 +144,7 @@ async function meet(exam: Examination): Promise<Met> {
   return code === "" ? asked(exam) : { as: "stale" };
 }
 
-async function asked(exam: Examination): Promise<Met> {
+async function asked(exam: Examination): Promise<DaemonFound> {
   const status = await exam.ask("status", {}, 2_000);
   return status.ok ? { as: "running", status: status.data } : { as: "silent" };
 }

@@ -3,7 +3,7 @@
 import { textOf } from "../api/errors.ts";
 import { resolveHost, splitHost } from "../discovery/hosts.ts";
 import { sleep } from "../system/sleep.ts";
-import { counted, listed } from "../system/text.ts";
+import { joinWithAnd, pluralize } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 import type { Probe } from "./probe.ts";
 
@@ -29,7 +29,7 @@ export function withoutSets(name: string): string | null {
 }
 
 export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
-  const asked = await exam.asked();
+  const asked = await exam.searchedInterfaces();
   const { interfaces: wished } = (await exam.config()).config.discovery;
   const isThere = (wish: string) => asked.some(({ name, address }) => name === wish || address === wish);
   const missing = wished.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
@@ -65,9 +65,9 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
   const single = names.length === 1;
   const count = ["no", "one", "two", "three", "four"][names.length] ?? String(names.length);
   const asks = single ? "it" : names.length === 2 ? "both" : "all";
-  const text = `${count} interface${single ? "" : "s"}, ${listed(names)}: discovery asks ${asks}`;
+  const text = `${count} interface${single ? "" : "s"}, ${joinWithAnd(names)}: discovery asks ${asks}`;
   if (single || live.length === names.length) return hint === undefined ? ok(text) : warn(text, hint);
-  return warn(`${text}, ${live.length === 0 ? "none" : `only ${listed(live)}`} answered`, hint);
+  return warn(`${text}, ${live.length === 0 ? "none" : `only ${joinWithAnd(live)}`} answered`, hint);
 }
 
 /** What interfaces without sets are, and how they are left out. */
@@ -99,7 +99,7 @@ export async function multicastReceived(exam: Examination): Promise<Finding[]> {
 
 function answers({ answered }: Probe): string {
   if (answered.length === 0) return "";
-  return `, ${counted(answered.length, "device")} answered a search`;
+  return `, ${pluralize(answered.length, "device")} answered a search`;
 }
 
 const byAddress = "Until then a set is added by its address: zapd add 192.168.1.40";
@@ -121,7 +121,7 @@ export async function firewall(exam: Examination): Promise<Finding[]> {
   const probes = await exam.probes();
   const names = active.map((one) => one.name);
   const through = probes.some((one) => one.answered.length > 0);
-  const text = `${listed(names)} ${names.length === 1 ? "is" : "are"} active`;
+  const text = `${joinWithAnd(names)} ${names.length === 1 ? "is" : "are"} active`;
   if (through) return [ok(`${text}, and lets answers of devices through`)];
   const rules = active.flatMap(({ rule }) => rule ?? []);
   const hint = `If sets are not found, let their answers in: ${rules.join("; ") || "UDP from ports 1900 and 5353"}`;

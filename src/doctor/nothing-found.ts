@@ -1,6 +1,6 @@
 /** What is said where a search has found no device. */
 import { wantedInterfaces } from "../discovery/interfaces.ts";
-import { listed } from "../system/text.ts";
+import { joinWithAnd } from "../system/text.ts";
 
 /**
  * What to say of a search that found nothing: on which interfaces it asked (`discovery.interfaces`, or all), what is usually in
@@ -10,7 +10,7 @@ export function nothingFound(wanted: readonly string[]): string[] {
   const asked = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : usual();
   if (wanted.length > 0 && asked.length === 0)
     return [
-      `nothing was found: discovery.interfaces names ${listed(wanted)}, and this machine has none such now.`,
+      `nothing was found: discovery.interfaces names ${joinWithAnd(wanted)}, and this machine has none such now.`,
       "To ask on all that it has: zapd config unset discovery.interfaces",
     ];
   return [

@@ -2,8 +2,8 @@
 import { chmod, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder, readUtf8, writeWhole } from "../system/files.ts";
-import { homely } from "../system/text.ts";
+import { makeFolder, readUtf8, writeAtomically } from "../system/files.ts";
+import { tildePath } from "../system/text.ts";
 import { JsonError, withEntry } from "./jsonc.ts";
 
 /** How zapd is started by a client. */
@@ -98,7 +98,7 @@ async function add(
   if (after === before) return { title, file, wasThere: true };
   const mode = before === null ? null : (await stat(file)).mode & 0o777;
   makeFolder(dirname(file), null);
-  await writeWhole(file, after);
+  await writeAtomically(file, after);
   if (mode !== null && mode !== 0o600) await chmod(file, mode);
   return { title, file, wasThere: false };
 }
@@ -107,9 +107,13 @@ function read(file: string): string | null {
   try {
     return readUtf8(file, mostBytes, () => {});
   } catch (cause) {
-    throw new ZapdError("storage_error", `${homely(file)} could not be read (${systemCode(cause) || textOf(cause)})`, {
-      cause,
-    });
+    throw new ZapdError(
+      "storage_error",
+      `${tildePath(file)} could not be read (${systemCode(cause) || textOf(cause)})`,
+      {
+        cause,
+      },
+    );
   }
 }
 
@@ -119,7 +123,7 @@ function changed(file: string, text: string, section: string, entry: object): st
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { line, column, message } = error;
-    throw new ZapdError("config_invalid", `${homely(file)}, line ${line}, column ${column}: it ${message}`, {
+    throw new ZapdError("config_invalid", `${tildePath(file)}, line ${line}, column ${column}: it ${message}`, {
       hint: "Mend it there, and add zapd again; nothing was changed",
     });
   }

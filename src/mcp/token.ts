@@ -3,7 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder, readUtf8, writeWhole } from "../system/files.ts";
+import { makeFolder, readUtf8, writeAtomically } from "../system/files.ts";
 import { checkOwned } from "../system/owners.ts";
 
 const name = "mcp.token";
@@ -24,7 +24,7 @@ export async function mcpToken(state: string): Promise<string> {
 export async function renewToken(state: string): Promise<string> {
   const token = newToken();
   makeFolder(state);
-  await writeWhole(tokenFile(state), `${token}\n`);
+  await writeAtomically(tokenFile(state), `${token}\n`);
   return token;
 }
 

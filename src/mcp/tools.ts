@@ -14,7 +14,7 @@ import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api
 import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
-import { counted } from "../system/text.ts";
+import { pluralize } from "../system/text.ts";
 import { readState, readStates, readUntil } from "./state.ts";
 import { type Calling, device, known, type Outcome, read, type Tool, tool, waitMs } from "./tool.ts";
 import { deviceLine, outcome, stateWords } from "./words.ts";
@@ -284,7 +284,7 @@ const typeText = tool({
     };
     return command(calling, device, wait_ms, {
       act: type,
-      said: ({ device, characters }) => `${device.name} took ${counted(characters, "character")}`,
+      said: ({ device, characters }) => `${device.name} took ${pluralize(characters, "character")}`,
     });
   },
 });
@@ -636,7 +636,7 @@ const runScene = tool({
       const none = { devices: [], confirmed: null, before: null, after: null };
       return {
         data: { ...checked, ...none },
-        text: `It would run: ${counted(checked.steps.length, "step")}, nothing is wrong with it.`,
+        text: `It would run: ${pluralize(checked.steps.length, "step")}, nothing is wrong with it.`,
       };
     }
     const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));

@@ -9,8 +9,8 @@ import tls from "node:tls";
 import type { MqttClient } from "mqtt";
 import * as clientModule from "mqtt/lib/client";
 import { systemCode, textOf } from "../api/errors.ts";
-import { never, orAborted } from "../system/sleep.ts";
-import { Turns } from "../system/turns.ts";
+import { Semaphore } from "../system/semaphore.ts";
+import { neverAborted, orAborted } from "../system/sleep.ts";
 import {
   type Bus,
   BusError,
@@ -167,14 +167,14 @@ class MqttBus implements Bus {
   /** Topics for answers that are subscribed to already. */
   readonly #replies = new Map<string, Promise<unknown>>();
   /** Messages that the broker has to acknowledge. */
-  readonly #turns: Turns;
+  readonly #turns: Semaphore;
   /** Aborted with the reason when the connection ends. */
   readonly #over = new AbortController();
 
   constructor(connection: Connection) {
     this.#connection = connection;
     const { client, ended, takes } = connection;
-    this.#turns = new Turns(takes.inFlight);
+    this.#turns = new Semaphore(takes.inFlight);
     client.on("message", (topic, payload, packet) => {
       const { properties } = packet;
       const message: Message = {
@@ -225,7 +225,7 @@ class MqttBus implements Bus {
       await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
     };
     try {
-      await (options.qos > 0 ? this.#turns.take(publish) : publish());
+      await (options.qos > 0 ? this.#turns.run(publish) : publish());
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, broker);
@@ -267,7 +267,7 @@ class MqttBus implements Bus {
   async request(
     topic: string,
     body: Readonly<Record<string, unknown>>,
-    { replyTo, timeoutMs, signal = never }: RequestOptions,
+    { replyTo, timeoutMs, signal = neverAborted }: RequestOptions,
   ): Promise<unknown> {
     await this.#subscribeTo(replyTo);
     const mark = randomBytes(12).toString("base64url");

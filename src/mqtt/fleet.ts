@@ -4,7 +4,7 @@
  */
 import { type ErrorCode, knownCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
-import { Turns } from "../system/turns.ts";
+import { Semaphore } from "../system/semaphore.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
 import { topicsOf } from "./topics.ts";
 
@@ -181,15 +181,15 @@ export class Fleet {
     { replyTo, timeoutMs, each }: RunOptions,
   ): Promise<readonly FleetResult[]> {
     const deadline = performance.now() + timeoutMs;
-    const turns = new Map<string, Turns>();
+    const turns = new Map<string, Semaphore>();
     return Promise.all(
       targets.map(async (device): Promise<FleetResult> => {
         const { site } = device.site;
-        const turn = turns.get(site) ?? new Turns(mostPerSite);
+        const turn = turns.get(site) ?? new Semaphore(mostPerSite);
         turns.set(site, turn);
         const ask: Ask = (body) => this.#ask(device, body, replyTo(site), deadline - performance.now());
         const result = await turn
-          .take(() => work(ask, device))
+          .run(() => work(ask, device))
           .then(
             (data): FleetResult => ({ device, ok: true, data }),
             (thrown: unknown): FleetResult => ({ device, ok: false, error: failureOf(thrown, device, timeoutMs) }),

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import { makeFolder, readRegular, readUtf8, writeWhole } from "../system/files.ts";
+import { makeFolder, readRegularFile, readUtf8, writeAtomically } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkOwned, followLinks } from "../system/owners.ts";
 import type { Broker } from "./broker.ts";
@@ -91,13 +91,13 @@ export async function ownSite(state: string): Promise<string> {
   if (kept !== null) return kept;
   const site = crypto.randomUUID();
   makeFolder(state);
-  await writeWhole(path, `${JSON.stringify({ version: 1, site })}\n`);
+  await writeAtomically(path, `${JSON.stringify({ version: 1, site })}\n`);
   return site;
 }
 
 function siteIn(path: string): string | null {
   try {
-    const content: unknown = JSON.parse(readRegular(path, largestSite) ?? "null");
+    const content: unknown = JSON.parse(readRegularFile(path, largestSite) ?? "null");
     const site = isObject(content) ? content["site"] : null;
     return typeof site === "string" && uuid.test(site) ? site : null;
   } catch {

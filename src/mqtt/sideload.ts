@@ -6,7 +6,7 @@ import { createCall } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
 import { streamFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
-import { Turns } from "../system/turns.ts";
+import { Semaphore } from "../system/semaphore.ts";
 import { type Artifact, checkArtifact, withArtifact } from "./artifact.ts";
 
 /** Where packages may come from, as the settings say it now. */
@@ -30,7 +30,7 @@ const atOnce = 2;
 export class Sideload {
   readonly #options: SideloadOptions;
   readonly #call: ReturnType<typeof createCall>;
-  readonly #turns = new Turns(atOnce);
+  readonly #turns = new Semaphore(atOnce);
 
   constructor(options: SideloadOptions) {
     this.#options = options;
@@ -57,7 +57,7 @@ export class Sideload {
       throw new ZapdError("unsupported_operation", `${device.name} takes no packages: it lacks the capability "dev"`);
     if (device.lease === null)
       throw new ZapdError("device_leased", `The lease of ${device.name} has ended`, { hint: "Take one anew" });
-    return this.#turns.take(async () => {
+    return this.#turns.run(async () => {
       signal.throwIfAborted();
       const { origins, folder, ca } = artifacts;
       return withArtifact(artifact, { origins: origins(), folder, ca: ca(), signal }, async (path) => {

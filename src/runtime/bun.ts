@@ -1,6 +1,6 @@
 /** Listening and calling with what Bun has itself, as the source and as the one file. */
-import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
-import { lastWords } from "./serving.ts";
+import type { Call, Handler, ListenAddress, Listener, Runtime } from "./runtime.ts";
+import { waitForClose } from "./serving.ts";
 
 /** A head must be complete, and a body go on, within this time (SECURITY.md 4). */
 const idleSeconds = 10;
@@ -11,8 +11,8 @@ const maxRequestBodySize = 8 * 1024 ** 3;
 
 export const runtime: Runtime = {
   // The queue in the kernel.
-  stormBuffer: 4 * 1024 * 1024,
-  answers: (socket) =>
+  burstBufferBytes: 4 * 1024 * 1024,
+  isListening: (socket) =>
     Bun.connect({ unix: socket, socket: { open: (one) => void one.end(), data() {}, error() {} } }).then(
       () => true,
       () => false,
@@ -21,8 +21,8 @@ export const runtime: Runtime = {
   call: (socket, { path, ...init }) => fetch(`http://zapd${path}`, { ...init, unix: socket, timeout: false }),
   // The binary holds the compiler of hot code back (.ci/build.ts): at the start, and in a house where a key is pressed now
   // and then, it would take more memory and time than it saves.
-  busy: () => Bun.unsafe.setJITPolicy(1),
-  listen(place: Place, handler: Handler): Promise<Listening> {
+  optimizeForLoad: () => Bun.unsafe.setJITPolicy(1),
+  listen(place: ListenAddress, handler: Handler): Promise<Listener> {
     const listener = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {
       let lifted: "answered" | "ended" | undefined;
@@ -61,7 +61,7 @@ export const runtime: Runtime = {
       port: "path" in place ? null : (server.port ?? null),
       close: () => void close(),
       async end() {
-        await lastWords(close());
+        await waitForClose(close());
         await server.stop(true);
       },
     });

@@ -16,8 +16,8 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder, readRegular } from "../system/files.ts";
-import { isStrange } from "../system/owners.ts";
+import { makeFolder, readRegularFile } from "../system/files.ts";
+import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
 import { currentRuntime } from "./runtime.ts";
 
@@ -70,7 +70,7 @@ export async function claimSocket<T>(
       await mark(path, by);
     } catch (error) {
       // Who runs on a disk that was writable when it started says so itself.
-      if (await answers(path)) throw await running(path);
+      if (await isListening(path)) throw await running(path);
       throw error;
     }
     holder = await holderOf(path, usual);
@@ -102,16 +102,16 @@ export async function claimSocket<T>(
 
 /** The socket at which somebody answers who has this socket, or this state. Where nothing at all is, nobody need be asked. */
 async function holderOf(path: string, usual: string): Promise<string | undefined> {
-  for (const one of new Set([path, usual])) if (exists(one) && (await answers(one))) return one;
+  for (const one of new Set([path, usual])) if (exists(one) && (await isListening(one))) return one;
   const noted = notedAt(usual);
-  return noted !== undefined && (await answers(noted)) ? noted : undefined;
+  return noted !== undefined && (await isListening(noted)) ? noted : undefined;
 }
 
 const noteOf = (usual: string) => `${usual}.at`;
 
 function notedAt(usual: string): string | undefined {
   try {
-    return readRegular(noteOf(usual), maxPath + 1)?.trim() || undefined;
+    return readRegularFile(noteOf(usual), maxPath + 1)?.trim() || undefined;
   } catch {
     return undefined;
   }
@@ -128,7 +128,7 @@ function noteAt(usual: string, path: string): void {
 
 function removeNote(usual: string): void {
   const found = exists(noteOf(usual));
-  if (found?.isFile() && !isStrange(found)) removeFile(noteOf(usual));
+  if (found?.isFile() && !isForeign(found)) removeFile(noteOf(usual));
 }
 
 function isSameFolder(one: string, other: string): boolean {
@@ -174,7 +174,7 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await until(() => answers(socket), { timeoutMs: soonMs })) throw await running(socket);
+    if (await until(() => isListening(socket), { timeoutMs: soonMs })) throw await running(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
@@ -188,14 +188,14 @@ export async function claimPort<T>(
 export function releaseSocket(path: string, usual = path): boolean {
   if (notedAt(usual) === path) removeNote(usual);
   const found = exists(path);
-  const isOurs = found === undefined || (found.isSocket() && !isStrange(found));
+  const isOurs = found === undefined || (found.isSocket() && !isForeign(found));
   if (isOurs) rmSync(path, { force: true });
   return isOurs;
 }
 
 /** Whether anyone listens on the socket. */
-export async function answers(path: string): Promise<boolean> {
-  return currentRuntime().answers(path);
+export async function isListening(path: string): Promise<boolean> {
+  return currentRuntime().isListening(path);
 }
 
 async function takeMark(mark: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
@@ -221,7 +221,7 @@ function tryMark(mark: string, by: string): boolean {
   }
   const found = exists(mark);
   // Marks are empty files of our own. What else has that name is the user's.
-  if (found && (!found.isFile() || found.size > 0 || isStrange(found)))
+  if (found && (!found.isFile() || found.size > 0 || isForeign(found)))
     throw inTheWay(mark, "of the start, and zapd did not make it");
   // One from the future is from before the clock was set back.
   if (found && Math.abs(Date.now() - found.mtimeMs) > markStaleMs) removeFile(mark);
@@ -244,7 +244,7 @@ function removeStale(path: string): void {
   const found = exists(path);
   if (found === undefined) return;
   if (!found.isSocket()) throw inTheWay(path, "of the control socket, and it is no socket");
-  if (isStrange(found)) throw inTheWay(path, "of the control socket, and another user's");
+  if (isForeign(found)) throw inTheWay(path, "of the control socket, and another user's");
   rmSync(path, { force: true });
 }
 

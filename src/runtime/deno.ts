@@ -1,12 +1,15 @@
 /** Listening and calling with what Deno has itself: its server sets a connection no limit (README.md). */
-import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
-import { lastWords } from "./serving.ts";
+import type { Call, Handler, ListenAddress, Listener, Runtime } from "./runtime.ts";
+import { waitForClose } from "./serving.ts";
 
 /** What we use of Deno, so that its types need not be mixed with those of the other runtime. */
 interface DenoNamespace {
   connect(options: { transport: "unix"; path: string }): Promise<{ close(): void }>;
   createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
-  serve(options: Place & { onListen(): void }, handler: (request: Request) => Response | Promise<Response>): Server;
+  serve(
+    options: ListenAddress & { onListen(): void },
+    handler: (request: Request) => Response | Promise<Response>,
+  ): Server;
 }
 
 interface Server {
@@ -23,12 +26,12 @@ function deno(): DenoNamespace {
 /** A server that ended for want of descriptors begins anew as soon as there are some: asked every so many milliseconds. */
 const againEvery = 500;
 
-function listen(place: Place, handler: Handler): Listening {
+function listen(place: ListenAddress, handler: Handler): Listener {
   const call: Call = { listener: "path" in place ? "socket" : "tcp", withoutIdleLimit() {} };
   const answer = (request: Request) => handler("path" in place ? overSocket(request) : request, call);
   /** Whether the server has been closed, or has ended of itself for good. */
   let isClosed = false;
-  const open = (at: Place) => {
+  const open = (at: ListenAddress) => {
     const opened = deno().serve({ ...at, onListen() {} }, answer);
     opened.finished.catch(() => reopen());
     return opened;
@@ -54,7 +57,7 @@ function listen(place: Place, handler: Handler): Listening {
     async end() {
       close();
       // Whoever is connected longer goes with the process: a server that is being shut down cannot be ended any harder.
-      await lastWords(server.finished);
+      await waitForClose(server.finished);
     },
   };
 }
@@ -67,8 +70,8 @@ function overSocket(request: Request): Request {
 
 export const runtime: Runtime = {
   // Here it leaves the kernel's queue as it is: twice as much is taken for each datagram, and given back late.
-  stormBuffer: 4 * 1024,
-  answers: (socket) =>
+  burstBufferBytes: 4 * 1024,
+  isListening: (socket) =>
     deno()
       .connect({ transport: "unix", path: socket })
       .then(
@@ -83,5 +86,5 @@ export const runtime: Runtime = {
     return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);
   },
   listen: async (place, handler) => listen(place, handler),
-  busy() {},
+  optimizeForLoad() {},
 };

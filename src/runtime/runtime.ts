@@ -20,7 +20,7 @@ export interface Call {
 
 export type Handler = (request: Request, call: Call) => Response | Promise<Response>;
 
-export interface Listening {
+export interface Listener {
   /** The bound port; `null` for a socket. */
   readonly port: number | null;
   /** Takes no new connection. */
@@ -29,7 +29,7 @@ export interface Listening {
   end(): Promise<void>;
 }
 
-export type Place = { readonly hostname: string; readonly port: number } | { readonly path: string };
+export type ListenAddress = { readonly hostname: string; readonly port: number } | { readonly path: string };
 
 /** A request to a control socket. */
 export interface SocketCall {
@@ -43,15 +43,15 @@ export interface SocketCall {
 
 export interface Runtime {
   /** Whether anyone listens on a socket. */
-  answers(socket: string): Promise<boolean>;
+  isListening(socket: string): Promise<boolean>;
   /** Calls the HTTP server behind a socket; rejects when nobody answers there. */
   call(socket: string, call: SocketCall): Promise<Response>;
   /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */
-  listen(place: Place, handler: Handler): Promise<Listening>;
+  listen(place: ListenAddress, handler: Handler): Promise<Listener>;
   /** Many requests come: what runs from now on runs often. */
-  busy(): void;
+  optimizeForLoad(): void;
   /** What to set as the receive buffer of a datagram socket that must not lose any of a storm, in bytes. */
-  readonly stormBuffer: number;
+  readonly burstBufferBytes: number;
 }
 
 /** The runtime that we are on. */

@@ -55,7 +55,7 @@ function notStarted(): Response {
 }
 
 /** Waits until a listener has no connection left, for a moment at most: who follows a stream still hears that it ends. */
-export async function lastWords(closed: Promise<void>): Promise<void> {
+export async function waitForClose(closed: Promise<void>): Promise<void> {
   const over = new AbortController();
   await Promise.race([closed, sleep(lastWordsMs, over.signal)]).catch(() => {});
   over.abort();

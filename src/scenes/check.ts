@@ -10,7 +10,7 @@ import { type Operation, operations } from "../api/operations.ts";
 import { meansGroup } from "../api/routes.ts";
 import { type Mistake, type Policy, SceneGiven, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { type State, showsVolume } from "../api/schemas.ts";
-import { literal, type Path } from "../config/toml.ts";
+import { type Path, tomlLiteral } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -19,7 +19,7 @@ import { saysOff } from "../devices/reach.ts";
 import { type Capability, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
-import { counted } from "../system/text.ts";
+import { pluralize } from "../system/text.ts";
 import type { Command, Plan, Planned, StepOperation } from "./plan.ts";
 
 /** How a scene was given. */
@@ -153,7 +153,7 @@ class Check {
   /** What an entry of a list is has no name. */
   #example(field: string | number, value: unknown): string {
     const { lineOf } = this.#written;
-    const shown = lineOf ? literal(value) : JSON.stringify(value);
+    const shown = lineOf ? tomlLiteral(value) : JSON.stringify(value);
     if (typeof field === "number") return shown;
     return lineOf ? `${field} = ${shown}` : `"${field}": ${shown}`;
   }
@@ -520,7 +520,7 @@ function isNested(field: keyof SceneStep): boolean {
 
 function wordOf(press: Press): string {
   if ("key" in press) return press.key;
-  return `type ${counted([...press.text].length, "character")}`;
+  return `type ${pluralize([...press.text].length, "character")}`;
 }
 
 const mostCharacters = 120;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { type Mistake, sceneLimits, sceneName } from "../api/scenes.ts";
-import { linesIn, problemIn } from "../config/toml.ts";
+import { lineFinder, parseErrorText } from "../config/toml.ts";
 import { readUtf8 } from "../system/files.ts";
 import { nearest } from "../system/nearest.ts";
 import { checkAbove, checkOwned, followLinks } from "../system/owners.ts";
@@ -90,7 +90,7 @@ export function readScene(given: string, name: string | null): Written {
     const text = lines.join("\n");
     try {
       const isBroken = mistakes.length > 0;
-      return { name, value: parse(text, { maxDepth }), lineOf: linesIn(text), mistakes, isBroken };
+      return { name, value: parse(text, { maxDepth }), lineOf: lineFinder(text), mistakes, isBroken };
     } catch (error) {
       const place = error instanceof TomlError ? error : null;
       const line = place?.line ?? null;
@@ -104,5 +104,5 @@ export function readScene(given: string, name: string | null): Written {
 
 function noToml(line: number | null, error: unknown): Mistake {
   const hint = "A text stands in quotes, a list in [ ], a table in { } or below its head, and a key once in its table";
-  return { line, at: "text", message: `is not TOML: ${problemIn(error)}`, hint };
+  return { line, at: "text", message: `is not TOML: ${parseErrorText(error)}`, hint };
 }

@@ -139,7 +139,7 @@ class Run {
     this.#over.throwIfAborted();
     if (this.#halt.signal.aborted) throw new Stopped();
     const since = performance.now();
-    if (this.#watch.times > 0) {
+    if (this.#watch.sleepCount > 0) {
       const message = "The rest of the scene was not run: this machine slept";
       return this.#failed(step, since, { code: "device_timeout", message }, true);
     }

@@ -4,9 +4,9 @@ import { type Mistake, SceneGiven, type SceneInfo, type SceneResult, sceneName }
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { News } from "../devices/journal.ts";
-import { SleepWatch, tooOld } from "../system/clock.ts";
+import { SleepWatch, staleCommandError } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
-import { counted } from "../system/text.ts";
+import { pluralize } from "../system/text.ts";
 import { type Checked, checkScene, type Written } from "./check.ts";
 import { namesIn, readScene, readSceneFile } from "./files.ts";
 import { allOf, type Plan } from "./plan.ts";
@@ -112,7 +112,7 @@ export class Scenes {
     const watch = new SleepWatch();
     try {
       await orAborted(Promise.all(before), signal);
-      if (watch.times > 0) throw tooOld();
+      if (watch.sleepCount > 0) throw staleCommandError();
       const waited_ms = Math.round(performance.now() - since);
       publish({ type: "scene.started", ...names, steps: [...allOf(plan.steps)].length });
       const told = (step: SceneResult["steps"][number]) => publish({ type: "scene.step", ...names, step });
@@ -156,8 +156,12 @@ function invalid(mistakes: readonly Mistake[], what: string): ZapdError {
     const where = line === null ? at : `line ${line}, ${at}`;
     return `${where}: ${message}. ${hint}`.trim();
   });
-  return new ZapdError("invalid_scene", [`${what} has ${counted(mistakes.length, "mistake")}:`, ...lines].join("\n"), {
-    hint: "Nothing was run",
-    details: { mistakes },
-  });
+  return new ZapdError(
+    "invalid_scene",
+    [`${what} has ${pluralize(mistakes.length, "mistake")}:`, ...lines].join("\n"),
+    {
+      hint: "Nothing was run",
+      details: { mistakes },
+    },
+  );
 }

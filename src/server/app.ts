@@ -62,7 +62,7 @@ export interface AppDependencies {
 export function createApp(deps: AppDependencies): Hono<Env> {
   const app = new Hono<Env>();
   let { daemon } = deps.config.running;
-  deps.config.follow((now) => {
+  deps.config.subscribe((now) => {
     daemon = now.daemon;
   });
   app.use(

@@ -13,9 +13,9 @@ import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
 import { literal } from "../devices/press.ts";
 import type { Call } from "../runtime/runtime.ts";
-import { type SleepWatch, tooOld } from "../system/clock.ts";
+import { type SleepWatch, staleCommandError } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
-import { wordsOf } from "../system/text.ts";
+import { splitCommas } from "../system/text.ts";
 import { checkLength, readJson } from "./body.ts";
 import { checkReach } from "./guard.ts";
 
@@ -99,7 +99,7 @@ export function route<Name extends ValueName>(
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     // What waited in the kernel, and what began before the sleep and came to its end now.
-    if (commands && sleep.hasSleptSince(began)) throw tooOld();
+    if (commands && sleep.hasSleptSince(began)) throw staleCommandError();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
     if (holders) devices.known(id)?.admit(lease);
@@ -251,7 +251,7 @@ export function picture<Name extends PictureName>(
 
 /** Whether the caller says that it has what a tag stands for: whatever made it weak on the way, and `*` is anything (RFC 9110, 13.1.2). */
 export function hasAlready(request: Request, etag: string): boolean {
-  const tags = wordsOf(request.headers.get("if-none-match") ?? "");
+  const tags = splitCommas(request.headers.get("if-none-match") ?? "");
   return tags.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
 }
 

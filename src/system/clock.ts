@@ -4,26 +4,26 @@ import { ZapdError } from "../api/errors.ts";
 
 export interface Clocks {
   /** Milliseconds; stands still while the machine sleeps. */
-  running(): number;
+  monotonicMs(): number;
   /** Seconds, whole ones; goes on in the machine's sleep. Throws where the runtime does not tell. */
-  booted(): number;
+  uptimeS(): number;
 }
 
-const machine: Clocks = { running: () => performance.now(), booted: uptime };
+const machine: Clocks = { monotonicMs: () => performance.now(), uptimeS: uptime };
 
 /** Begins to measure; the milliseconds since then, the machine's sleep among them where the runtime tells of it. */
 export function stopwatch(clocks: Clocks = machine): () => number {
   // Deno asks for a permission that nobody needs to give.
   const booted = () => {
     try {
-      return clocks.booted();
+      return clocks.uptimeS();
     } catch {
       return 0;
     }
   };
-  const [ran, was] = [clocks.running(), booted()];
+  const [ran, was] = [clocks.monotonicMs(), booted()];
   // Of whole seconds the first may have been almost over.
-  return () => Math.max(clocks.running() - ran, (booted() - was - 1) * 1_000);
+  return () => Math.max(clocks.monotonicMs() - ran, (booted() - was - 1) * 1_000);
 }
 
 /** How often a watch looks, in milliseconds; what is a sleep beyond that; how long after one what is read is old (SECURITY.md R14). */
@@ -51,7 +51,7 @@ export class SleepWatch {
   }
 
   /** How often it has slept. */
-  get times(): number {
+  get sleepCount(): number {
     // Who asks may be woken before the timer is.
     this.#look(false);
     return this.#times;
@@ -71,7 +71,7 @@ export class SleepWatch {
     const slept = this.#beat() > looksEveryMs + asleepFromMs;
     if (slept) {
       this.#times++;
-      this.#wokeAt = this.#clocks.running();
+      this.#wokeAt = this.#clocks.monotonicMs();
     }
     if (slept || due) this.#beat = stopwatch(this.#clocks);
   }
@@ -87,7 +87,7 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
   const watch = new SleepWatch();
   try {
     await preparing.catch(() => {});
-    if (watch.times === 0) return await preparing;
+    if (watch.sleepCount === 0) return await preparing;
     const message = "was not sent the command: this machine slept before it could be";
     throw new ZapdError("device_busy", message, { hint: nothingSent });
   } finally {
@@ -96,7 +96,7 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
 }
 
 /** The failure of a command that is not sent, because it was old when this machine woke. */
-export function tooOld(): ZapdError {
+export function staleCommandError(): ZapdError {
   const message = "The command was not sent: it waited while this machine slept";
   return new ZapdError("device_busy", message, { hint: nothingSent, named: true });
 }

@@ -20,7 +20,7 @@ import { link, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { isStrange } from "./owners.ts";
+import { isForeign } from "./owners.ts";
 
 /**
  * Makes a folder, 0700, with those above it. Fails with `storage_error`, which says what names it: `by`; `null` where nothing
@@ -48,7 +48,7 @@ export interface WriteOptions {
  * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. When it returns,
  * the content survives kill -9 and a power cut. Fails with `storage_error`, and then nothing has changed.
  */
-export async function writeWhole(
+export async function writeAtomically(
   path: string,
   content: string | Uint8Array,
   { backup = false }: WriteOptions = {},
@@ -109,11 +109,11 @@ async function syncFolder(folder: string): Promise<void> {
 export function sweepTemporaries(folder: string, file: string, shared = false): void {
   const ours = (name: string) =>
     name.startsWith(`.${file}.`) && /^\d+-[0-9a-f]{8}\.tmp$/.test(name.slice(file.length + 2));
-  removeLeft(folder, (name) => ours(name) && (!shared || isOld(join(folder, name))));
+  removeLeftovers(folder, (name) => ours(name) && (!shared || isOld(join(folder, name))));
 }
 
 /** Removes the files in a folder whose names are ours: regular ones, of our own. Links, folders and those of others stay. */
-export function removeLeft(folder: string, isOurs: (name: string) => boolean): void {
+export function removeLeftovers(folder: string, isOurs: (name: string) => boolean): void {
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
     if (isOurs(name) && isOwnFile(path)) removeIfPossible(path);
@@ -122,7 +122,7 @@ export function removeLeft(folder: string, isOurs: (name: string) => boolean): v
 
 function isOwnFile(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  return found?.isFile() === true && !isStrange(found);
+  return found?.isFile() === true && !isForeign(found);
 }
 
 function namesIn(folder: string): string[] {
@@ -148,7 +148,7 @@ function isOld(path: string): boolean {
 }
 
 /** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
-export function readRegular(path: string, maxBytes: number): string | null {
+export function readRegularFile(path: string, maxBytes: number): string | null {
   return read(path, maxBytes, (file) => readFileSync(file, "utf8"));
 }
 
@@ -199,7 +199,7 @@ export function streamFile(path: string, bytes?: number): ReadableStream<Uint8Ar
 const asideAt = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
 /** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
-export async function setAside(path: string): Promise<string> {
+export async function keepAside(path: string): Promise<string> {
   const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
   await rename(path, aside);
   const folder = dirname(path);

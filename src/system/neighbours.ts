@@ -25,7 +25,7 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
     if (!readable || now() - readAt < than) return;
     readAt = now();
     try {
-      table = readNeighbours(read());
+      table = parseNeighbours(read());
     } catch {
       // Another system, or a runtime that lets nobody read there: it will not be otherwise the next time.
       readable = false;
@@ -73,7 +73,7 @@ function rowsOf(text: string): readonly (readonly string[])[] {
 }
 
 /** The hardware's address behind each address whose entry is complete. */
-export function readNeighbours(text: string): ReadonlyMap<string, string> {
+export function parseNeighbours(text: string): ReadonlyMap<string, string> {
   const known = rowsOf(text).flatMap(([host = "", , flags = "", mac = ""]): [string, string][] => {
     const isKnown =
       (Number(flags) & complete) !== 0 && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(mac) && !/^[0:]+$/.test(mac);

@@ -24,7 +24,7 @@ export function followLinks(path: string): Followed {
   for (let links = 0; links <= mostLinks; links++) {
     const found = lstatSync(at, { throwIfNoEntry: false });
     if (!found?.isSymbolicLink()) return { path: at, found };
-    if (isStrange(found)) throw foreign(at, found, "chown -h");
+    if (isForeign(found)) throw foreign(at, found, "chown -h");
     checkAbove(at);
     at = resolve(dirname(at), readlinkSync(at));
   }
@@ -34,7 +34,7 @@ export function followLinks(path: string): Followed {
 }
 
 /** Whether something is another user's than ours and root's. Where the runtime does not tell who we are, nothing is. */
-export function isStrange({ uid }: Stats): boolean {
+export function isForeign({ uid }: Stats): boolean {
   const own = ownUid();
   return own !== null && uid !== own && uid !== root;
 }
@@ -42,12 +42,12 @@ export function isStrange({ uid }: Stats): boolean {
 /** Fails with `config_invalid` for a file or folder that is another user's, or that everyone may write. */
 export function checkOwned(path: string, found: Stats): void {
   if (isWindows) return;
-  if (isStrange(found)) throw foreign(path, found, "chown");
+  if (isForeign(found)) throw foreign(path, found, "chown");
   if ((found.mode & 0o002) !== 0) throw writable(path, found, "everyone", "o-w");
 }
 
 /** What its group may write: refused where secrets are, which fails with `config_invalid`; otherwise told, as a warning. */
-export function checkGroup(path: string, found: Stats, secret: boolean): string[] {
+export function checkGroupWritable(path: string, found: Stats, secret: boolean): string[] {
   if (isWindows || (found.mode & 0o020) === 0) return [];
   const problem = writable(path, found, "its group", "g-w");
   if (secret) throw problem;
@@ -69,7 +69,7 @@ export function checkAbove(path: string): void {
 }
 
 /** Closes a file that holds secrets to all but its owner, and tells so, or why it could not. */
-export function closeSecret(path: string, found: Stats): string[] {
+export function restrictToOwner(path: string, found: Stats): string[] {
   if (isWindows || (found.mode & 0o077) === 0) return [];
   const was = `${path} holds secrets, and others could read it (mode ${octal(found)})`;
   try {

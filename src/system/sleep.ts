@@ -15,7 +15,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** The signal of what nobody ends. */
-export const never = new AbortController().signal;
+export const neverAborted = new AbortController().signal;
 
 /** What `work` comes to, or the reason of the signal as soon as that ends: `work` is left to itself then. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

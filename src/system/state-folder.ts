@@ -2,9 +2,9 @@
 import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
-import { makeFolder, readRegular, removeLeft, sweepTemporaries } from "./files.ts";
+import { makeFolder, readRegularFile, removeLeftovers, sweepTemporaries } from "./files.ts";
 import { isObject } from "./json.ts";
-import { checkAbove, checkGroup, checkOwned, closeSecret, followLinks } from "./owners.ts";
+import { checkAbove, checkGroupWritable, checkOwned, followLinks, restrictToOwner } from "./owners.ts";
 
 const secrets = "credentials.json";
 /** What is larger is no file of ours, and is not read to know. */
@@ -19,7 +19,7 @@ const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$
  * Looks at the folder before anything is done there. Fails with `config_invalid` where others could change what zapd
  * remembers; closes secrets that others could read. Gives what a person should know of.
  */
-export function examineState(folder: string): string[] {
+export function checkStateFolder(folder: string): string[] {
   try {
     return examined(folder);
   } catch (error) {
@@ -36,24 +36,24 @@ function examined(folder: string): string[] {
   checkOwned(path, found);
   const kept = fileAt(join(path, secrets));
   const secret = kept !== null && holdsSecrets(kept.path);
-  const told = checkGroup(path, found, secret);
+  const told = checkGroupWritable(path, found, secret);
   for (const file of [...plain.map((name) => fileAt(join(path, name))), kept]) {
     if (!file) continue;
     checkOwned(file.path, file.found);
-    told.push(...checkGroup(file.path, file.found, file === kept && secret));
+    told.push(...checkGroupWritable(file.path, file.found, file === kept && secret));
   }
-  return kept ? [...told, ...closeSecret(kept.path, kept.found)] : told;
+  return kept ? [...told, ...restrictToOwner(kept.path, kept.found)] : told;
 }
 
 /** Removes what a killed daemon left. Only what is plainly its own: a user may keep files here, and links to others. */
-export function sweepState(folder: string): void {
+export function sweepStateFolder(folder: string): void {
   for (const name of written) sweepTemporaries(folder, name);
   const uploads = uploadsIn(folder);
   if (lstatSync(uploads, { throwIfNoEntry: false })?.isDirectory())
-    removeLeft(uploads, (name) => uploadForm.test(name));
+    removeLeftovers(uploads, (name) => uploadForm.test(name));
   const icons = iconsIn(folder);
   if (lstatSync(icons, { throwIfNoEntry: false })?.isDirectory())
-    removeLeft(icons, (name) => /^\.[0-9a-f]{32}\.icon\.[\w-]+\.tmp$/.test(name));
+    removeLeftovers(icons, (name) => /^\.[0-9a-f]{32}\.icon\.[\w-]+\.tmp$/.test(name));
 }
 
 /** Where the pictures of apps are kept. */
@@ -86,7 +86,7 @@ function fileAt(path: string): { path: string; found: Stats } | null {
 /** Whether a file of credentials keeps any. What cannot be read may. */
 function holdsSecrets(path: string): boolean {
   try {
-    const content: unknown = JSON.parse(readRegular(path, mostSecrets) ?? "{}");
+    const content: unknown = JSON.parse(readRegularFile(path, mostSecrets) ?? "{}");
     const kept = isObject(content) ? content["credentials"] : null;
     return !isObject(kept) || Object.keys(kept).length > 0;
   } catch {

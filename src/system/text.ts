@@ -12,7 +12,7 @@ export function listenerUrl(daemon: { readonly http_host: string; readonly http_
 }
 
 /** A word as a shell takes it: in quotes where it needs them. */
-export function shellWord(text: string): string {
+export function shellQuote(text: string): string {
   if (/^[\p{L}\p{N}_.,:+@/-]+$/u.test(text)) return text;
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
 }
@@ -23,17 +23,17 @@ export function withHint(message: string, hint: string | null | undefined): stri
 }
 
 /** `1 device`, `3 devices`. */
-export function counted(count: number, one: string): string {
+export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? "" : "s"}`;
 }
 
 /** The words of a list that is written with commas. */
-export function wordsOf(text: string): string[] {
+export function splitCommas(text: string): string[] {
   return text.split(",").flatMap((word) => word.trim() || []);
 }
 
 /** A path as its owner writes it. */
-export function homely(path: string): string {
+export function tildePath(path: string): string {
   try {
     const home = homedir();
     return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
@@ -69,7 +69,7 @@ function clockTime(time: Date): string {
 }
 
 /** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */
-export function listed(words: readonly string[]): string {
+export function joinWithAnd(words: readonly string[]): string {
   const last = words.at(-1) ?? "";
   return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
 }

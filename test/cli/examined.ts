@@ -3,7 +3,7 @@
 import type { Outcome } from "../../src/api/errors.ts";
 import type { Device } from "../../src/api/schemas.ts";
 import { configOf } from "../../src/config/schema.ts";
-import type { Examination, Met } from "../../src/doctor/examination.ts";
+import type { DaemonFound, Examination } from "../../src/doctor/examination.ts";
 import type { Probe } from "../../src/doctor/probe.ts";
 
 interface MadeUp {
@@ -21,7 +21,7 @@ interface MadeUp {
   readonly files?: Readonly<Record<string, string>>;
   readonly programs?: Readonly<Record<string, string>>;
   readonly now?: string;
-  readonly met?: Met;
+  readonly met?: DaemonFound;
   readonly devices?: readonly Device[];
   /** Answers of the daemon, by operation and device. */
   readonly answers?: Readonly<Record<string, Outcome<unknown>>>;
@@ -77,9 +77,9 @@ export function examined(given: MadeUp = {}): Examination {
     stateFolder: "/s",
     socket: "/s/zapd.sock",
     remarks: [],
-    met: async () => given.met ?? { as: "running", status },
+    daemon: async () => given.met ?? { as: "running", status },
     config: async () => ({ config, warnings: [], broken: null }),
-    asked: async () => all,
+    searchedInterfaces: async () => all,
     probes: async () => probes,
     devices: async () => given.devices ?? [],
     ask: async (name, asked) => {

@@ -8,7 +8,7 @@ import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
 import { changedText } from "../../src/cli/watch.ts";
 import { printable } from "../../src/system/printable.ts";
-import { shellWord } from "../../src/system/text.ts";
+import { shellQuote } from "../../src/system/text.ts";
 
 describe("columns of a text", () => {
   test.each([
@@ -121,13 +121,13 @@ describe("words", () => {
     ["$HOME", "'$HOME'"],
     ["it's $5", `'it'\\''s $5'`],
     ["-d", "-d"],
-  ])("a shell takes %s as %s", (text, word) => expect(shellWord(text)).toBe(word));
+  ])("a shell takes %s as %s", (text, word) => expect(shellQuote(text)).toBe(word));
 
   test("a shell reads back what was written for it", () => {
     const text = fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(fc.array(text, { minLength: 20, maxLength: 20 }), (words) => {
-        const line = words.map((word) => shellWord(word)).join(" ");
+        const line = words.map((word) => shellQuote(word)).join(" ");
         const read = execFileSync("sh", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
         return read === words.map((word) => `${word}\n`).join("");
       }),

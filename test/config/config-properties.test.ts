@@ -62,7 +62,7 @@ test(
           );
           let last: Config = config.running;
           for (const one of patches) {
-            for (const [key, value] of Object.entries(one)) expected.set(key, value ?? settings.get(key)?.usual);
+            for (const [key, value] of Object.entries(one)) expected.set(key, value ?? settings.get(key)?.defaultValue);
             const given = Object.fromEntries(
               Object.entries(one).map(([key, value]) => [key, Array.isArray(value) ? value.join(",") : value]),
             );

@@ -58,7 +58,8 @@ describe("loading", () => {
   test("no file and an empty file are the defaults, and reading makes no file", async () => {
     const config = await ConfigFile.open(path);
     expect(existsSync(path)).toBe(false);
-    for (const [dotted] of settings) expect(settingOf(config.running, dotted)).toEqual(settings.get(dotted)?.usual);
+    for (const [dotted] of settings)
+      expect(settingOf(config.running, dotted)).toEqual(settings.get(dotted)?.defaultValue);
     for (const empty of ["", "\n", "# nothing\n", "\ufeff", "[daemon]\n", "\r\n"])
       expect((await opened(empty)).running).toEqual(config.running);
   });
@@ -192,7 +193,7 @@ describe("patching", () => {
   test("listeners hear of what has changed, and of nothing that was refused", async () => {
     const config = await opened("");
     const heard: string[] = [];
-    config.follow(({ daemon }) => heard.push(daemon.log_level));
+    config.subscribe(({ daemon }) => heard.push(daemon.log_level));
     await config.patch({ "daemon.log_level": "debug" });
     await config.patch({ "daemon.log_level": "loud" }).catch(() => {});
     expect(heard).toEqual(["info", "debug"]);

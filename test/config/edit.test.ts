@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { parse } from "smol-toml";
-import { placeOf, setValue } from "../../src/config/edit.ts";
+import { positionOf, setValue } from "../../src/config/edit.ts";
 
 const seed = Number(process.env["FC_SEED"] ?? Date.now());
 const blank = fc.constantFrom("", " ", "  ", "\t", " \t");
@@ -152,7 +152,7 @@ function tryParse(text: string): unknown {
 
 /** The lines of a setting's value, from 0; where it is not written, none. An inline table is all on one line. */
 function linesOfValue(text: string, key: string): { from: number; to: number; column: number } {
-  const place = placeOf(text, ["daemon", key]) ?? inlinePlace(text);
+  const place = positionOf(text, ["daemon", key]) ?? inlinePlace(text);
   if (!place) return { from: -1, to: -1, column: 0 };
   const from = place.line - 1;
   const lines = text.split("\n");
@@ -167,7 +167,7 @@ function linesOfValue(text: string, key: string): { from: number; to: number; co
 }
 
 function inlinePlace(text: string): { line: number; column: number } | null {
-  return /^\s*daemon\s*=/m.test(text) ? placeOf(text, ["daemon"]) : null;
+  return /^\s*daemon\s*=/m.test(text) ? positionOf(text, ["daemon"]) : null;
 }
 
 describe("by hand", () => {
@@ -216,15 +216,15 @@ describe("by hand", () => {
   ])("above it: %s", (_what, above) => {
     const text = (port: string) => `${above}[daemon]\nhttp_port = ${port}\n`;
     expect(setValue(text("1"), "daemon", "http_port", 80)).toBe(text("80"));
-    expect(placeOf(text("1"), ["daemon", "http_port"])).toEqual({ line: above.split("\n").length + 1, column: 13 });
+    expect(positionOf(text("1"), ["daemon", "http_port"])).toEqual({ line: above.split("\n").length + 1, column: 13 });
   });
 
   test("places are told by line and column", () => {
     const text = "# http_port = 1\ndaemon.http_port = 2\n[dev]\n  vendor_password = 3\n";
-    expect(placeOf(text, ["daemon", "http_port"])).toEqual({ line: 2, column: 20 });
-    expect(placeOf(text, ["dev", "vendor_password"])).toEqual({ line: 4, column: 21 });
-    expect(placeOf(text, ["dev"])).toEqual({ line: 3, column: 1 });
-    expect(placeOf(text, ["discovery", "hosts"])).toBeNull();
+    expect(positionOf(text, ["daemon", "http_port"])).toEqual({ line: 2, column: 20 });
+    expect(positionOf(text, ["dev", "vendor_password"])).toEqual({ line: 4, column: 21 });
+    expect(positionOf(text, ["dev"])).toEqual({ line: 3, column: 1 });
+    expect(positionOf(text, ["discovery", "hosts"])).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 /** Where something is written in a TOML text, however it is written. */
 import { expect, test } from "bun:test";
-import { linesIn, type Path } from "../../src/config/toml.ts";
+import { lineFinder, type Path } from "../../src/config/toml.ts";
 
 const text = `\ufeff# a comment = [
 about = "x" # steps
@@ -54,5 +54,5 @@ const places: readonly (readonly [Path, number | null])[] = [
 ];
 
 test.each(places)("%p is on line %p", (path, line) => {
-  expect(linesIn(text)(path)).toBe(line);
+  expect(lineFinder(text)(path)).toBe(line);
 });

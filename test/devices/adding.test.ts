@@ -59,7 +59,7 @@ beforeEach(async () => {
   });
   const common = { registry, credentials, platforms: [platform], platformHost, log };
   const trust = trustOf(common);
-  config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
+  config.subscribe(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
   devices = new Devices({
     ...common,

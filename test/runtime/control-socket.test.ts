@@ -15,7 +15,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { ZapdError } from "../../src/api/errors.ts";
-import { answers, claimPort, claimSocket, releaseSocket } from "../../src/runtime/control-socket.ts";
+import { claimPort, claimSocket, isListening, releaseSocket } from "../../src/runtime/control-socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
 
@@ -65,21 +65,21 @@ describe("the control socket", () => {
     }
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(join(folder, "state")).mode & 0o777).toBe(0o700);
-    expect(await answers(path)).toBe(true);
+    expect(await isListening(path)).toBe(true);
     expect(existsSync(`${path}.starting`)).toBe(false);
   });
 
   test("that answers is not taken over", async () => {
     await claim();
     expect(await failureOf(claim())).toStartWith("storage_error: zapd is already running on this state");
-    expect(await answers(path)).toBe(true);
+    expect(await isListening(path)).toBe(true);
   });
 
   test("R12 that nobody answers is taken over", async () => {
     await leaveStale();
-    expect(await answers(path)).toBe(false);
+    expect(await isListening(path)).toBe(false);
     await claim();
-    expect(await answers(path)).toBe(true);
+    expect(await isListening(path)).toBe(true);
   });
 
   test("is bound by one of many who start at once", async () => {
@@ -116,7 +116,7 @@ describe("the control socket", () => {
     const past = new Date(Date.now() - 10_000);
     utimesSync(`${path}.starting`, past, past);
     await claim();
-    expect(await answers(path)).toBe(true);
+    expect(await isListening(path)).toBe(true);
   });
 
   test("in a place that cannot be written fails with that", async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { withArchive } from "../../src/server/upload.ts";
-import { makeFolder, writeWhole } from "../../src/system/files.ts";
+import { makeFolder, writeAtomically } from "../../src/system/files.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { soundPackage } from "../support/room.ts";
 
@@ -25,7 +25,7 @@ test("T14 files, their backups, folders and uploads are made 0600 and 0700 thoug
   makeFolder(join(folder, "deep", "state"));
   expect([modeOf(join(folder, "deep")), modeOf(join(folder, "deep", "state"))]).toEqual(["700", "700"]);
   const path = join(folder, "file.json");
-  for (const text of ["one", "two"]) await writeWhole(path, text, { backup: true });
+  for (const text of ["one", "two"]) await writeAtomically(path, text, { backup: true });
   expect([modeOf(path), modeOf(`${path}.bak`)]).toEqual(["600", "600"]);
   const form = new FormData();
   form.set("archive", new File([soundPackage], "a.zip"));

@@ -3,7 +3,7 @@ import { SleepWatch, stopwatch } from "../../src/system/clock.ts";
 
 test("R14 a stopwatch counts the machine's sleep, and never more than there was", () => {
   let [running, booted] = [1_000, 50];
-  const waited = stopwatch({ running: () => running, booted: () => booted });
+  const waited = stopwatch({ monotonicMs: () => running, uptimeS: () => booted });
   running += 10;
   booted += 1;
   expect(waited()).toBe(10);
@@ -19,7 +19,7 @@ test("R14 a stopwatch goes by what runs where nothing else is told", () => {
   const refused = () => {
     throw new Error("needs a permission");
   };
-  const waited = stopwatch({ running: () => running, booted: refused });
+  const waited = stopwatch({ monotonicMs: () => running, uptimeS: refused });
   running = 70;
   expect(waited()).toBe(70);
 });
@@ -39,26 +39,26 @@ test("R13 the clocks of this machine agree, and the time of day is none of them"
 
 test("R14 a watch tells a sleep from a busy moment, by either clock, and what is read half a second after it", async () => {
   let [running, booted] = [1_000, 50];
-  const watch = new SleepWatch({ running: () => running, booted: () => booted });
+  const watch = new SleepWatch({ monotonicMs: () => running, uptimeS: () => booted });
   try {
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([0, false]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([0, false]);
     // Late, but awake.
     running += 5_400;
     booted += 5;
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([0, false]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([0, false]);
     // Stopped: both go on.
     running += 6_100;
     booted += 6;
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([1, true]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, true]);
     running += 499;
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([1, true]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, true]);
     running += 1;
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([1, false]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, false]);
     // Asleep: one stands still.
     booted += 3_600;
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([2, true]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, true]);
     running += 500;
-    expect([watch.times, watch.hasSleptSince(running)]).toEqual([2, false]);
+    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, false]);
   } finally {
     watch.end();
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { isUnclaimed, neighboursOf, readNeighbours } from "../../src/system/neighbours.ts";
+import { isUnclaimed, neighboursOf, parseNeighbours } from "../../src/system/neighbours.ts";
 
 const table = `IP address       HW type     Flags       HW address            Mask     Device
 192.168.1.20     0x1         0x2         3C:59:1E:00:00:0a     *        eth0
@@ -9,12 +9,12 @@ const table = `IP address       HW type     Flags       HW address            Ma
 `;
 
 test("the table of neighbours tells whose hardware is complete in it", () => {
-  expect([...readNeighbours(table)]).toEqual([
+  expect([...parseNeighbours(table)]).toEqual([
     ["192.168.1.20", "3c:59:1e:00:00:0a"],
     ["192.168.1.22", "3c:59:1e:00:00:0c"],
   ]);
-  expect([...readNeighbours("")]).toEqual([]);
-  expect([...readNeighbours("nothing\n\n of the kind")]).toEqual([]);
+  expect([...parseNeighbours("")]).toEqual([]);
+  expect([...parseNeighbours("nothing\n\n of the kind")]).toEqual([]);
 });
 
 test("an address that has been asked for and that nobody has claimed is told from one that is known, or in no table", () => {
@@ -58,7 +58,7 @@ test.skipIf(!existsSync("/proc/net/arp"))(
     const text = readFileSync("/proc/net/arp", "utf8");
     expect(text).toStartWith("IP address");
     const neighbours = neighboursOf();
-    for (const [host, mac] of readNeighbours(text)) expect(neighbours.macOf(host)).toBe(mac);
+    for (const [host, mac] of parseNeighbours(text)) expect(neighbours.macOf(host)).toBe(mac);
     expect(neighbours.macOf("127.0.0.1")).toBeNull();
   },
 );

@@ -2,7 +2,7 @@
  * The WebSocket of a Kodi, which pushes what happens, and over which it can be asked (players.md 7.1). It is never sent a
  * ping, and left without a goodbye: Kodi answers a close frame with a text frame that holds it.
  */
-import { never } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -31,7 +31,7 @@ export class KodiSession extends WebSocketRpc<unknown> {
   }
 
   protected beat(): void {
-    this.call("JSONRPC.Ping", {}, never).catch(() => {});
+    this.call("JSONRPC.Ping", {}, neverAborted).catch(() => {});
   }
 
   protected received(said: Json): void {

@@ -128,7 +128,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   try {
     for (const character of text) {
       if (sent > 0) await sleep(characterEvery, signal);
-      if (watch.times > 0)
+      if (watch.sleepCount > 0)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
       const stillOn = () => {
         // Turned off in the midst of a text: turned on again, it would be typed twice.

@@ -1,7 +1,7 @@
 /** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
 import { failedBy, failedWith } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { never } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import {
   type Capability,
@@ -149,7 +149,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       down: (key, signal) =>
         driven(signal, async (one) => {
           const code = ofKey(allKeys, key === "play-pause" ? "play" : key);
-          const letGo = () => one.press(code, "Release", never);
+          const letGo = () => one.press(code, "Release", neverAborted);
           try {
             await one.press(code, "Press", signal);
           } catch (error) {

@@ -1,6 +1,6 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 3.3): HTTP is asked first, since the socket alone turns some sets on. */
 import { failedBy, inStandby, ZapdError } from "../../api/errors.ts";
-import { never, sleep, until } from "../../system/sleep.ts";
+import { neverAborted, sleep, until } from "../../system/sleep.ts";
 import type { Emit, PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
@@ -73,7 +73,7 @@ async function hold(session: RemoteSession, signal: AbortSignal): Promise<void> 
     await session.press(powerKey, "Press", signal);
     await sleep(frameHoldMs);
   } finally {
-    await session.press(powerKey, "Release", never).catch(unlessHungUp);
+    await session.press(powerKey, "Release", neverAborted).catch(unlessHungUp);
   }
 }
 

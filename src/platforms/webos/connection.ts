@@ -1,6 +1,6 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
 import { DeviceError, failedBy, failedWith } from "../../api/errors.ts";
-import { never, sleep } from "../../system/sleep.ts";
+import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
@@ -81,7 +81,7 @@ export class RegisteredSession implements Session {
     if (this.#titles.has(appId)) return Promise.resolve();
     const looking =
       this.#looked.get(appId) ??
-      this.apps(never).then(
+      this.apps(neverAborted).then(
         () => {},
         () => void this.#looked.delete(appId),
       );

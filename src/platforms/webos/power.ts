@@ -1,7 +1,7 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { never, orAborted } from "../../system/sleep.ts";
+import { neverAborted, orAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import type { Emit, PowerControl } from "../platform.ts";
@@ -27,7 +27,7 @@ export function powerOf(
   return {
     /** Entering a set that wakes may take longer than one who asks has time for: it goes on, for who asks next. */
     isOn(signal) {
-      asking ??= ask(reconnecting, deadline(entersWithin, never)).finally(() => {
+      asking ??= ask(reconnecting, deadline(entersWithin, neverAborted)).finally(() => {
         asking = undefined;
       });
       asking.catch(() => {});

@@ -3,7 +3,7 @@
  * asked every few seconds whether it still lives: a set on its way to standby often leaves it open and silent.
  */
 import { ZapdError } from "../../api/errors.ts";
-import { never } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -68,7 +68,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
   }
 
   /** One request. Fails with a `SetFailure` when the set answers with one, or with `device_timeout`. */
-  request(uri: string, payload: Payload = {}, signal: AbortSignal = never): Promise<Payload> {
+  request(uri: string, payload: Payload = {}, signal: AbortSignal = neverAborted): Promise<Payload> {
     return this.#askInTime(`request_${++this.#last}`, "request", uri, payload, signal);
   }
 

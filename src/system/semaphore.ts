@@ -1,13 +1,13 @@
-/** Work of which only so much is done at a time; the rest waits in order of arrival. */
-export class Turns {
+/** Runs at most so many pieces of work at a time; the rest wait in order of arrival. */
+export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(atOnce: number) {
-    this.#free = atOnce;
+  constructor(limit: number) {
+    this.#free = limit;
   }
 
-  async take<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
