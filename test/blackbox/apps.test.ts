@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import type { WiredOptions } from "../support/wired-roku.ts";
 import { refuse, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { app, homes, spellHome } from "./documents.ts";
-import { homeForFile } from "./home.ts";
 
-const { daemon, ...home } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, ...home } = await daemonForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 /** Inputs with the user's own labels, twins, entities, non-ASCII. */
 const street = [
@@ -25,7 +25,7 @@ const street = [
   app("31004", "sports"),
   app("77_a1b2c3", "Private Cinema"),
 ];
-const start = (options: WiredOptions = {}) => home.start({ apps: street, ...options });
+const start = (options: WiredOptions = {}) => home.addRoku({ apps: street, ...options });
 
 test.concurrent("the catalog: stable slugs, types, unique ids, served from the cache", async () => {
   const { set, id } = await start();

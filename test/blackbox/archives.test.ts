@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { at, refused } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { install, manifest, sound, withEntry, withoutManifest, zip } from "./packages.ts";
 
-const { daemon, start } = await homeForFile({
+const { daemon, addRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
 });
-const { set, id } = await start();
+const { set, id } = await addRoku();
 
 const whole = sound("archives");
 const filler = { name: "filler", bytes: randomBytes(700) };

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import net from "node:net";
 import type { WiredRoku } from "../support/wired-roku.ts";
 import { refuse, succeed, until } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, addRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
 const read = (id: string, cursor?: string) =>
   succeed(daemon, "readLogs", {
@@ -40,7 +40,7 @@ async function raw(set: WiredRoku, bytes: Buffer): Promise<void> {
 }
 
 test.concurrent("what was printed before is there, what comes later is told once, and one connection serves all", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   const printed = ["------ Compiling dev 'Fjord' ------", "------ Running dev 'Fjord' main ------", "first 📺"];
   print(set, ...printed);
   const readers = await Promise.all(Array.from({ length: 6 }, () => read(id)));
@@ -59,7 +59,7 @@ test.concurrent("what was printed before is there, what comes later is told once
 });
 
 test.concurrent("bytes of every kind become clean lines: CR, NUL, telnet commands, escapes, a long line, half a character", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   print(set, "start");
   const { cursor } = await read(id);
   await raw(set, Buffer.from([0xff, 0xfb, 0x01, 0xff, 0xf1]));
@@ -86,7 +86,7 @@ test.concurrent("bytes of every kind become clean lines: CR, NUL, telnet command
 });
 
 test.concurrent("a flood is bounded, and the cursor of who fell behind still tells the newest", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   print(set, "before");
   const { cursor } = await read(id);
   for (let block = 0; block < 40; block++) {
@@ -105,7 +105,7 @@ test.concurrent("a flood is bounded, and the cursor of who fell behind still tel
 });
 
 test.concurrent("another program holds the console: its own error, and well again when it lets go", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   const { console } = set.simulator.ports;
   const other = net.connect(console ?? 0, set.host);
   await once(other, "connect");
@@ -117,7 +117,7 @@ test.concurrent("another program holds the console: its own error, and well agai
 });
 
 test.concurrent("a set that reboots is listened to again, and old lines are not told twice", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   print(set, "run 1");
   const { cursor } = await read(id);
   await set.console.cut();
@@ -128,7 +128,7 @@ test.concurrent("a set that reboots is listened to again, and old lines are not 
 });
 
 test.concurrent("no console at all, a cursor from elsewhere, and a device that is removed lets go", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   print(set, "here");
   await read(id);
   for (const odd of ["nonsense", "-1", "99999999.5", "a.b", "0"]) expect((await read(id, odd)).lines).toContain("here");
@@ -136,7 +136,7 @@ test.concurrent("no console at all, a cursor from elsewhere, and a device that i
   expect(set.console.open).toBe(1);
   await succeed(daemon, "removeDevice", { id });
   await until("the console free", () => set.console.open === 0);
-  const none = await start();
+  const none = await addRoku();
   await none.set.console.stop();
   expect(
     (await refuse(daemon, "readLogs", { id: none.id }, "device_unreachable", "device_refused")).hint ?? "",
@@ -144,7 +144,7 @@ test.concurrent("no console at all, a cursor from elsewhere, and a device that i
 });
 
 test.concurrent("followed, lines are told as they come, and whoever comes back with the cursor misses none", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   print(set, "before");
   const stream = async (headers: Record<string, string>) => {
     const over = new AbortController();
@@ -175,7 +175,7 @@ test.concurrent("followed, lines are told as they come, and whoever comes back w
 });
 
 test("a log cannot be followed where there is none, and HEAD follows nothing", async () => {
-  const { id } = await start();
+  const { id } = await addRoku();
   await refuse(daemon, "readLogs", { id, query: "follow=perhaps" }, "invalid_payload");
   await refuse(daemon, "readLogs", { id: "Nowhere", query: "follow=true" }, "device_not_found");
   const response = await fetch(`${daemon.url}/devices/${id}/dev/logs?follow=true`, { method: "HEAD" });

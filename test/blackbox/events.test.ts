@@ -6,15 +6,15 @@ import { strToU8, zipSync } from "fflate";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon } from "../support/daemon.ts";
+import { validPackage } from "../support/daemon-with-roku.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
-import { soundPackage } from "../support/room.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
 // A search finds none of the sets of other tests.
-const { daemon, started } = await homeForFile({ config: { discovery: { interfaces: ["none"] } } });
-const set = await started(
+const { daemon, startSimulator } = await daemonForFile({ config: { discovery: { interfaces: ["none"] } } });
+const set = await startSimulator(
   createRokuSimulator({ name: "Live", serial: "X0LIVE000001", kind: "tv", ssdp: false, launchMs: 0 }),
 );
 const { id } = (await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" })).body.data;
@@ -179,7 +179,7 @@ describe("the stream", () => {
     await daemon.api("POST", "/devices", { host: bench.host, port: bench.port, name: "Bench", ports });
     await daemon.api("POST", "/devices/Bench/apps/refresh");
     const form = new FormData();
-    form.set("archive", new Blob([soundPackage]), "package.zip");
+    form.set("archive", new Blob([validPackage]), "package.zip");
     expect(
       (await fetch(`${daemon.url}/devices/Bench/dev/install`, { method: "POST", body: form, keepalive: false })).status,
     ).toBe(200);
@@ -187,7 +187,7 @@ describe("the stream", () => {
     await stream.until(({ type, phase }) => type === "install.progress" && phase === "done");
     const steps = stream.all.filter(({ type }) => type === "install.progress");
     expect(steps.map(({ phase }) => phase)).toEqual(["receiving", "checking", "sending", "done"]);
-    const { length: total } = soundPackage;
+    const { length: total } = validPackage;
     expect(steps.slice(1).map((step) => [step["bytes"], step["total"]])).toEqual([
       [total, total],
       [0, total],

@@ -6,17 +6,17 @@ import { startTypingSets } from "../slow/typing-sets.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { residentMiB } from "../support/resident.ts";
 import { at, type Name, succeed, until } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
-import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
 const requestMs = 1_200;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
-const { daemon, start } = await homeForFile({
+const { daemon, addRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: requestMs }, dev: { vendor_password: "secret-of-the-set" } },
 });
-const { set: healthy, id: healthyId } = await start({ name: "Gesund" });
+const { set: healthy, id: healthyId } = await addRoku({ name: "Gesund" });
 await succeed(daemon, "listApps", { id: healthyId });
 
 /** Another healthy set, in a process of its own: those that pour into the daemon pour from this one. */
@@ -101,7 +101,7 @@ async function driveAll(what: string, id: string): Promise<void> {
 }
 
 test("T9 R4 a set whose every answer is broken: state, apps, key and launch", async () => {
-  const sets = await Promise.all(Object.keys(faults).map(async (what) => ({ what, ...(await start()) })));
+  const sets = await Promise.all(Object.keys(faults).map(async (what) => ({ what, ...(await addRoku()) })));
   for (const { what, set } of sets) {
     set.wire.fault = faults[what] ?? null;
     await set.wire.close();
@@ -109,14 +109,14 @@ test("T9 R4 a set whose every answer is broken: state, apps, key and launch", as
   }
   await meanwhile(Promise.all(sets.map(({ what, id }) => driveAll(what, id))));
   // And each is well again when its fault is.
-  const { set, id } = sets[0] ?? (await start());
+  const { set, id } = sets[0] ?? (await addRoku());
   set.wire.fault = null;
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
 }, 60_000);
 
 test("R4 the same on the connection that was warm: the fault begins in the middle", async () => {
   const sets = await Promise.all(
-    (["hang", "close", "reset"] as const).map(async (answer) => ({ answer, ...(await start()) })),
+    (["hang", "close", "reset"] as const).map(async (answer) => ({ answer, ...(await addRoku()) })),
   );
   await meanwhile(
     Promise.all(
@@ -139,7 +139,7 @@ test("R4 the same on the connection that was warm: the fault begins in the middl
 test("R4 a developer page with every fault, at the challenge", async () => {
   // One that drips its page after a whole upload has minutes for it, by design.
   const early = Object.keys(faults).filter((what) => what !== "drip body");
-  const sets = await Promise.all(early.map(async (what) => ({ what, ...(await start()) })));
+  const sets = await Promise.all(early.map(async (what) => ({ what, ...(await addRoku()) })));
   // The daemon takes two uploads at a time and answers `device_busy` to more: so in two lines.
   const lines = [0, 1].map((odd) => sets.filter((_, index) => index % 2 === odd));
   await meanwhile(
@@ -156,11 +156,11 @@ test("R4 a developer page with every fault, at the challenge", async () => {
 }, 60_000);
 
 test("R4 nobody at home: refused, and hung before it was accepted", async () => {
-  const gone = await start();
+  const gone = await addRoku();
   await gone.set.stop();
   await driveAll("refused", gone.id);
   await fails("refused: install", twoRequests, install(daemon, gone.id, sound("gone")));
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   await set.stop();
   const deaf = await fullBacklog(set.host, set.port);
   if (!deaf) throw new Error("this machine does not fill a backlog");
@@ -195,7 +195,7 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   const devices = (await succeed(daemon, "listDevices")).length;
   await Promise.all(
     cases.map(async ({ status, target }) => {
-      const { set, id } = await start();
+      const { set, id } = await addRoku();
       const fault: Fault = redirect(status, target);
       set.wire.fault = fault;
       await set.wire.close();
@@ -205,7 +205,7 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   );
   expect(healthy.wire.requests).toEqual([]);
   expect((await succeed(daemon, "listDevices")).length).toBe(devices + cases.length);
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   for (const status of [302, 307, 308]) {
     set.installer.fault = redirect(status, stop);
     await fails(`${status}: install`, twoRequests, install(daemon, id, sound(String(status))));

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { EventStream, type Frame } from "../support/event-stream.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
 const pressed: string[] = [];
 const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
@@ -16,9 +16,9 @@ const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
   }),
 );
 
-const { daemon, started } = await homeForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
+const { daemon, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
 for (const set of sets) {
-  await started(set);
+  await startSimulator(set);
   await daemon.api("POST", "/devices", { host: set.host, port: set.port });
 }
 for (const name of ["One", "Two"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["bar", "a=1"] });

@@ -4,17 +4,17 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { type Answered, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
-import { furnish } from "../support/room.ts";
 import { succeed } from "./checked.ts";
 
 /** Most of it is waiting: each test has a daemon and a set of its own, and they wait side by side. */
 async function inRoom(run: (presses: () => number, hold: Hold) => Promise<void>): Promise<void> {
   // Time is measured here.
-  const room = await furnish({ speed: 1 });
+  const room = await startDaemonWithRoku({ speed: 1 });
   const hold = (body: object) => room.daemon.api("POST", "/devices/set/remote/key", { key: "down", ...body });
-  await run(() => room.done("key"), hold).finally(() => room.dispose());
+  await run(() => room.countOf("key"), hold).finally(() => room.dispose());
 }
 /** A busy machine comes so much later to what is due. */
 const busyMs = 900;
@@ -90,8 +90,8 @@ interface Stage {
 
 const stages: Readonly<Record<string, () => Promise<Stage>>> = {
   "a Roku": async () => {
-    const room = await furnish({ speed: 1 });
-    return { daemon: room.daemon, presses: () => room.done("key"), dispose: () => room.dispose() };
+    const room = await startDaemonWithRoku({ speed: 1 });
+    return { daemon: room.daemon, presses: () => room.countOf("key"), dispose: () => room.dispose() };
   },
   "a Kodi": async () => {
     const set = createKodiSimulator({ name: "set", host: freeHost(), port: 0, tcpPort: 0, mdns: false });

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { announce } from "../support/announce.ts";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, type Name, refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { install, sound } from "./packages.ts";
 
-const { daemon, plug: start } = await homeForFile({
+const { daemon, startRoku } = await daemonForFile({
   // On a fast clock a machine that is busy for a second has slept.
   speed: 1,
   config: {
@@ -20,7 +20,7 @@ const { daemon, plug: start } = await homeForFile({
 async function swap(fake: WiredRoku, options: WiredOptions = {}): Promise<WiredRoku> {
   const { host, port } = fake;
   await fake.stop();
-  return start({ ...options, host, port });
+  return startRoku({ ...options, host, port });
 }
 
 const drives: readonly [Name, unknown][] = [
@@ -37,7 +37,7 @@ const drives: readonly [Name, unknown][] = [
 
 for (const style of [{}, { close: "said" }, { old: true }] as const) {
   test.concurrent(`after a swap nothing is driven, with a connection still warm (${JSON.stringify(style)})`, async () => {
-    const mine = await start({ style });
+    const mine = await startRoku({ style });
     const device = await add(daemon, mine);
     const { id } = device;
     await succeed(daemon, "listApps", { id });
@@ -60,7 +60,7 @@ for (const style of [{}, { close: "said" }, { old: true }] as const) {
 }
 
 test("a package goes to the set it was meant for, or nowhere", async () => {
-  const mine = await start();
+  const mine = await startRoku();
   const { id } = await add(daemon, mine);
   const stranger = await swap(mine);
   // The installer's port is the stranger's now, as a changed address would have it.
@@ -72,12 +72,12 @@ test("a package goes to the set it was meant for, or nowhere", async () => {
 });
 
 test("the stranger added under its own name is its own device, and the first is followed when it answers elsewhere", async () => {
-  const mine = await start({ name: "Eins" });
+  const mine = await startRoku({ name: "Eins" });
   const first = await add(daemon, mine);
   const stranger = await swap(mine, { name: "Zwei" });
   const second = await add(daemon, stranger);
   expect(second.id).not.toBe(first.id);
-  const moved = await start({ serial: mine.serial, mac: mine.identity.mac, name: "Eins" });
+  const moved = await startRoku({ serial: mine.serial, mac: mine.identity.mac, name: "Eins" });
   const ssdp = await announce(moved);
   await succeed(daemon, "discoverDevices");
   await ssdp.stop();
@@ -92,14 +92,14 @@ test("the stranger added under its own name is its own device, and the first is 
 });
 
 test("two sets that changed places are each driven under their own name", async () => {
-  const [one, two] = [await start({ name: "Links" }), await start({ name: "Rechts" })];
+  const [one, two] = [await startRoku({ name: "Links" }), await startRoku({ name: "Rechts" })];
   const [left, right] = [await add(daemon, one), await add(daemon, two)];
   for (const { id } of [left, right]) await succeed(daemon, "pressKey", { id, body: { key: "info" } });
   const places = [one.address, two.address] as const;
   await Promise.all([one.stop(), two.stop()]);
   const swapped = await Promise.all([
-    start({ serial: one.serial, name: "Links", host: places[1].host, port: places[1].port }),
-    start({ serial: two.serial, name: "Rechts", host: places[0].host, port: places[0].port }),
+    startRoku({ serial: one.serial, name: "Links", host: places[1].host, port: places[1].port }),
+    startRoku({ serial: two.serial, name: "Rechts", host: places[0].host, port: places[0].port }),
   ]);
   for (const { id } of [left, right])
     await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable", "device_error");
@@ -112,12 +112,12 @@ test("two sets that changed places are each driven under their own name", async 
 });
 
 test("a set that comes back at its address is driven again at once", async () => {
-  const mine = await start();
+  const mine = await startRoku();
   const { id } = await add(daemon, mine);
   await mine.stop();
   await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable");
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
-  const back = await start({ serial: mine.serial, mac: mine.identity.mac, host: mine.host, port: mine.port });
+  const back = await startRoku({ serial: mine.serial, mac: mine.identity.mac, host: mine.host, port: mine.port });
   await succeed(daemon, "pressKey", { id, body: { key: "down" } });
   expect(back.commands).toEqual(["/keypress/Down"]);
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");

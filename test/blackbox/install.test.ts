@@ -4,11 +4,11 @@ import { readdirSync } from "node:fs";
 import { residentMiB } from "../support/resident.ts";
 import type { Reply } from "../support/wire.ts";
 import { accepted, refuse, refused, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { app, page } from "./documents.ts";
-import { homeForFile } from "./home.ts";
 import { install, large, sound } from "./packages.ts";
 
-const { daemon, start } = await homeForFile({
+const { daemon, addRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
 });
 
@@ -31,7 +31,7 @@ ${told(said)
 };
 
 test("20 MB go over once, byte for byte, and without being held in memory", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   accepted("installPackage", await install(daemon, id, sound("warm")));
   const archive = large();
   const [before, counted] = [residentMiB(daemon.process), set.installer.bytesRead];
@@ -52,7 +52,7 @@ test("20 MB go over once, byte for byte, and without being held in memory", asyn
 });
 
 test("the challenge is met without a body, on fresh connections", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   for (const what of ["first", "second"]) accepted("installPackage", await install(daemon, id, sound(what)));
   const { requests } = set.installer;
   expect(requests.filter((request) => !request.headers.has("authorization"))).toHaveLength(2);
@@ -64,7 +64,7 @@ test("the challenge is met without a body, on fresh connections", async () => {
 });
 
 test("a page in plain text is read as well: stored, installed, failed, and one that says nothing of it", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.spoiled.set("/plugin_install", tells.text);
   const { messages } = accepted("installPackage", await install(daemon, id, sound("text")));
   expect(messages).toEqual([expect.stringMatching(/^Application Received: \d+ bytes stored\.$/), "Install Success."]);
@@ -91,7 +91,7 @@ test("a page in plain text is read as well: stored, installed, failed, and one t
 });
 
 test("the identical package is launched all the same", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   const archive = sound("same");
   accepted("installPackage", await install(daemon, id, archive));
   set.active = null;
@@ -101,14 +101,14 @@ test("the identical package is launched all the same", async () => {
 });
 
 test("a wrong password, an unset one, and the set's own refusals each have their own name", async () => {
-  const stranger = await start({ developer: { password: "another" } });
+  const stranger = await addRoku({ developer: { password: "another" } });
   const wrong = await install(daemon, stranger.id, sound("a"));
   expect(refused(wrong, "dev_auth_failed").hint ?? "").not.toBe("");
   // One that the set was given of its own goes before the setting: it is replaced by an installation alone.
   expect(refused(wrong, "dev_auth_failed").hint ?? "").toContain("--password -");
   expect(stranger.set.simulator.state.sideloaded).toBeNull();
 
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   for (const [form, tell] of Object.entries(tells)) {
     set.spoiled.set("/plugin_install", tell);
     set.simulator.installFault("compile");
@@ -133,7 +133,7 @@ test("a wrong password, an unset one, and the set's own refusals each have their
 });
 
 test("a set that wants an update first says so in three ways, all told apart from a bad package", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   for (const outcome of ["update-required", "update-page", "reset"] as const) {
     set.simulator.installFault(outcome);
     const error = refused(
@@ -147,7 +147,7 @@ test("a set that wants an update first says so in three ways, all told apart fro
 });
 
 test("no developer page at all", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   await set.installer.close();
   const error = refused(await install(daemon, id, sound("none")), "device_unreachable", "unsupported_operation");
   expect(error.hint ?? "").toMatch(/developer/i);
@@ -156,7 +156,7 @@ test("no developer page at all", async () => {
 
 test("reload: ended and started anew, by either way of stopping; without a package there is none", async () => {
   const reloads = (["plain", "xml", "absent"] as const).map(async (exitApp) => {
-    const { set, id } = await start({ legacy: exitApp === "absent" });
+    const { set, id } = await addRoku({ legacy: exitApp === "absent" });
     if (exitApp === "plain") set.spoiled.set("/exit-app/dev", (said) => ({ ...said, body: "" }));
     await refuse(daemon, "reloadPackage", { id }, "dev_package_missing");
     set.apps = [...set.apps, app("dev", "Fjord", "appl", "2.1.9")];

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import type { Style } from "../support/wire.ts";
 import { ask, refuse, refused, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, addRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
 /** SPEC.md 2, and what the protocol notes call each; `null`: no set of this make has it. */
 const keys: Readonly<Record<string, string | null>> = {
@@ -43,7 +43,7 @@ const keys: Readonly<Record<string, string | null>> = {
 };
 
 test.concurrent("every key of the spec against a television", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   for (const [key, name] of Object.entries(keys)) {
     set.forget();
     await (key === "power-on" ? set.simulator.sleep("standby") : set.simulator.wake());
@@ -58,7 +58,7 @@ test.concurrent("every key of the spec against a television", async () => {
 });
 
 test.concurrent("every key of the spec against a stick: what a television alone has is refused before it is sent", async () => {
-  const { set, id } = await start({ kind: "stick", facts: { "supports-cec-audio-volume-control": null } });
+  const { set, id } = await addRoku({ kind: "stick", facts: { "supports-cec-audio-volume-control": null } });
   for (const [key, name] of Object.entries(keys)) {
     set.forget();
     const answered = await ask(daemon, "pressKey", { id, body: { key } });
@@ -77,7 +77,7 @@ test.concurrent("every key of the spec against a stick: what a television alone 
 });
 
 test.concurrent("what is no key is refused, and nothing is sent", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.forget();
   for (const key of [
     "Home",
@@ -121,7 +121,7 @@ test.concurrent("what is no key is refused, and nothing is sent", async () => {
 });
 
 test.concurrent("play plays and pause pauses, whatever the set was doing", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.active = set.apps.find((one) => one.id === "12") ?? null;
   for (const [before, key, after] of [
     ["play", "pause", "pause"],
@@ -174,7 +174,7 @@ const styles: readonly Style[] = [
 test.concurrent("text goes character by character, exactly encoded, however the set frames its answers", async () => {
   await Promise.all(
     styles.map(async (style) => {
-      const { set, id } = await start({ style });
+      const { set, id } = await addRoku({ style });
       set.forget();
       expect((await succeed(daemon, "pressKey", { id, body: { key: `literal:${text}` } })).key).toBe(`literal:${text}`);
       const sent = set.wire.requests.filter((request) => request.method === "POST");
@@ -188,7 +188,7 @@ test.concurrent("characters that trip an encoder: reserved, combining, right to 
   const odd = ["!'()*~:@&=$,", ';?#[]"<>\\^`{|}', "e\u0301שלום", "👩‍👩‍👧\u{10FFFD}…"];
   await Promise.all(
     odd.map(async (characters) => {
-      const { set, id } = await start();
+      const { set, id } = await addRoku();
       set.forget();
       await succeed(daemon, "pressKey", { id, body: { key: `literal:${characters}` } });
       const typed = set.commands.map((command) => decodeURIComponent(command.replace("/keypress/Lit_", "")));
@@ -200,7 +200,7 @@ test.concurrent("characters that trip an encoder: reserved, combining, right to 
 });
 
 test.concurrent("a set that keeps the connection open and tells no length of an empty answer has still taken the key", async () => {
-  const { set, id } = await start({ style: { lengthless: true } });
+  const { set, id } = await addRoku({ style: { lengthless: true } });
   set.forget();
   const started = performance.now();
   await succeed(daemon, "pressKey", { id, body: { key: "up" } });
@@ -211,7 +211,7 @@ test.concurrent("a set that keeps the connection open and tells no length of an 
 
 // The connection on which such a set proved who it is ends before the key, which goes over one opened right behind it.
 test("a set that hangs up after each answer without a word takes every key once", async () => {
-  const { set, id } = await start({ style: { close: "rude" } });
+  const { set, id } = await addRoku({ style: { close: "rude" } });
   set.forget();
   for (const key of ["up", "down", "left"]) await succeed(daemon, "pressKey", { id, body: { key } });
   await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "up", "select"], delay_ms: 0 } });

@@ -3,19 +3,19 @@ import { expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { until } from "../support/http-device.ts";
 import { refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, started } = await homeForFile({ config: { discovery: { interfaces: ["none"] } } });
+const { daemon, startSimulator } = await daemonForFile({ config: { discovery: { interfaces: ["none"] } } });
 const channels = [
   // Kodi's own number of each is another's channel number.
   { id: 2, name: "One", number: 1 },
   { id: 1, name: "Two", number: 2 },
   { id: 3, name: "1", number: 7 },
 ];
-const set = await started(
+const set = await startSimulator(
   createKodiSimulator({ name: "Cinema", host: "127.0.74.1", port: 0, tcpPort: 0, mdns: false, channels }),
 );
-const plain = await started(
+const plain = await startSimulator(
   createKodiSimulator({ name: "Hall", host: "127.0.74.2", port: 0, tcpPort: 0, mdns: false }),
 );
 const id = await add(set);

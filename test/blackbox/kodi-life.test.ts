@@ -4,17 +4,17 @@ import dgram from "node:dgram";
 import { createKodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { until } from "../support/http-device.ts";
 import { refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
 // None of these sets announces itself: on no interface nobody waits to hear one.
-const { daemon, started } = await homeForFile({
+const { daemon, startSimulator } = await daemonForFile({
   config: { discovery: { interfaces: ["none"] }, devices: { request_timeout_ms: 3_000 } },
 });
 
 let hosts = 0;
 async function add(options: Partial<KodiSimulatorOptions> = {}, followed = true) {
   const name = `Room ${++hosts}`;
-  const set = await started(
+  const set = await startSimulator(
     createKodiSimulator({ name, host: `127.0.73.${hosts}`, port: 0, tcpPort: 0, mdns: false, ...options }),
   );
   const ports = { wake: set.ports.wake, ...(followed && set.ports.tcp !== null && { websocket: set.ports.tcp }) };

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { residentMiB } from "../support/resident.ts";
 import { refused, succeed, until } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { endless, inFrontOf, page, type Say, spoiled, svg } from "./spoiled-pictures.ts";
 
 const [icon, logo] = ["/home/kodi/.kodi/addons/plugin.video.one/icon.png", "http://192.0.2.1/logo.png"];
@@ -24,12 +24,12 @@ const shelf: Partial<KodiSimulatorOptions> = {
     { id: 2, number: 2, name: "Without" },
   ],
 };
-const { daemon, atEnd, started } = await homeForFile({ config: { discovery: { interfaces: ["none"] } } });
+const { daemon, atEnd, startSimulator } = await daemonForFile({ config: { discovery: { interfaces: ["none"] } } });
 let made = 0;
 
 function startKodi(options: Partial<KodiSimulatorOptions> = {}): Promise<KodiSimulator> {
   const plain = { name: `K ${++made}`, host: `127.0.75.${made}`, port: 0, tcpPort: 0, mdns: false };
-  return started(createKodiSimulator({ ...plain, ...shelf, ...options }));
+  return startSimulator(createKodiSimulator({ ...plain, ...shelf, ...options }));
 }
 
 async function added({ host, port, ports }: KodiSimulator, web = port): Promise<string> {

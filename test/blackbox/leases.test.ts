@@ -5,12 +5,12 @@ import net from "node:net";
 import { join } from "node:path";
 import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { EventStream } from "../support/event-stream.ts";
-import { furnish, type Room } from "../support/room.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
 });
 afterAll(() => room.dispose());
 
@@ -61,14 +61,14 @@ test("a holder changes the device, all others read it", async () => {
   const left = Date.parse(until) - Date.now();
   expect(left).toBeWithin(500_000, 600_001);
 
-  const before = room.done("key");
+  const before = room.countOf("key");
   const refused = await press();
-  expect([refused.status, codeOf(refused), room.done("key")]).toEqual([500, "device_leased", before]);
+  expect([refused.status, codeOf(refused), room.countOf("key")]).toEqual([500, "device_leased", before]);
   expect(refused.body.error.details).toEqual({ lease: { owner: "ada", until, note: "nightly" } });
   for (const word of ["ada", until, "zapd lease break -d set"]) expect(refused.body.error.hint).toContain(word);
   expect(codeOf(await press("nonsense"))).toBe("device_leased");
   expect([codeOf(await press(token)), codeOf(await press(`nonsense, ${token}`))]).toEqual(["ok", "ok"]);
-  expect(room.done("key")).toBe(before + 2);
+  expect(room.countOf("key")).toBe(before + 2);
 
   // Whatever is no read, by the table of operations; and a group says it of each.
   for (const [method, of, given] of [
@@ -157,7 +157,7 @@ test("in order of arrival; whoever hangs up, or has waited long enough, leaves t
 
 test("what is under way ends before a device is given, and with its lease", async () => {
   const keys = Array(8).fill("down");
-  const presses = () => room.done("key");
+  const presses = () => room.countOf("key");
   const begun = presses();
   const running = room.daemon.api("POST", "/devices/set/remote/sequence", { keys, delay_ms: 100 });
   while (presses() === begun) await Bun.sleep(5);
@@ -213,11 +213,11 @@ test("a lease ends by itself, and with it what its dead holder left: its key, it
     take({ owner: "next", wait_s: 60 }),
   ]);
   expect([isOver, next.body.data.device.lease.owner]).toEqual([true, "next"]);
-  const then = room.done("key");
+  const then = room.countOf("key");
   const end = performance.now() + 5_000;
   while (!(await takesConsole())) if (performance.now() > end) throw new Error("the console is held still");
   await room.daemon.sleep(600);
-  expect(room.done("key")).toBe(then);
+  expect(room.countOf("key")).toBe(then);
   await free(next.body.data.token);
 });
 

@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { connect, type ToolAnswer } from "../support/mcp-clients.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, started } = await homeForFile({ config: { mcp: { http: true } } });
+const { daemon, startSimulator } = await daemonForFile({ config: { mcp: { http: true } } });
 await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST" });
 const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
 const agent = await connect("the second edition over HTTP", { daemon, token });
@@ -18,7 +18,7 @@ afterAll(() => agent.close());
 
 async function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
   const serial = `X0AGENT${name.toUpperCase()}`;
-  const set = await started(createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options }));
+  const set = await startSimulator(createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options }));
   await daemon.api("POST", "/devices", { host: set.host, port: set.port, name, ports: { wake: set.ports.wake } });
   return set;
 }
@@ -77,7 +77,9 @@ describe.concurrent("the same wish, told as it came out", () => {
   });
 
   test("of a set that is not paired: nothing was done, and a person is told what to do", async () => {
-    const set = await started(createWebosSimulator({ name: "Lounge", securePort: 0, plainPort: 0, ssdp: false }));
+    const set = await startSimulator(
+      createWebosSimulator({ name: "Lounge", securePort: 0, plainPort: 0, ssdp: false }),
+    );
     const { secure, plain } = set.ports;
     await daemon.api("POST", "/devices", { host: set.host, port: secure ?? plain, name: "Lounge" });
     const before = JSON.stringify(set.state);

@@ -7,15 +7,15 @@ import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { type Agent, connect, editions, type Person } from "../support/mcp-clients.ts";
 import { refusal, requestOf, send } from "../support/raw-http.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, started } = await homeForFile({ config: { mcp: { http: true } } });
+const { daemon, startSimulator } = await daemonForFile({ config: { mcp: { http: true } } });
 // What is asked for the first time is made.
 await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
 const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
 
 async function plugIn(name: string) {
-  const set = await started(createRokuSimulator({ name, serial: `X0MCP${name}`, ssdp: false, launchMs: 0 }));
+  const set = await startSimulator(createRokuSimulator({ name, serial: `X0MCP${name}`, ssdp: false, launchMs: 0 }));
   await daemon.api("POST", "/devices", { host: set.host, port: set.port, name });
   return set;
 }

@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { accepted, add, ask, refuse, refused, succeed, until } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { install, sound } from "./packages.ts";
 
-const { daemon, plug } = await homeForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
+const { daemon, startRoku } = await daemonForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
 const password = "secret-of-the-set";
 const looks = { vendor: "Norwood", softwareVersion: "14.6.4", volume: 23, developer: { password } };
 const setting = /Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled/;
 
-const tv = await plug({ serial: "ZBMODE000001", name: "Küche “TV” • été", ...looks });
+const tv = await startRoku({ serial: "ZBMODE000001", name: "Küche “TV” • été", ...looks });
 
 test("enabled: all operations, each answer within its schema", async () => {
   const device = await add(daemon, tv);
@@ -71,7 +71,7 @@ test("enabled: all operations, each answer within its schema", async () => {
 });
 
 test("limited: what still works works, and the rest names the setting", async () => {
-  const set = await plug({
+  const set = await startRoku({
     ...looks,
     serial: "ZBMODE000002",
     name: "Diele",
@@ -116,7 +116,7 @@ test("limited: what still works works, and the rest names the setting", async ()
 });
 
 test("disabled: known by its description, refused with the setting, well again when it is turned on", async () => {
-  const set = await plug({ serial: "ZBMODE000003", name: "Bad", access: "disabled", ...looks });
+  const set = await startRoku({ serial: "ZBMODE000003", name: "Bad", access: "disabled", ...looks });
   const device = await add(daemon, set);
   expect(device).toMatchObject({ access: "disabled", serial: set.serial, name: "Bad", manufacturer: "Norwood" });
   const { id } = device;
@@ -165,7 +165,7 @@ const captures = new URL("../../../shared/fixtures/roku/", import.meta.url).path
 const unread = existsSync(captures) ? "" : ` (skipped: no captures in ${captures})`;
 
 test.skipIf(unread !== "")(`captures of a real set answer through the whole daemon${unread}`, async () => {
-  const set = await plug();
+  const set = await startRoku();
   const documents = {
     "device-info": "device-info",
     "active-app": "active-app-screensaver",
@@ -195,7 +195,7 @@ test("T12 what a set calls itself is made fit: controls, direction marks, lines,
     '{"level":"info"}\n{"level":"error"}',
     "50%/2",
   ];
-  const sets = await Promise.all(names.map((name) => plug({ facts: { "user-device-name": name } })));
+  const sets = await Promise.all(names.map((name) => startRoku({ facts: { "user-device-name": name } })));
   for (const set of sets) {
     const { name } = await add(daemon, set);
     expect(name).toMatch(/^[^\u0000-\u001f\u007f-\u009f/%]{1,128}$/);

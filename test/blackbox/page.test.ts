@@ -3,18 +3,18 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 import { root } from "../support/sources.ts";
 
 // The binary has the page in it; the others read what `npm run web` made.
 const isMade = process.env["ZAPD_TEST_RUNTIME"] === "binary" || existsSync(join(root, "src/web/assets.ts"));
 const made = test.skipIf(!isMade);
 
-let room: Room;
+let room: DaemonWithRoku;
 let base: string;
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
   base = `http://127.0.0.1:${room.daemon.port}`;
 }, 60_000);
 afterAll(() => room.dispose());
@@ -85,9 +85,9 @@ made("a key is pressed from the page's own origin, and from no other", async () 
     send(requestOf("POST", path, [own, json, `Origin: ${origin}`, `Sec-Fetch-Site: ${site}`], body), {
       to: room.daemon.port,
     });
-  const before = room.done("key");
+  const before = room.countOf("key");
   expect((await from(base, "same-origin")).status).toBe(200);
-  expect(room.done("key")).toBe(before + 1);
+  expect(room.countOf("key")).toBe(before + 1);
   for (const [origin, site] of [
     ["http://evil.test", "cross-site"],
     [`http://127.0.0.1:${room.daemon.port + 1}`, "same-site"],
@@ -97,7 +97,7 @@ made("a key is pressed from the page's own origin, and from no other", async () 
     const refused = await from(origin, site);
     expect([origin, refused.status, JSON.parse(refused.body).error.code]).toEqual([origin, 403, "forbidden_origin"]);
   }
-  expect(room.done("key")).toBe(before + 1);
+  expect(room.countOf("key")).toBe(before + 1);
 });
 
 test("daemon.page takes it away and gives it back at once; the API stays", async () => {

@@ -2,17 +2,17 @@
 import { describe, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { password } from "../support/daemon-with-roku.ts";
 import { figure } from "../support/figure.ts";
 import { freeHost } from "../support/lane.ts";
 import { residentMiB } from "../support/resident.ts";
-import { password } from "../support/room.ts";
 import { isQuick } from "../support/whole.ts";
 import { refused, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { install, sound } from "./packages.ts";
 import { endless, inFrontOf, type Say, spoiled, whole } from "./spoiled-pictures.ts";
 
-const { daemon, atEnd, started } = await homeForFile({
+const { daemon, atEnd, startSimulator } = await daemonForFile({
   config: { discovery: { interfaces: ["none"] }, dev: { vendor_password: password } },
 });
 const memory = () => residentMiB(daemon.process);
@@ -32,7 +32,7 @@ let made = 0;
 
 async function roku(say: Say): Promise<{ id: string; icon: Spoiled; screenshot: Spoiled }> {
   const name = `Spoiled ${++made}`;
-  const set = await started(
+  const set = await startSimulator(
     createRokuSimulator({ name, host: freeHost(), ssdp: false, launchMs: 0, developer: { password } }),
   );
   const icons = spoil(set.host, set.port, (path) => path.startsWith("/query/icon"), say);
@@ -57,7 +57,7 @@ async function webos(say: Say): Promise<{ id: string; icon: Spoiled }> {
   const icons = spoil(host, 1, () => true, say);
   const iconAt = () => `http://${host}:${icons.port}/resources/icon.png`;
   const plain = { securePort: 0, plainPort: null, ssdp: false, prompt: "none", firmware: "2021" } as const;
-  const set = await started(createWebosSimulator({ name, host, ...plain, iconAt }));
+  const set = await startSimulator(createWebosSimulator({ name, host, ...plain, iconAt }));
   const body = { host: set.host, port: set.ports.secure, platform: "webos", name };
   const { id } = await succeed(daemon, "addDevice", { body });
   await succeed(daemon, "pairDevice", { id });

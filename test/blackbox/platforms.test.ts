@@ -9,16 +9,16 @@ import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { expectKept, refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, atEnd, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 const press = (id: string, key: string) => succeed(daemon, "pressKey", { id, body: { key } });
 
 async function webos(name: string, options: object = {}): Promise<{ set: WebosSimulator; id: string }> {
   const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 400, portsCloseMs: 100 };
-  const set = await started(
+  const set = await startSimulator(
     createWebosSimulator({ name, securePort: 0, plainPort: null, ssdp: false, ...quick, ...options }),
   );
   const { id } = await succeed(daemon, "addDevice", {
@@ -94,7 +94,7 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   const { set, id } = await webos("Keeper");
   await succeed(daemon, "pairDevice", { id });
   const password = "canary-popcorn-77";
-  const cinema = await started(
+  const cinema = await startSimulator(
     createKodiSimulator({ name: "Vault", host: freeHost(), port: 0, tcpPort: 0, mdns: false, password }),
   );
   const added = await succeed(daemon, "addDevice", {
@@ -131,24 +131,26 @@ test("fifty sets of five platforms, half of them asleep: nobody waits for those 
         standby: "off",
         traits: { keyMs: 0 },
       });
-      await started(set);
+      await startSimulator(set);
       const id = await add({ host: set.host, port: set.ports.secure, name, platform: "samsung" });
       await succeed(house, "pairDevice", { id });
       return { id, key: "down", sleep: () => set.powerOff() };
     }
     if (number % 5 === 0) {
-      const set = await started(createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false }));
+      const set = await startSimulator(createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false }));
       const id = await add({ host: set.host, port: set.port, name, platform: "roku" });
       return { id, key: "down", sleep: () => set.sleep("deep") };
     }
     if (number % 5 === 1) {
-      const set = await started(createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false }));
+      const set = await startSimulator(
+        createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false }),
+      );
       const ports = { websocket: set.ports.tcp ?? 0 };
       const id = await add({ host: set.host, port: set.port, name, platform: "kodi", ports });
       return { id, key: "down", sleep: async () => set.sleep() };
     }
     if (number % 5 === 2) {
-      const set = await started(createCastSimulator({ name, host: freeHost(), port: 0, mdns: false }));
+      const set = await startSimulator(createCastSimulator({ name, host: freeHost(), port: 0, mdns: false }));
       const id = await add({ host: set.host, port: set.port, name, platform: "cast" });
       return { id, key: "volume-up", sleep: () => set.cutPower() };
     }
@@ -161,7 +163,7 @@ test("fifty sets of five platforms, half of them asleep: nobody waits for those 
       socketsCloseMs: 100,
       portsCloseMs: 50,
     });
-    await started(set);
+    await startSimulator(set);
     const id = await add({ host: set.host, port: set.ports.secure, name, platform: "webos" });
     await succeed(house, "pairDevice", { id });
     return { id, key: "down", sleep: () => set.powerOff() };

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { add, refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, plug, start } = await homeForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
+const { daemon, startRoku, addRoku } = await daemonForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
 
 const on = (id: string) => succeed(daemon, "pressKey", { id, body: { key: "power-on" } });
 
 test.concurrent("from standby by its key, and a set that is on stays on", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   await on(id);
   expect(set.simulator.state.power).toBe("on");
   await set.simulator.sleep("standby");
@@ -25,7 +25,7 @@ test.concurrent("from standby by its key, and a set that is on stays on", async 
 });
 
 test.concurrent("from deep sleep by a magic packet to its hardware address, then by its key", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.wakeMs = 700;
   await set.sleep();
   expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBeOneOf([200, 500]);
@@ -39,7 +39,7 @@ test.concurrent("from deep sleep by a magic packet to its hardware address, then
 });
 
 test.concurrent("off by its own word, it is off in its state, and every other command wakes it first", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.wakeMs = 1_500;
   await set.simulator.sleep("standby");
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
@@ -56,7 +56,7 @@ test.concurrent("off by its own word, it is off in its state, and every other co
 });
 
 test.concurrent("silent though its last word was that it is on, it is called only as long as one answer may take", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.wakeMs = 3_600_000;
   await set.sleep();
   const started = performance.now();
@@ -68,7 +68,7 @@ test.concurrent("silent though its last word was that it is on, it is called onl
 });
 
 test.concurrent("a sequence may begin with power-on, and waits for the set before the next key", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   set.wakeMs = 400;
   await set.sleep();
   const done = await succeed(daemon, "pressKeys", { id, body: { keys: ["power-on", "home", "right"], delay_ms: 50 } });
@@ -77,7 +77,7 @@ test.concurrent("a sequence may begin with power-on, and waits for the set befor
 });
 
 test.concurrent("a set that never wakes, and one whose hardware address nobody knows, end in an error that says what to do", async () => {
-  const [never, unknown] = await Promise.all([start(), start({ kind: "stick", facts: { "wifi-mac": null } })]);
+  const [never, unknown] = await Promise.all([addRoku(), addRoku({ kind: "stick", facts: { "wifi-mac": null } })]);
   never.set.wakeMs = 3_600_000;
   await Promise.all([never.set.sleep(), unknown.set.sleep()]);
   const started = performance.now();
@@ -105,7 +105,7 @@ test.concurrent("a set that never wakes, and one whose hardware address nobody k
 test.concurrent("what is found says at once whether it is on, before anybody has asked it anything", async () => {
   const sets = [new Map([["power-mode", "PowerOn"]]), new Map([["power-mode", "Ready"]])];
   for (const [at, facts] of sets.entries()) {
-    const set = await plug({ facts: Object.fromEntries(facts) });
+    const set = await startRoku({ facts: Object.fromEntries(facts) });
     expect((await add(daemon, set)).power).toBe(at === 0 ? "on" : "standby");
   }
   const kodi = createKodiSimulator({ name: "Den", mdns: false });

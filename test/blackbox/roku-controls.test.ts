@@ -2,13 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { until } from "../support/http-device.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, started } = await homeForFile();
+const { daemon, startSimulator } = await daemonForFile();
 
 function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
   const serial = `X0RCTL${name.toUpperCase()}`;
-  return started(createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options }));
+  return startSimulator(createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options }));
 }
 
 async function add(set: RokuSimulator, name: string) {

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { plugInRoku } from "../support/sets.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { sound } from "./packages.ts";
 
-const { daemon } = await homeForFile({ config: { dev: { vendor_password: "secret-of-all" } } });
+const { daemon } = await daemonForFile({ config: { dev: { vendor_password: "secret-of-all" } } });
 
 async function workbench(name: string, password = "secret-of-all") {
   const set = await plugInRoku({ name, developer: { password } });

@@ -4,10 +4,10 @@ import { isWhole } from "../support/whole.ts";
 import type { Reply } from "../support/wire.ts";
 import type { WiredRoku } from "../support/wired-roku.ts";
 import { add, refuse, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { app, page } from "./documents.ts";
-import { homeForFile } from "./home.ts";
 
-const { daemon, plug: start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, startRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
 
 /** What every set that was added must do afterwards. */
 async function obeys(set: WiredRoku, id: string): Promise<void> {
@@ -34,7 +34,7 @@ for (const [at, [what, spoil]] of Object.entries(poor).entries()) {
   for (const close of isWhole ? closes : [closes[at % closes.length]]) {
     const how = close ? `, and a connection that it closes (${close})` : "";
     test.concurrent(`${what}, but a serial in the description${how}: added, and commanded`, async () => {
-      const set = await start(close ? { style: { close } } : {});
+      const set = await startRoku(close ? { style: { close } } : {});
       spoil(set);
       const { id, serial } = await add(daemon, set);
       expect(serial).toBe(set.serial);
@@ -44,7 +44,7 @@ for (const [at, [what, spoil]] of Object.entries(poor).entries()) {
 }
 
 test.concurrent("a device-info without a serial gets it from the description, and all else from itself", async () => {
-  const set = await start({ name: "Attic", model: "55N7" });
+  const set = await startRoku({ name: "Attic", model: "55N7" });
   set.facts.set("serial-number", null);
   const device = await add(daemon, set);
   expect(device).toMatchObject({ serial: set.serial, name: "Attic", kind: "tv", model: "55N7" });
@@ -53,7 +53,7 @@ test.concurrent("a device-info without a serial gets it from the description, an
 
 test.concurrent("a set that says no serial anywhere is known by its udn, and one without that by its device id", async () => {
   for (const gone of [["serial-number"], ["serial-number", "udn"]]) {
-    const set = await start();
+    const set = await startRoku();
     for (const name of gone) set.facts.set(name, null);
     const told = (await set.document("/")).replace(/<serialNumber>.*?<\/serialNumber>/, "");
     set.broken.set("/", page(gone.length > 1 ? told.replace(/<UDN>.*<\/UDN>/, "") : told));
@@ -74,7 +74,7 @@ test.concurrent("a set that says no serial anywhere is known by its udn, and one
 });
 
 test.concurrent("a set that says nothing to know it by is told to be that, and a web server is no set", async () => {
-  const set = await start();
+  const set = await startRoku();
   for (const name of ["serial-number", "udn", "device-id"]) set.facts.set(name, null);
   set.broken.set("/", page((await set.document("/")).replace(/<(UDN|serialNumber)>.*?<\/\1>/g, "")));
   const error = await refuse(daemon, "addDevice", { body: set.address }, "device_error");
@@ -85,7 +85,7 @@ test.concurrent("a set that says nothing to know it by is told to be that, and a
 });
 
 test.concurrent("a web page in the place of a list is an error, and no app is marked as gone for it", async () => {
-  const set = await start();
+  const set = await startRoku();
   const { id } = await add(daemon, set);
   const { apps } = await succeed(daemon, "refreshApps", { id });
   expect(apps.length).toBeGreaterThan(5);
@@ -112,7 +112,7 @@ test.concurrent("a web page in the place of a list is an error, and no app is ma
 });
 
 test.concurrent("the charset that the header, the declaration or the first bytes name is used", async () => {
-  const set = await start();
+  const set = await startRoku();
   const { id } = await add(daemon, set);
   const name = "Größe für Café";
   const document = (encoding: string) =>
@@ -136,7 +136,7 @@ test.concurrent("the charset that the header, the declaration or the first bytes
 });
 
 test.concurrent("more apps than a thousand are kept, every one of them", async () => {
-  const set = await start({
+  const set = await startRoku({
     apps: Array.from({ length: 2_500 }, (_, at) => app(String(100_000 + at), `Channel ${at}`)),
   });
   const { id } = await add(daemon, set);
@@ -150,7 +150,7 @@ test.concurrent("more apps than a thousand are kept, every one of them", async (
 });
 
 test.concurrent("names: exact, then without case, then & and + as words, and only then without punctuation", async () => {
-  const set = await start({
+  const set = await startRoku({
     apps: [
       app("1", "AMC"),
       app("2", "AMC+"),
@@ -186,7 +186,7 @@ test.concurrent("names: exact, then without case, then & and + as words, and onl
 });
 
 test.concurrent("a set that does not say what it shows: a launch is unconfirmed at once, and stop presses Home", async () => {
-  const set = await start();
+  const set = await startRoku();
   const { id } = await add(daemon, set);
   set.broken.set("/query/active-app", { status: 404 });
   const started = performance.now();
@@ -198,7 +198,7 @@ test.concurrent("a set that does not say what it shows: a launch is unconfirmed 
 });
 
 test.concurrent("in Limited mode a service is launched by its name, and what is withheld names the setting", async () => {
-  const set = await start({
+  const set = await startRoku({
     ...{ access: "limited", limitedLaunch: true },
     apps: [app("12", "Netflix"), app("13", "Prime Video"), app("837", "YouTube")],
   });

@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, ask, type Call, type Name, refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { install, sound } from "./packages.ts";
 
-const { daemon, plug, start } = await homeForFile({
+const { daemon, startRoku, addRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
 });
 
 async function inStandby(options: WiredOptions = {}) {
-  const set = await plug(options);
+  const set = await startRoku(options);
   await set.simulator.sleep("standby");
   const { id } = await add(daemon, set);
   set.forget();
@@ -75,7 +75,7 @@ test.concurrent("power-off and stop leave it as it is, and power-on and power tu
 });
 
 test.concurrent("a set that is on costs no call more: one for a key over a warm connection, and its word is renewed every two seconds", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   await key(id, "home");
   await key(id, "home");
   await Bun.sleep(100);
@@ -90,7 +90,7 @@ test.concurrent("a set that is on costs no call more: one for a key over a warm 
 });
 
 test.concurrent("a set that is turned off by another hand while keys are pressed is turned on again within two seconds", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   await key(id, "home");
   await set.simulator.sleep("standby");
   set.forget();
@@ -104,7 +104,7 @@ test.concurrent("a set that is turned off by another hand while keys are pressed
 });
 
 test.concurrent("turned off by zapd itself, the very next key turns it on", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   await key(id, "home");
   await key(id, "power-off");
   expect(power(set)).toBe("Ready");
@@ -146,14 +146,14 @@ test.concurrent("one that falls from standby into deep sleep is called by magic 
 
 test.concurrent("a player, which knows no power of its own, takes its keys as ever", async () => {
   for (const mode of ["PowerOn", "Headless", "Ready"]) {
-    const { set, id } = await start({ kind: "stick", facts: { "power-mode": mode } });
+    const { set, id } = await addRoku({ kind: "stick", facts: { "power-mode": mode } });
     await key(id, "home");
     expect([mode, set.commands]).toEqual([mode, ["/keypress/Home"]]);
   }
 });
 
 test.concurrent("a set that cannot be turned on by zapd is not told to be turned on by it", async () => {
-  const set = await plug({ kind: "stick", facts: { "supports-cec-power-control": null, "wifi-mac": null } });
+  const set = await startRoku({ kind: "stick", facts: { "supports-cec-power-control": null, "wifi-mac": null } });
   const { id } = await add(daemon, set);
   await set.sleep();
   const error = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
@@ -166,7 +166,7 @@ for (const [what, name, body, path, whole] of [
   ["steps of the volume", "setVolume", { step: 4 }, "/keypress/VolumeUp", Array(4).fill("VolumeUp")],
 ] as const) {
   test.concurrent(`${what}: none is sent twice to a set that is away for a moment in the midst of them`, async () => {
-    const set = await plug({ style: { close: "said" } });
+    const set = await startRoku({ style: { close: "said" } });
     const { id } = await add(daemon, set);
     set.forget();
     const back = Promise.withResolvers<void>();

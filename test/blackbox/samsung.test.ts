@@ -10,16 +10,16 @@ import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { expectKept, refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, atEnd, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
 async function plugIn(
   name: string,
   { traits, ...options }: Partial<SamsungSimulatorOptions> = {},
   to = daemon,
 ): Promise<{ set: SamsungSimulator; id: string }> {
-  const set = await started(
+  const set = await startSimulator(
     createSamsungSimulator({
       ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
       ...{ promptMs: 50, bootMs: 200 },
@@ -125,7 +125,7 @@ test("a set that was replaced shows another certificate: it hears no token, and 
   const [token = ""] = set.state.tokens;
   const { secure, renderer } = set.ports;
   await set.stop();
-  const other = await started(
+  const other = await startSimulator(
     createSamsungSimulator({
       ...{ name: "Replaced", duid: set.duid, host: set.host, certificate: createCertificate() },
       ...{ securePort: secure ?? 0, plainPort: 0, rendererPort: renderer ?? 0, ssdp: false, promptMs: 20 },

@@ -6,7 +6,7 @@ import type { SceneResult, StepResult } from "../../src/api/client.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { EventStream } from "../support/event-stream.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
 /** What the sets have done, in order: `Den key up`. */
 const done: string[] = [];
@@ -24,10 +24,10 @@ const [den, bar, guest] = [roku("Den"), roku("Bar"), roku("Guest", { kind: "stic
 const cinema = createKodiSimulator({ name: "Cinema", port: 0, tcpPort: 0, mdns: false, startMs: 0 });
 const sets = [den, bar, guest, cinema];
 
-const { daemon, started } = await homeForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 const folder = join(daemon.folder, "scenes");
 for (const set of sets) {
-  await started(set);
+  await startSimulator(set);
   expect((await daemon.api("POST", "/devices", { host: set.host, port: set.port })).status).toBe(200);
 }
 for (const name of ["Den", "Bar"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["pub"] });

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import type { WiredRoku } from "../support/wired-roku.ts";
 import { at, refuse, succeed, until } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
+const { daemon, addRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
 
 const pressed = (set: WiredRoku): string[] => set.commands.map((command) => command.replace("/keypress/", ""));
 
 test("the delay is 200 ms when none is given, and one key has none at all", async () => {
-  const { id } = await start();
+  const { id } = await addRoku();
   let started = performance.now();
   expect((await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "up"] } })).delay_ms).toBe(200);
   expect(performance.now() - started).toBeGreaterThan(190);
@@ -19,7 +19,7 @@ test("the delay is 200 ms when none is given, and one key has none at all", asyn
 });
 
 test.concurrent("every key and every limit is judged before the first key is sent", async () => {
-  const { set, id } = await start({ kind: "stick", facts: { "supports-cec-audio-volume-control": null } });
+  const { set, id } = await addRoku({ kind: "stick", facts: { "supports-cec-audio-volume-control": null } });
   const up = (count: number): string[] => Array.from({ length: count }, () => "up");
   await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "down", "nope"] } }, "invalid_key");
   await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "volume-up"] } }, "unsupported_key");
@@ -50,7 +50,7 @@ test.concurrent("every key and every limit is judged before the first key is sen
 });
 
 test.concurrent("reads, and other sets, do not wait behind a sequence", async () => {
-  const [{ set, id }, other] = await Promise.all([start(), start()]);
+  const [{ set, id }, other] = await Promise.all([addRoku(), addRoku()]);
   const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 3_000 } });
   await until("the first key", () => set.commands.length === 1);
   const started = performance.now();
@@ -66,7 +66,7 @@ test.concurrent("reads, and other sets, do not wait behind a sequence", async ()
 });
 
 test.concurrent("a caller that hangs up stops it, and the next in line goes on", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   const quitter = new AbortController();
   const gone = fetch(daemon.url + at("pressKeys", { id }), {
     method: "POST",
@@ -86,7 +86,7 @@ test.concurrent("a caller that hangs up stops it, and the next in line goes on",
 });
 
 test.concurrent("a failure names how many keys were sent, and no key is ever sent twice", async () => {
-  const [refusing, hanging, closing] = await Promise.all([start(), start(), start()]);
+  const [refusing, hanging, closing] = await Promise.all([addRoku(), addRoku(), addRoku()]);
   refusing.set.broken.set("/keypress/Select", { status: 403 });
   hanging.set.broken.set("/keypress/Select", "hang");
   closing.set.broken.set("/keypress/Select", "reset");
@@ -104,7 +104,7 @@ test.concurrent("a failure names how many keys were sent, and no key is ever sen
 });
 
 test.concurrent("a sequence of minutes: other callers are told at once when it ends, and what is short is waited for", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   const caller = new AbortController();
   const press = (keys: unknown, signal?: AbortSignal) =>
     fetch(`${daemon.url}/devices/${id}/remote/${Array.isArray(keys) ? "sequence" : "key"}`, {

@@ -4,13 +4,13 @@ import { element } from "../../src/simulators/bench/documents.ts";
 import type { Answer, Style } from "../support/wire.ts";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, refuse, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { app, homes, playing, spellHome } from "./documents.ts";
-import { homeForFile } from "./home.ts";
 
-const { daemon, plug, ...home } = await homeForFile({ speed: 1 });
-const start = (options: WiredOptions = {}) => home.start({ volume: 23, ...options });
+const { daemon, startRoku, ...home } = await daemonForFile({ speed: 1 });
+const start = (options: WiredOptions = {}) => home.addRoku({ volume: 23, ...options });
 /** It gives up on a set early: some of its sets never answer. */
-const hurried = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 900 } } });
+const hurried = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 900 } } });
 
 const read = async (id: string, from = daemon) => (await succeed(from, "getState", { id })).state;
 
@@ -71,7 +71,7 @@ test.concurrent("one query refused, hanging, cut off or garbage costs its own pa
   ];
   await Promise.all(
     faults.map(async (fault) => {
-      const { set, id } = await hurried.start({ volume: 23 });
+      const { set, id } = await hurried.addRoku({ volume: 23 });
       watch(set);
       const started = performance.now();
       for (const [query, part] of [
@@ -192,7 +192,7 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
   ]);
   expect((await succeed(daemon, "launchApp", { id: old.id, body: { app: "11" } })).app.name).toBe("Roku Channel Store");
 
-  const bare = await plug({ vendor: "Norwood" });
+  const bare = await startRoku({ vendor: "Norwood" });
   bare.broken.set("/query/device-info", { status: 404 });
   const described = await add(daemon, bare);
   expect(described).toMatchObject({ serial: bare.serial, manufacturer: "Norwood", name: bare.identity.name });
@@ -203,7 +203,7 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
 test.concurrent("a soundbar is one, and a set without a serial is not taken for a set", async () => {
   const bar = await start({ kind: "soundbar" });
   expect((await succeed(daemon, "getDevice", { id: bar.id })).kind).toBe("soundbar");
-  const nameless = await plug();
+  const nameless = await startRoku();
   nameless.broken.set("/query/device-info", { status: 200, body: "<device-info></device-info>" });
   nameless.broken.set("/", { status: 200, body: "<root></root>" });
   await refuse(daemon, "addDevice", { body: nameless.address }, "device_error", "device_unreachable");

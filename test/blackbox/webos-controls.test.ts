@@ -4,14 +4,14 @@ import { createClient } from "../../src/api/client.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
 import { until } from "../support/http-device.ts";
 import { type Data, refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, atEnd, started } = await homeForFile();
+const { daemon, atEnd, startSimulator } = await daemonForFile();
 
 async function plugIn(name: string, options: object = {}, pair = true): Promise<{ set: WebosSimulator; id: string }> {
   const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100, channelMs: 300 };
   const plain = { securePort: 0, plainPort: null, ssdp: false, tuner: false, firmware: "2023" } as const;
-  const set = await started(createWebosSimulator({ name, ...plain, ...quick, ...options }));
+  const set = await startSimulator(createWebosSimulator({ name, ...plain, ...quick, ...options }));
   const { secure: port, wake } = set.ports;
   const body = { host: set.host, port, platform: "webos", ports: { wake }, name };
   const { id } = await succeed(daemon, "addDevice", { body });

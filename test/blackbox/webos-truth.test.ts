@@ -7,14 +7,14 @@ import { freePort } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
 import { slowConcurrentTest, slowTest } from "../support/whole.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 import { type Asked, type FakeSet, type FakeSetOptions, fakeSet } from "./fake-webos.ts";
-import { homeForFile } from "./home.ts";
 
 const certificate = createCertificate();
 const powerUri = "com.webos.service.tvpower/power/getPowerState";
 const appUri = "com.webos.applicationManager/getForegroundAppInfo";
 
-const { daemon } = await homeForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
+const { daemon } = await daemonForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
 const sets: FakeSet[] = [];
 
 let made = 0;

@@ -9,16 +9,16 @@ import { joined } from "../support/joined.ts";
 import { freeHost } from "../support/lane.ts";
 import { listening } from "../support/listening.ts";
 import { refuse, succeed } from "./checked.ts";
-import { homeForFile } from "./home.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
 /** Deno speaks TLS from 1.2 on only: src/runtime/README.md says so. */
 const speaksOld = process.env["ZAPD_TEST_RUNTIME"] !== "deno";
-const { daemon, atEnd, started } = await homeForFile({ config: { devices: { request_timeout_ms: 1_500 } } });
+const { daemon, atEnd, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 1_500 } } });
 
 function plugIn(options: object): Promise<WebosSimulator> {
   const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100 };
   const plain = { name: "LG", securePort: 0, plainPort: null, ssdp: false, tuner: false };
-  return started(createWebosSimulator({ ...plain, ...quick, ...options }));
+  return startSimulator(createWebosSimulator({ ...plain, ...quick, ...options }));
 }
 
 const add = async (set: WebosSimulator, ports: Record<string, number>, port = set.ports.secure ?? 0) =>

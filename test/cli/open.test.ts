@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { furnish, type Room } from "../support/room.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { root } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
 
@@ -11,12 +11,12 @@ const folder = mkdtempSync(join(tmpdir(), "zapd-open-"));
 const opened = join(folder, "opened");
 const browser = join(folder, "browser");
 const isMade = existsSync(join(root, "src/web/assets.ts"));
-let room: Room;
+let room: DaemonWithRoku;
 
 beforeAll(async () => {
   writeFileSync(browser, `#!/bin/sh\nprintf %s "$1" > '${opened}'\n`);
   chmodSync(browser, 0o700);
-  room = await furnish();
+  room = await startDaemonWithRoku();
 });
 afterAll(async () => {
   await room.dispose();

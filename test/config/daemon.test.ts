@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileS
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { furnish, type Room } from "../support/room.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 
 const open: { dispose(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -24,8 +24,10 @@ describe("a file that breaks while the daemon runs", () => {
   ];
 
   test("is told with its place; the daemon goes on with what it had", async () => {
-    const room: Room = kept(
-      await furnish({ config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test"] } } }),
+    const room: DaemonWithRoku = kept(
+      await startDaemonWithRoku({
+        config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test"] } },
+      }),
     );
     const { daemon } = room;
     const whole = text(daemon);

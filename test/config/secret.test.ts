@@ -3,17 +3,17 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { operations } from "../../src/api/operations.ts";
+import { type DaemonWithRoku, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
 import { requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room, soundPackage } from "../support/room.ts";
 
 const inFile = "c4nary-in-the-file";
 const patched = "c4nary \"patched\" \\ 'q' #é📺";
 const refusedOnes = ["c4nary-refused\u0007", `c4nary-long${"x".repeat(300)}`, "c4nary-half\ud800"];
 const hidden = /c4nary|c4nary%20|YzRuYXJ5/i;
 
-let room: Room;
+let room: DaemonWithRoku;
 beforeAll(async () => {
-  room = await furnish({ config: { dev: { vendor_password: inFile } } });
+  room = await startDaemonWithRoku({ config: { dev: { vendor_password: inFile } } });
 });
 afterAll(() => room.dispose());
 
@@ -67,7 +67,7 @@ async function everything(): Promise<void> {
 
 const form = Buffer.concat([
   Buffer.from('--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n'),
-  soundPackage,
+  validPackage,
   Buffer.from("\r\n--B--\r\n"),
 ]);
 

@@ -1,9 +1,9 @@
 /** The typed client against a daemon: over TCP and over the control socket, with the text of answers, errors and uploads. */
 import { expect, test } from "bun:test";
 import { ApiError, createCall, createClient, NotZapdError } from "../../src/api/client.ts";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 
-const { daemon } = await homeForFile();
+const { daemon } = await daemonForFile();
 
 const failureOf = (call: Promise<unknown>) =>
   call.then(

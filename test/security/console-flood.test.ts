@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { succeed } from "../blackbox/checked.ts";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { residentMiB } from "../support/resident.ts";
 import { slowTest } from "../support/whole.ts";
 
@@ -12,7 +12,7 @@ const mebibyte = 1024 * 1024;
 const mostMiB = 16;
 const answerAtMost = mebibyte + 16 * 1024;
 
-const { daemon, plug, start } = await homeForFile({
+const { daemon, startRoku, addRoku } = await daemonForFile({
   speed: 1,
   fromSource: true,
   config: { daemon: { log_level: "warn" } },
@@ -25,7 +25,7 @@ afterAll(() => {
 
 /** A set whose console is a process of its own, which prints the same piece for ever, as fast as it is read. */
 async function flooding(piece: string): Promise<string> {
-  const fake = await plug();
+  const fake = await startRoku();
   const program = `
     const piece = Buffer.from(${JSON.stringify(piece)}.repeat(${Math.ceil(mebibyte / Buffer.byteLength(piece))}));
     const server = require("node:net").createServer((socket) => {
@@ -60,7 +60,7 @@ async function read(id: string, cursor?: string) {
 
 test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and what was dropped is counted", async () => {
   // The first long answer of all loads code, and takes its memory, whoever gives it.
-  const quiet = await start();
+  const quiet = await addRoku();
   for (let at = 0; at < 2_500; at++) quiet.set.simulator.log(`${at} `.padEnd(1_000, "y"));
   await read(quiet.id);
   const id = await flooding(`${'a line that says "something" \\\\ é'.padEnd(1_000, "x")}\r\n`);
@@ -121,7 +121,7 @@ slowTest(
 );
 
 test("a console that says little drops nothing, and says nothing of it", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   for (const line of ["one", "two"]) set.simulator.log(line);
   const { lines, cursor } = await read(id);
   expect(lines).toEqual(["one", "two"]);

@@ -2,19 +2,19 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { accepted, add, refused, succeed } from "../blackbox/checked.ts";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { install, sound } from "../blackbox/packages.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import type { WiredRoku } from "../support/wired-roku.ts";
 
 const password = "correct-horse-4711";
-const { daemon, plug } = await homeForFile({
+const { daemon, startRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: password } },
 });
 
 /** A set that has been added, and remembers what that took. */
 async function start(): Promise<{ set: WiredRoku; id: string }> {
-  const set = await plug({ developer: { password } });
+  const set = await startRoku({ developer: { password } });
   return { set, id: (await add(daemon, set)).id };
 }
 
@@ -84,7 +84,7 @@ for (const [what, [asks, named]] of Object.entries(strangers)) {
     const { host, port } = set;
     const { installer } = set.address.ports;
     await set.stop();
-    const rogue = await plug({ host, port, serial: set.serial, name: set.identity.name });
+    const rogue = await startRoku({ host, port, serial: set.serial, name: set.identity.name });
     await rogue.installer.close();
     await rogue.installer.listen(host, installer);
     turn(rogue, asks);
@@ -100,7 +100,7 @@ test("T27 another set at the address gets neither digest nor package", async () 
   const { host, port } = set;
   const { installer } = set.address.ports;
   await set.stop();
-  const other = await plug({ host, port });
+  const other = await startRoku({ host, port });
   await other.installer.close();
   await other.installer.listen(host, installer);
   refused(await install(daemon, id, sound("second")), "device_unreachable");

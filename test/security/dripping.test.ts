@@ -5,9 +5,9 @@ import net from "node:net";
 import { join } from "node:path";
 import { zipSync } from "fflate";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { validPackage } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
 import { requestOf } from "../support/raw-http.ts";
-import { soundPackage } from "../support/room.ts";
 import { slowTest } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
@@ -70,7 +70,7 @@ function upload(name: string, length: number, first: Uint8Array, every: number, 
 
 async function installs(name: string): Promise<{ status: number; code: string | undefined }> {
   const form = new FormData();
-  form.set("archive", new File([soundPackage], "a.zip"));
+  form.set("archive", new File([validPackage], "a.zip"));
   const response = await fetch(`${daemon.url}/devices/${name}/dev/install`, {
     method: "POST",
     body: form,
@@ -112,7 +112,7 @@ slowTest(
   "T19 an upload at 32 KiB a second, and one that rests for 8 s, are taken",
   async () => {
     const close = Buffer.from("\r\n--B--\r\n");
-    const whole = Buffer.concat([Buffer.from(open), Buffer.from(soundPackage), close]);
+    const whole = Buffer.concat([Buffer.from(open), Buffer.from(validPackage), close]);
     // 24 s at 32 KiB a second.
     const filler = new Uint8Array(24 * 32 * 1024);
     for (let at = 0; at < filler.length; at += 65_536) crypto.getRandomValues(filler.subarray(at, at + 65_536));

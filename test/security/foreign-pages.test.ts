@@ -5,16 +5,16 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { isQuick, runs, seed, within } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
 const listed = "http://app.test:3000";
-const { daemon, plug } = await homeForFile({
+const { daemon, startRoku } = await daemonForFile({
   config: { daemon: { cors_enabled: true, cors_allowed_origins: [listed] } },
 });
-const set = await plug();
+const set = await startRoku();
 const { id } = (await daemon.api("POST", "/devices", { ...set.address, name: "Den" })).body.data;
 for (const read of ["apps", "state"]) expect((await daemon.api("GET", `/devices/Den/${read}`)).status).toBe(200);
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { until } from "../support/http-device.ts";
 import { type RogueWeb, startRogueWeb, web } from "../support/rogue-web.ts";
 import { isQuick, sampleOf } from "../support/whole.ts";
@@ -13,7 +13,7 @@ const user = "popcorn-user-71";
 const password = "canary-s3cret-71";
 const typed = "canary-typed-71";
 const secrets = [typed, user, password, ...[user, password, `${user}:${password}`].map((text) => btoa(text))];
-const { daemon, atEnd, started } = await homeForFile({
+const { daemon, atEnd, startSimulator } = await daemonForFile({
   speed: 2,
   config: { discovery: { interfaces: ["lo"], timeout_ms: 400 }, devices: { request_timeout_ms: 2_000 } },
 });
@@ -26,7 +26,7 @@ function clean(...rogues: readonly RogueWeb[]): void {
 let made = 0;
 async function locked(options: Partial<KodiSimulatorOptions> = {}): Promise<{ set: KodiSimulator; id: string }> {
   const plain = { name: `Vault ${++made}`, host: `127.0.71.${made}`, port: 0, tcpPort: null, mdns: false };
-  const set = await started(createKodiSimulator({ ...plain, user, password, ...options }));
+  const set = await startSimulator(createKodiSimulator({ ...plain, user, password, ...options }));
   const added = await daemon.api("POST", "/devices", { host: set.host, port: set.port, platform: "kodi" });
   expect([added.status, added.body.data?.access]).toEqual([200, "unpaired"]);
   const { id } = added.body.data;
@@ -139,7 +139,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     const { set, id } = await locked({ mdns: true, host: "127.0.0.1" });
     const { port } = set;
     await set.stop();
-    const other = await started(
+    const other = await startSimulator(
       createKodiSimulator({ name: "Stranger", host: "127.0.0.1", port, tcpPort: null, mdns: true, user, password }),
     );
     // The scan alone has succeeded.
@@ -156,7 +156,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     expect((await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power).toBe("on");
     const { host, port } = set;
     await set.stop();
-    const other = await started(
+    const other = await startSimulator(
       createKodiSimulator({ name: "Stranger 2", host, port, tcpPort: ports.websocket, mdns: false, user, password }),
     );
     for (let round = 0; round < 3; round++) {
@@ -204,7 +204,7 @@ test("T27 a forged announcement that leads a known Kodi to another machine gets 
   await set.stop();
   // The same id, name and words, at another address of this machine.
   const same = { name: `Vault ${made}`, uuid: set.uuid, mac: set.mac, user, password };
-  const forged = await started(
+  const forged = await startSimulator(
     createKodiSimulator({ ...same, host: "127.0.71.200", port: 0, tcpPort: null, mdns: true }),
   );
   await daemon.api("POST", "/devices/discover");

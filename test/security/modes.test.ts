@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { withArchive } from "../../src/server/upload.ts";
 import { makeFolder, writeAtomically } from "../../src/system/files.ts";
 import { startTestDaemon } from "../support/daemon.ts";
-import { soundPackage } from "../support/room.ts";
+import { validPackage } from "../support/daemon-with-roku.ts";
 
 let folder = "";
 let before = 0;
@@ -28,7 +28,7 @@ test("T14 files, their backups, folders and uploads are made 0600 and 0700 thoug
   for (const text of ["one", "two"]) await writeAtomically(path, text, { backup: true });
   expect([modeOf(path), modeOf(`${path}.bak`)]).toEqual(["600", "600"]);
   const form = new FormData();
-  form.set("archive", new File([soundPackage], "a.zip"));
+  form.set("archive", new File([validPackage], "a.zip"));
   const request = new Request("http://zapd.test/", { method: "POST", body: form });
   const uploads = join(folder, "uploads");
   expect(await withArchive(request, uploads, async (archive) => modeOf(archive.path))).toBe("600");

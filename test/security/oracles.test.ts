@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zipSync } from "fflate";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { answer, startHttpDevice, until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
@@ -17,13 +17,13 @@ import { WiredRoku } from "../support/wired-roku.ts";
 
 const vendor = "velvet-otter-31";
 const login = "quiet-heron-77";
-const { daemon, atEnd, started, plug } = await homeForFile({
+const { daemon, atEnd, startSimulator, startRoku } = await daemonForFile({
   config: { dev: { vendor_password: vendor }, devices: { request_timeout_ms: 1_000 } },
 });
-const kodi = await started(
+const kodi = await startSimulator(
   createKodiSimulator({ name: "Cinema", mdns: false, password: login, port: 0, tcpPort: null }),
 );
-const roku = await plug();
+const roku = await startRoku();
 const silent = await startHttpDevice(() => answer(500, "no"));
 atEnd(silent.stop);
 for (const body of [

@@ -23,8 +23,8 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { validPackage } from "../support/daemon-with-roku.ts";
 import { requestOf } from "../support/raw-http.ts";
-import { soundPackage } from "../support/room.ts";
 import { sampleOf } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
@@ -398,7 +398,7 @@ describe("T35 what the user keeps in the state folder", () => {
       expect(below(elsewhere)).toEqual(before);
       await own.api("POST", "/devices", { ...set.address, name: "den" });
       const form = new FormData();
-      form.set("archive", new File([soundPackage], "a.zip"));
+      form.set("archive", new File([validPackage], "a.zip"));
       const answer = await fetch(`${own.url}/devices/den/dev/install`, {
         method: "POST",
         body: form,

@@ -3,13 +3,13 @@
  * one way. A second request hides in most; what counts is how many keys the set is sent.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { hear } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 
 const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
-let room: Room;
+let room: DaemonWithRoku;
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
 });
 afterAll(() => room.dispose());
 
@@ -70,20 +70,20 @@ test.skipIf(runtime === "deno")(
 );
 
 async function refusedOrReadOnce(...[_what, bytes, expected]: Case): Promise<void> {
-  const before = room.done("key");
+  const before = room.countOf("key");
   const said = await exchange(bytes);
   const statuses = [...said.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status));
-  expect({ pressed: room.done("key") - before, statuses: said.slice(0, 400) }).toMatchObject({ pressed: expected });
+  expect({ pressed: room.countOf("key") - before, statuses: said.slice(0, 400) }).toMatchObject({ pressed: expected });
   if (expected === 0) expect(statuses.filter((status) => status < 400)).toEqual([]);
   else expect(statuses).toEqual([200]);
   expect((await room.daemon.api("GET", "/health")).status).toBe(200);
 }
 
 test("T18 two requests in one breath are both read, or the caller is hung up on", async () => {
-  const before = room.done("key");
+  const before = room.countOf("key");
   const said = await exchange(hidden + hidden);
   const answers = said.match(/HTTP\/1\.1 200/g)?.length ?? 0;
-  const pressed = room.done("key") - before;
+  const pressed = room.countOf("key") - before;
   // Bun hangs up on a caller who does not wait for the first answer: nothing was promised, so one key may have been pressed.
   if (runtime === "deno") expect([answers, pressed]).toEqual([2, 2]);
   else expect([answers, [0, 1]]).toEqual([0, expect.arrayContaining([pressed])]);

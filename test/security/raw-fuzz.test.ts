@@ -3,14 +3,14 @@
  * does not name this machine moves nothing, however it is mangled.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { hear } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 import { isQuick, runs, seed, within } from "../support/whole.ts";
 import { dice } from "./dice.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
 });
 afterAll(() => room.dispose());
 
@@ -117,7 +117,7 @@ test(
   `T2 T18 mangled requests that do not name this machine move nothing (seed ${seed})`,
   async () => {
     const count = runs(isQuick ? 2_000 : 10_000, 50_000);
-    const reached = await room.reachedDuring(async () => {
+    const reached = await room.requestsDuring(async () => {
       const said = await fuzz(foreign(), count);
       expect(said.get("200") ?? 0).toBe(0);
       expect(said.get("403") ?? 0).toBeGreaterThan(count / 20);

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import net from "node:net";
-import { homeForFile } from "../blackbox/home.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { isWhole, slowTest } from "../support/whole.ts";
 
@@ -15,7 +15,7 @@ const noLimit = deno ? " (skipped: Deno's server sets a connection no limit)" : 
 /** Limits are 10 s of the daemon's clock; Bun looks every four, and the handler's own may follow the runtime's. */
 const most = 25_000;
 
-const { daemon } = await homeForFile();
+const { daemon } = await daemonForFile();
 
 const host = () => `Host: 127.0.0.1:${daemon.port}\r\n`;
 const path = "/v1/config";

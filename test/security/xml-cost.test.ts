@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { ask, refuse, succeed } from "../blackbox/checked.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { page } from "../blackbox/documents.ts";
-import { homeForFile } from "../blackbox/home.ts";
 import { residentMiB } from "../support/resident.ts";
 import { sampleOf, slowTest } from "../support/whole.ts";
 
@@ -44,7 +44,7 @@ const shapes: Readonly<Record<string, string>> = {
 
 const measuredShapes = sampleOf(Object.entries(shapes), 5);
 
-const { daemon, plug, start } = await homeForFile({ config: { daemon: { log_level: "warn" } } });
+const { daemon, startRoku, addRoku } = await daemonForFile({ config: { daemon: { log_level: "warn" } } });
 
 const proc = (file: string) => `/proc/${daemon.process.pid}/${file}`;
 
@@ -55,7 +55,7 @@ function used(): number {
 }
 
 test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape", async () => {
-  const { set, id } = await start();
+  const { set, id } = await addRoku();
   const worst = { ms: 0, mebibytes: 0 };
   // The first of all load code, and take the memory that the runtime keeps for the next.
   for (const [, body] of measuredShapes) {
@@ -85,7 +85,7 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
 slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, others are answered at once", async () => {
   const bad = await Promise.all(
     Array.from({ length: 16 }, async () => {
-      const fake = await plug();
+      const fake = await startRoku();
       // As large as a description may be.
       const body = filled("x<a/>").slice(0, 250 * 1024);
       fake.broken.set("/query/device-info", page(body, "text/xml"));
@@ -93,7 +93,7 @@ slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, othe
       return fake;
     }),
   );
-  const good = await start();
+  const good = await addRoku();
   let over = false;
   const scans = Promise.all(
     bad.map(async (fake) => {

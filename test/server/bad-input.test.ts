@@ -5,13 +5,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 const second = createRokuSimulator({ name: "Other", ssdp: false });
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
   await second.start();
   await room.daemon.api("POST", "/devices", { host: "127.0.0.1", port: second.port, name: "Küche" });
   await room.daemon.api("GET", "/devices/set/apps");
@@ -27,7 +27,7 @@ async function everything(): Promise<unknown> {
     config.body,
     await Bun.file(daemon.configFile).text(),
     second.requests.length,
-    room.done("key"),
+    room.countOf("key"),
   ];
 }
 
@@ -44,7 +44,7 @@ async function refused(what: string, body: unknown, expected: string, hint?: Reg
     typeof json === "string" ? ports(json) : json,
   );
   const before = await everything();
-  const reached = await room.reachedDuring(async () => {
+  const reached = await room.requestsDuring(async () => {
     const answer = await send(bytes, { to: daemon.port });
     const sent = String(json).slice(0, 200);
     const parsed = Failure.safeParse(JSON.parse(answer.body));

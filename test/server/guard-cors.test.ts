@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { Failure } from "../../src/api/operations.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 
 const listed = "http://app.test:3000";
 const key = "/v1/devices/set/remote/key";
@@ -16,7 +16,7 @@ const fixed = {
 const cors = (on: boolean, origins = [listed]) => ({ daemon: { cors_enabled: on, cors_allowed_origins: origins } });
 
 function call(
-  room: Room,
+  room: DaemonWithRoku,
   method: string,
   target: string,
   headers: readonly string[],
@@ -50,9 +50,9 @@ describe("T4 answers of every status", () => {
   ];
 
   describe.each([{ on: true }, { on: false }])("CORS on: $on", ({ on }) => {
-    let room: Room;
+    let room: DaemonWithRoku;
     beforeAll(async () => {
-      room = await furnish({ config: cors(on) });
+      room = await startDaemonWithRoku({ config: cors(on) });
       writeFileSync(room.daemon.configFile, "broken");
     });
     afterAll(() => room.dispose());
@@ -75,9 +75,9 @@ describe("T4 answers of every status", () => {
 });
 
 describe("T3 preflights", () => {
-  let room: Room;
+  let room: DaemonWithRoku;
   beforeAll(async () => {
-    room = await furnish({ config: cors(true) });
+    room = await startDaemonWithRoku({ config: cors(true) });
   });
   afterAll(() => room.dispose());
   const asks = ["Access-Control-Request-Method: PATCH", "Access-Control-Request-Headers: content-type, x-other"];
@@ -135,9 +135,9 @@ describe("T3 preflights", () => {
 });
 
 describe("T3 changes take effect at once", () => {
-  let room: Room;
+  let room: DaemonWithRoku;
   beforeAll(async () => {
-    room = await furnish({ config: cors(false, []) });
+    room = await startDaemonWithRoku({ config: cors(false, []) });
   });
   afterAll(() => room.dispose());
   const may = async (origin: string) => {

@@ -1,12 +1,14 @@
 /** Rows of SECURITY.md 2.2 that are about the request itself: its Host, its target, its method, its marker, its door. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Failure } from "../../src/api/operations.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { codeOf, type RawAnswer, requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 beforeAll(async () => {
-  room = await furnish({ config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test:3000"] } } });
+  room = await startDaemonWithRoku({
+    config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test:3000"] } },
+  });
 });
 afterAll(() => room.dispose());
 
@@ -27,10 +29,10 @@ const good = "Host: 127.0.0.1:{port}";
 describe("T2 Host", () => {
   const ours = ["127.0.0.1:{port}", "localhost:{port}", "[::1]:{port}", "127.0.0.1", "localhost", "[::1]"];
   test.each([...ours, "localhost:1", "127.0.0.1:8022", "127.0.0.1:65535"])("%s is ours", async (host) => {
-    const before = room.done("key");
+    const before = room.countOf("key");
     expect((await call("GET", "/v1/devices", [`Host: ${host}`])).status).toBe(200);
     expect((await call(press.method, press.target, [`Host: ${host}`], press.body)).status).toBe(200);
-    expect(room.done("key")).toBe(before + 1);
+    expect(room.countOf("key")).toBe(before + 1);
   });
 
   const rebound = [
@@ -114,7 +116,7 @@ describe("T2 Host", () => {
   });
 
   async function refused(headers: readonly string[]): Promise<void> {
-    const reached = await room.reachedDuring(async () => {
+    const reached = await room.requestsDuring(async () => {
       for (const [method, target, body] of [
         ["GET", "/v1/devices"],
         ["GET", "/nothing"],
@@ -132,15 +134,15 @@ describe("T2 Host", () => {
 
 describe("T18 target", () => {
   test("in absolute form, the Host header alone decides, and it runs once", async () => {
-    const before = room.done("key");
+    const before = room.countOf("key");
     const answer = await call("POST", `http://127.0.0.1:{port}${keyPath}`, [good], press.body);
     expect(answer.status).toBe(200);
-    expect(room.done("key")).toBe(before + 1);
+    expect(room.countOf("key")).toBe(before + 1);
     const foreign = await call("POST", `http://127.0.0.1:{port}${keyPath}`, ["Host: evil.test"], press.body);
     expect(codeOf(foreign)).toBe("forbidden_host");
     const origin = await call("POST", `http://evil.test${keyPath}`, [good, "Origin: http://evil.test"], press.body);
     expect(codeOf(origin)).toBe("forbidden_origin");
-    expect(room.done("key")).toBe(before + 1);
+    expect(room.countOf("key")).toBe(before + 1);
   });
 
   test.each([
@@ -182,7 +184,7 @@ describe("T18 method", () => {
   });
 
   async function namesWhatIsTaken(method: string, path: string, allowed: string): Promise<void> {
-    const reached = await room.reachedDuring(async () => {
+    const reached = await room.requestsDuring(async () => {
       const answer = await call(method, path, [good], method === "PUT" ? press.body : undefined);
       expect(answer.status).toBe(405);
       expect(answer.headers.get("allow")?.split(", ").toSorted()).toEqual(allowed.split(", ").toSorted());
@@ -200,7 +202,7 @@ describe("T18 method", () => {
     ["post", keyPath],
     ["G\u00cbT", "/v1/devices"],
   ])("%s %s is refused", async (method, target) => {
-    const reached = await room.reachedDuring(async () => {
+    const reached = await room.requestsDuring(async () => {
       const answer = await call(method, target, [good]);
       // Bun hangs up on words that it does not know.
       expect([0, 400, 404, 405, 501, 505]).toContain(answer.status);
@@ -228,7 +230,7 @@ test("T1 an upgrade from a foreign page is refused; from others it is an ordinar
 });
 
 test("T5 our own calls, come back by way of a device, are refused", async () => {
-  const reached = await room.reachedDuring(async () => {
+  const reached = await room.requestsDuring(async () => {
     for (const marker of ["zapd-call: 1", "Zapd-Call:", "ZAPD-CALL: no"])
       for (const [method, target, body] of [
         ["GET", "/v1/devices"],
@@ -249,8 +251,8 @@ test("T15 the control socket asks for none of it", async () => {
     ["Host: zapd", "Origin: http://evil.test", "Connection: close", "Content-Type: application/json"],
     press.body,
   );
-  const before = room.done("key");
+  const before = room.countOf("key");
   const answer = await send(bytes, { to: `${room.daemon.stateFolder}/zapd.sock` });
   expect(answer.status).toBe(200);
-  expect(room.done("key")).toBe(before + 1);
+  expect(room.countOf("key")).toBe(before + 1);
 });

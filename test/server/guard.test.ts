@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Failure } from "../../src/api/operations.ts";
+import { type DaemonWithRoku, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room, soundPackage } from "../support/room.ts";
 
 const listed = "http://app.test:3000";
 const json = "Content-Type: application/json";
@@ -17,20 +17,21 @@ interface Act {
   readonly headers?: readonly string[];
   readonly body?: string | Uint8Array;
   /** How often it has been done, by the set's or the daemon's account. */
-  done?(room: Room): number | Promise<number>;
+  done?(room: DaemonWithRoku): number | Promise<number>;
   /** What is needed before it can be done again. */
-  again?(room: Room): Promise<unknown>;
+  again?(room: DaemonWithRoku): Promise<unknown>;
 }
 
 const key = '{"key":"info"}';
 const at = "/v1/devices/set";
 const form = Buffer.concat([
   Buffer.from('--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n'),
-  soundPackage,
+  validPackage,
   Buffer.from("\r\n--B--\r\n"),
 ]);
-const keys = (room: Room) => room.done("key");
-const named = async (room: Room) => ((await room.daemon.api("GET", "/devices")).body.data[0]?.name === "set" ? 0 : 1);
+const keys = (room: DaemonWithRoku) => room.countOf("key");
+const named = async (room: DaemonWithRoku) =>
+  (await room.daemon.api("GET", "/devices")).body.data[0]?.name === "set" ? 0 : 1;
 const multipart = "Content-Type: multipart/form-data; boundary=B";
 
 /** What a page can send without a preflight, and what it cannot. */
@@ -58,7 +59,7 @@ const acts = {
     path: `${at}/apps/launch`,
     headers: [json],
     body: '{"app":"netflix"}',
-    done: (room) => room.done("launch"),
+    done: (room) => room.countOf("launch"),
     again: (room) => room.daemon.api("POST", "/devices/set/remote/key", { key: "home" }),
   },
   stop: { method: "POST", path: `${at}/apps/stop` },
@@ -81,15 +82,15 @@ const acts = {
     done: named,
     again: (room) => room.daemon.api("PATCH", "/devices/other", { name: "set" }),
   },
-  remove: { method: "DELETE", path: at, done: named, again: (room) => room.introduce() },
+  remove: { method: "DELETE", path: at, done: named, again: (room) => room.addSet() },
   "config, patch": {
     method: "PATCH",
     path: "/v1/config",
     headers: [json],
     body: '{"discovery.timeout_ms":800}',
-    done: async (room: Room) =>
+    done: async (room: DaemonWithRoku) =>
       (await room.daemon.api("GET", "/config")).body.data.discovery.timeout_ms === 800 ? 1 : 0,
-    again: (room: Room) => room.daemon.api("PATCH", "/config", { "discovery.timeout_ms": 700 }),
+    again: (room: DaemonWithRoku) => room.daemon.api("PATCH", "/config", { "discovery.timeout_ms": 700 }),
   },
   "config, reload": { method: "POST", path: "/v1/config/reload" },
   add: { method: "POST", path: "/v1/devices", headers: [json], body: '{"host":"127.0.0.1"}' },
@@ -169,10 +170,10 @@ const callers: readonly Caller[] = [
 
 for (const cors of ["off", "on"] as const) {
   describe(`T1 T3 who may write, CORS ${cors}`, () => {
-    let room: Room;
+    let room: DaemonWithRoku;
     beforeAll(async () => {
       const cors_allowed_origins = [listed, "chrome-extension://abcdef"];
-      room = await furnish({ config: { daemon: { cors_enabled: cors === "on", cors_allowed_origins } } });
+      room = await startDaemonWithRoku({ config: { daemon: { cors_enabled: cors === "on", cors_allowed_origins } } });
     });
     afterAll(() => room.dispose());
 
@@ -185,7 +186,7 @@ for (const cors of ["off", "on"] as const) {
 
     test.each(callers.filter((caller) => caller[cors] === "none"))("$who: nothing runs", async (caller) => {
       const before = await room.daemon.api("GET", "/devices");
-      const reached = await room.reachedDuring(async () => {
+      const reached = await room.requestsDuring(async () => {
         for (const act of Object.values(acts)) {
           const answer = await call(act, caller);
           expect(answer.status).toBe(403);

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { chunksOf } from "../../src/server/body.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
 import { residentMiB } from "../support/resident.ts";
-import { furnish, type Room } from "../support/room.ts";
 import { slowTest } from "../support/whole.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
 });
 afterAll(() => room.dispose());
 
@@ -37,7 +37,7 @@ function call(
 }
 
 async function untouched(run: () => Promise<unknown>): Promise<void> {
-  expect(await room.reachedDuring(run)).toBe(0);
+  expect(await room.requestsDuring(run)).toBe(0);
 }
 
 function chunked(body: Uint8Array, size = 60_000): Uint8Array {
@@ -53,9 +53,9 @@ describe("T20 size", () => {
   const padded = (bytes: number) => `${pressed.slice(0, -1)}${" ".repeat(bytes - pressed.length)}}`;
 
   test("a body of 1 MiB is read, one byte more is not", async () => {
-    const before = room.done("key");
+    const before = room.countOf("key");
     expect((await call("POST", key, [], padded(MiB))).status).toBe(200);
-    expect(room.done("key")).toBe(before + 1);
+    expect(room.countOf("key")).toBe(before + 1);
     await untouched(async () =>
       expect(refusal(await call("POST", key, [], padded(MiB + 1)))).toBe("413 payload_too_large"),
     );

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { furnish } from "../support/room.ts";
+import { startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { root } from "../support/sources.ts";
 
 const isMade = existsSync(join(root, "src/web/assets.ts"));
@@ -11,7 +11,7 @@ test.skipIf(!isMade)(
   "the page is read with the first request for it, the documentation with the first for that",
   async () => {
     const told = join(root, "test/support/told-assets.ts");
-    const room = await furnish({ fromSource: true, env: { BUN_OPTIONS: `--preload=${told}` } });
+    const room = await startDaemonWithRoku({ fromSource: true, env: { BUN_OPTIONS: `--preload=${told}` } });
     const { daemon } = room;
     const read = () => [...daemon.log().matchAll(/^read: (.+)$/gm)].map(([, file]) => file);
     const get = async (path: string) => (await fetch(`http://127.0.0.1:${daemon.port}${path}`)).status;

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
-import { furnish, type Room } from "../support/room.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 let id = "";
 const second = createRokuSimulator({ name: "Other", ssdp: false });
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
   await second.start();
   id = (await room.daemon.api("GET", "/devices")).body.data[0].id;
 });
@@ -61,7 +61,7 @@ describe("an id that is none, on every route that takes one", () => {
 
   test.each(routes)("$method $path", async ({ name, method, path }) => {
     const before = await room.daemon.api("GET", "/devices");
-    const reached = await room.reachedDuring(async () => {
+    const reached = await room.requestsDuring(async () => {
       for (const [ids, expected] of [
         [invalid, "400 invalid_device_name"],
         [unknown, "404 device_not_found"],
@@ -161,7 +161,7 @@ describe("default", () => {
     expect(await asked()).toBe("set");
     await room.daemon.api("DELETE", "/devices/default");
     expect([await asked(), await status()]).toEqual([missing, null]);
-    await room.introduce();
+    await room.addSet();
   });
 
   test("every operation of a device says that there is none", async () => {
@@ -171,7 +171,7 @@ describe("default", () => {
         path,
         refusal(await call(`${method} /v1${path.replace(":id", "default").replace(":app", "netflix")}`, bodies[name])),
       ]).toEqual([path, missing]);
-    await room.introduce();
+    await room.addSet();
   });
 });
 
@@ -199,7 +199,7 @@ describe("routes", () => {
       (byPath[other as keyof typeof byPath] ?? []).map(({ method }) => method.toUpperCase()),
     );
     const allow = [...taken, ...(taken.includes("GET") ? ["HEAD"] : [])].toSorted();
-    const reached = await room.reachedDuring(async () => {
+    const reached = await room.requestsDuring(async () => {
       for (const method of ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "TRACE"].filter(
         (one) => !allow.includes(one),
       )) {

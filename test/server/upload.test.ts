@@ -5,14 +5,14 @@ import net from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { withArchive } from "../../src/server/upload.ts";
+import { type DaemonWithRoku, password, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
-import { furnish, password, type Room, soundPackage } from "../support/room.ts";
 
-let room: Room;
+let room: DaemonWithRoku;
 let filesOpen = 0;
 beforeAll(async () => {
-  room = await furnish();
+  room = await startDaemonWithRoku();
   await upload(form(archive));
   filesOpen = openFiles();
 });
@@ -35,7 +35,7 @@ interface Part {
   readonly headers?: readonly string[];
 }
 
-const archive: Part = { name: "archive", file: "a.zip", body: soundPackage };
+const archive: Part = { name: "archive", file: "a.zip", body: validPackage };
 const note: Part = { name: "note", body: "x" };
 
 function part({ name, file, body, headers = [] }: Part): Buffer {
@@ -59,7 +59,7 @@ function upload(body: Uint8Array, headers = [multipart], sending: Partial<Sendin
   return send([head([...headers, ...length]), body], { to: room.daemon.port, ...sending });
 }
 
-const untouched = async (run: () => Promise<unknown>) => expect(await room.reachedDuring(run)).toBe(0);
+const untouched = async (run: () => Promise<unknown>) => expect(await room.requestsDuring(run)).toBe(0);
 
 const whole = form(archive);
 const many = (count: number, more: Partial<Part>) =>
@@ -84,7 +84,7 @@ const broken: Readonly<Record<string, { readonly body: Uint8Array; readonly head
   "no boundary": { body: whole, headers: ["Content-Type: multipart/form-data"] },
   "no boundary after all": { body: whole, headers: ["Content-Type: multipart/form-data; charset=utf-8"] },
   "an empty boundary": { body: whole, headers: ["Content-Type: multipart/form-data; boundary="] },
-  "the archive itself": { body: soundPackage, headers: ["Content-Type: application/zip"] },
+  "the archive itself": { body: validPackage, headers: ["Content-Type: application/zip"] },
   "another type": { body: whole, headers: ["Content-Type: application/x-www-form-urlencoded"] },
   "no type": { body: whole, headers: [] },
   JSON: { body: Buffer.from('{"archive":"PK"}'), headers: ["Content-Type: application/json"] },

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
 import { answered, attacks } from "../security/pages.ts";
-import { furnish, type Room } from "../support/room.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { startTap, type Tap } from "../support/tap.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].map((name) => Bun.which(name)).find(Boolean) ?? null;
@@ -25,8 +25,8 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
   let browser: Browser;
   const pages = [servePage(), servePage()] as const;
   const [listed, other] = pages.map(({ port }) => `http://127.0.0.1:${port}`) as [string, string];
-  let off: Room;
-  let on: Room;
+  let off: DaemonWithRoku;
+  let on: DaemonWithRoku;
 
   beforeAll(async () => {
     const { launch } = await import("puppeteer-core");
@@ -41,8 +41,8 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
       ],
     });
     const daemon = { cors_allowed_origins: [listed] };
-    off = await furnish({ config: { daemon } });
-    on = await furnish({ config: { daemon: { ...daemon, cors_enabled: true } } });
+    off = await startDaemonWithRoku({ config: { daemon } });
+    on = await startDaemonWithRoku({ config: { daemon: { ...daemon, cors_enabled: true } } });
   }, 60_000);
   afterAll(async () => {
     await browser?.close();
@@ -86,19 +86,19 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
       [listed, off],
     ] as const) {
       const tap = await startTap(room.daemon.port);
-      const reached = await room.reachedDuring(async () => {
+      const reached = await room.requestsDuring(async () => {
         const said = await everything(origin, tap);
         expect(Object.fromEntries(said)).toEqual(answered as Record<string, number[]>);
       });
       await tap.stop();
       expect(reached).toBe(0);
-      expect(room.done("key")).toBe(0);
+      expect(room.countOf("key")).toBe(0);
       expect((await room.daemon.api("GET", "/devices")).body.data[0].name).toBe("set");
     }
   }, 60_000);
 
   test("T3 that is listed may press keys, reads the answer, and must say that it sends JSON", async () => {
-    const before = on.done("key");
+    const before = on.countOf("key");
     await inPage(listed, async (page) => {
       const read = await page.evaluate(
         async (url, body) => {
@@ -112,7 +112,7 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
       );
       expect(read).toEqual([200, true, 400]);
     });
-    expect(on.done("key")).toBe(before + 1);
+    expect(on.countOf("key")).toBe(before + 1);
   }, 30_000);
 
   test("T3 T4 that is not listed reads nothing, by no way", async () => {
@@ -141,7 +141,7 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
     for (const room of [off, on]) {
       const tap = await startTap(room.daemon.port);
       const origin = `http://rebound.test:${tap.port}`;
-      const reached = await room.reachedDuring(async () => {
+      const reached = await room.requestsDuring(async () => {
         await inPage(
           origin,
           async (page) => {

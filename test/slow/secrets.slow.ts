@@ -14,8 +14,8 @@ import { filesBelow, ProcessWatch } from "../security/canaries.ts";
 import { type EchoDevice, startEcho } from "../security/echo.ts";
 import { bodies, canaries, repeatable, secret } from "../security/planted.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { validPackage } from "../support/daemon-with-roku.ts";
 import { requestOf, send } from "../support/raw-http.ts";
-import { soundPackage } from "../support/room.ts";
 import { root } from "../support/sources.ts";
 
 const names = ["roku", "kodi", "webos"] as const;
@@ -101,7 +101,7 @@ async function everything(): Promise<void> {
   for (const method of ["GET", "POST"]) await call(method, `/nowhere?token=${secret.inQuery}`);
   const form = [
     Buffer.from('--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n'),
-    soundPackage,
+    validPackage,
     Buffer.from("\r\n--B--\r\n"),
   ];
   for (const name of names)

@@ -7,7 +7,7 @@ import { strToU8, zipSync } from "fflate";
 import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import { pressNamed, shows, until, write } from "../../support/browser.ts";
-import { furnish, password, type Room } from "../../support/room.ts";
+import { type DaemonWithRoku, password, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { demoFor, describePage } from "./stage.ts";
 
 /** Sets take none of under 512 bytes. */
@@ -197,11 +197,11 @@ describePage("the developer view", (visitAt) => {
   });
 
   describe("with several sets", () => {
-    let room: Room;
+    let room: DaemonWithRoku;
     let second: RokuSimulator;
     let id = "";
     beforeAll(async () => {
-      room = await furnish();
+      room = await startDaemonWithRoku();
       second = createRokuSimulator({
         name: "Second",
         ssdp: false,

@@ -2,18 +2,18 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Looked, look, shows, until } from "../../support/browser.ts";
 import { startTestDaemon } from "../../support/daemon.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { until as eventually } from "../../support/http-device.ts";
-import { furnish, type Room } from "../../support/room.ts";
 import { describeBrowser } from "./stage.ts";
 
 describeBrowser("a held key", (browser) => {
-  let room: Room;
+  let room: DaemonWithRoku;
   let looked: Looked;
 
   /** Holds `down` by the mouse on the remote of the set, until it has been pressed some times. */
   beforeEach(async () => {
     // Time is measured here.
-    room = await furnish({ speed: 1 });
+    room = await startDaemonWithRoku({ speed: 1 });
     const { id } = (await room.daemon.api("GET", "/devices/set")).body.data;
     looked = await look(browser(), room.daemon.port, { at: `/remote/${id}` });
     const key = await looked.page.waitForSelector('[aria-label="Down"]');
@@ -26,13 +26,13 @@ describeBrowser("a held key", (browser) => {
     await room?.dispose();
   });
 
-  const pressed = (count: number) => eventually(`${count} presses`, () => room.done("key") >= count);
+  const pressed = (count: number) => eventually(`${count} presses`, () => room.countOf("key") >= count);
   /** From `afterMs` on no press comes any more, for as long as several repeats take: those on their way may come still, and 2 s without a renewal would end it, too. */
   const stopped = async (afterMs = 1_000) => {
     await Bun.sleep(afterMs);
-    const then = room.done("key");
+    const then = room.countOf("key");
     await Bun.sleep(700);
-    expect(room.done("key")).toBe(then);
+    expect(room.countOf("key")).toBe(then);
   };
 
   test("it is released", async () => {
@@ -55,7 +55,7 @@ describeBrowser("a held key", (browser) => {
     await stopped();
     await looked.page.mouse.up();
     await looked.page.keyboard.down("ArrowDown");
-    await pressed(room.done("key") + 4);
+    await pressed(room.countOf("key") + 4);
     await leave();
     await stopped();
     await looked.page.keyboard.up("ArrowDown");
@@ -69,16 +69,16 @@ describeBrowser("a held key", (browser) => {
 
   test("the daemon is killed by -9: it stops, and the daemon that comes back is not told to go on", async () => {
     await room.daemon.stop("SIGKILL");
-    const then = room.done("key");
+    const then = room.countOf("key");
     await until(looked.page, "it says so", () => document.body.innerText.includes("zapd does not answer"));
     await using _again = await startTestDaemon({ folder: room.daemon.folder, speed: 1 });
     await until(looked.page, "it is live", () => !document.body.innerText.includes("zapd does not answer"));
     await Bun.sleep(1_500);
-    expect(room.done("key")).toBe(then);
+    expect(room.countOf("key")).toBe(then);
     await looked.page.mouse.up();
   }, 60_000);
 
-  test.each<[string, (room: Room) => Promise<unknown>, (room: Room) => Promise<unknown>]>([
+  test.each<[string, (room: DaemonWithRoku) => Promise<unknown>, (room: DaemonWithRoku) => Promise<unknown>]>([
     ["the set is unplugged", ({ set }) => set.stop(), ({ set }) => set.start()],
     ["the set's cable is pulled", ({ set }) => set.fault("hang"), ({ set }) => set.fault(null)],
   ])(
@@ -89,10 +89,10 @@ describeBrowser("a held key", (browser) => {
       expect(await looked.page.evaluate(() => document.body.innerText)).not.toContain("The page failed");
       await Bun.sleep(1_800);
       await plugIn(room);
-      const then = room.done("key");
+      const then = room.countOf("key");
       // As long as the mouse is down.
       await Bun.sleep(2_500);
-      expect(room.done("key")).toBe(then);
+      expect(room.countOf("key")).toBe(then);
       await looked.page.mouse.up();
     },
     60_000,

@@ -5,8 +5,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { look, pressNamed, shows, startBrowser } from "../../support/browser.ts";
+import { validPackage } from "../../support/daemon-with-roku.ts";
 import { startDemo } from "../../support/demo.ts";
-import { soundPackage } from "../../support/room.ts";
 
 const into = join(import.meta.dir, "../../..", ".github/pictures");
 mkdirSync(into, { recursive: true });
@@ -29,7 +29,7 @@ await api("/devices/Attic/media", { url: "http://127.0.0.1:9/film.mp4", title: "
 await api("/devices/Terrace/media", { url: "http://127.0.0.1:9/nocturnes.mp3", title: "Nocturnes" });
 
 const form = new FormData();
-form.append("archive", new Blob([new Uint8Array(soundPackage)]), "package.zip");
+form.append("archive", new Blob([new Uint8Array(validPackage)]), "package.zip");
 await fetch(`http://127.0.0.1:${demo.port}/v1/devices/Workbench/dev/install`, { method: "POST", body: form });
 
 interface Shot {

@@ -3,20 +3,20 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "puppeteer-core";
 import { type Looked, look, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
-import { furnish, type Room } from "../../support/room.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { describeBrowser } from "./stage.ts";
 
 const tabs = 10;
 
 describeBrowser("many tabs", (browser) => {
-  let room: Room;
+  let room: DaemonWithRoku;
   let daemon: TestDaemon;
   const open: Looked[] = [];
   /** Who opened a stream, in order. */
   const streams: { readonly page: Page; readonly url: string; readonly at: number }[] = [];
 
   beforeAll(async () => {
-    room = await furnish();
+    room = await startDaemonWithRoku();
     daemon = room.daemon;
   }, 60_000);
   afterAll(async () => {

@@ -1,0 +1,49 @@
+/** One daemon for all tests of a file, and the sets that the tests start; all are stopped at the end of the file. */
+import { afterAll } from "bun:test";
+import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
+import { add } from "./checked.ts";
+
+export interface FileDaemon {
+  readonly daemon: TestDaemon;
+  /** Registers a cleanup that runs at the end of the file, after the daemon has ended. */
+  atEnd(cleanup: () => unknown): void;
+  /** Starts a simulator that is stopped at the end of the file. */
+  startSimulator<Set extends { start(): Promise<unknown>; stop(): Promise<unknown> }>(set: Set): Promise<Set>;
+  /** A running set that the daemon does not know yet. */
+  startRoku(options?: WiredOptions): Promise<WiredRoku>;
+  /** A set that has been added; the requests of the adding are forgotten. */
+  addRoku(options?: WiredOptions): Promise<{ set: WiredRoku; id: string }>;
+}
+
+/** Starts a daemon for all tests of a file; await it at the top of the file. */
+export async function daemonForFile(setup: DaemonSetup = {}): Promise<FileDaemon> {
+  const daemon = await startTestDaemon(setup);
+  const cleanups: (() => unknown)[] = [];
+  afterAll(async () => {
+    await daemon.dispose();
+    await Promise.all(cleanups.map((cleanup) => cleanup()));
+  });
+  const atEnd = (cleanup: () => unknown) => void cleanups.push(cleanup);
+  const startRoku = async (options: WiredOptions = {}) => {
+    const set = await WiredRoku.start(options);
+    atEnd(() => set.stop());
+    return set;
+  };
+  return {
+    daemon,
+    atEnd,
+    async startSimulator(set) {
+      await set.start();
+      atEnd(() => set.stop());
+      return set;
+    },
+    startRoku,
+    async addRoku(options) {
+      const set = await startRoku(options);
+      const { id } = await add(daemon, set);
+      set.forget();
+      return { set, id };
+    },
+  };
+}
