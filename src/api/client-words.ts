@@ -6,8 +6,8 @@ import type { State } from "./schemas.ts";
 /** What a power is called behind the name of a set. */
 export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
 
-/** Whether a power is one that is off: what `power-off` does is standby on most sets. */
-export function saysOff(power: State["power"]): boolean {
+/** Off or in standby: `power-off` leads to standby on most devices. */
+export function isPowerOff(power: State["power"]): boolean {
   return power === "off" || power === "standby";
 }
 
@@ -44,7 +44,7 @@ function playbackPart(playback: State["playback"]): string {
   const { status, position_ms, duration_ms, live, title, artist } = playback;
   const time = [position_ms, live ? null : duration_ms]
     .filter((ms) => ms !== null)
-    .map(clock)
+    .map(timecode)
     .join(" / ");
   return [status, title ? `"${title}"` : "", artist ? `by ${artist}` : "", live ? "live" : "", time]
     .filter(Boolean)
@@ -58,7 +58,7 @@ function volumePart(volume: State["volume"]): string {
 }
 
 /** `12:04`, or `1:02:03`. */
-export function clock(ms: number): string {
+export function timecode(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
   const shown = parts[0] === 0 ? parts.slice(1) : parts;

@@ -11,7 +11,7 @@
 
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
-import { type Failure, knownCode, type PairingReason, ZapdError } from "./errors.ts";
+import { type Failure, type PairingReason, toErrorCode, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, leaseHeader } from "./routes.ts";
 
 export type * from "./client-types.ts";
@@ -77,7 +77,7 @@ export class ApiError extends ZapdError {
   readonly text: string;
 
   constructor({ code, message, hint, reason, details }: Failure, text: string) {
-    super(knownCode(code), message, { hint, details });
+    super(toErrorCode(code), message, { hint, details });
     this.reason = reason;
     this.text = text;
   }

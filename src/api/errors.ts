@@ -350,22 +350,22 @@ export class ZapdError extends Error {
   override readonly name = "ZapdError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
-  /** Whether the message says already which device it is of. */
-  readonly named: boolean;
+  /** Whether the message already names the device. */
+  readonly namesDevice: boolean;
   readonly details: ErrorDetails | undefined;
 
-  constructor(code: ErrorCode, message: string, { hint, cause, named = false, details }: ErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, { hint, cause, namesDevice = false, details }: ErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.hint = hint;
-    this.named = named;
+    this.namesDevice = namesDevice;
     this.details = details;
   }
 
   /** The same failure in other words; what it carries as data stays. */
   reworded(message: string, options: ErrorOptions = {}): ZapdError {
-    const { code, hint, named, details } = this;
-    return new ZapdError(code, message, { hint, named, details, cause: this, ...options });
+    const { code, hint, namesDevice, details } = this;
+    return new ZapdError(code, message, { hint, namesDevice, details, cause: this, ...options });
   }
 
   /** The HTTP status of this error's code. */
@@ -399,7 +399,7 @@ export interface PackageProblem {
 export interface ErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
-  readonly named?: boolean;
+  readonly namesDevice?: boolean;
   readonly details?: ErrorDetails | undefined;
 }
 
@@ -438,23 +438,23 @@ export class DeviceError extends ZapdError {
   }
 
   override reworded(message: string, options: ErrorOptions = {}): DeviceError {
-    const { code, hint, named, details, phase, reason } = this;
-    return new DeviceError(code, message, { hint, named, details, cause: this, ...options, phase, reason });
+    const { code, hint, namesDevice, details, phase, reason } = this;
+    return new DeviceError(code, message, { hint, namesDevice, details, cause: this, ...options, phase, reason });
   }
 }
 
 /** Whether talking to a device failed for one of these reasons. */
-export function failedBy(error: unknown, ...reasons: readonly DeviceReason[]): error is DeviceError {
+export function hasReason(error: unknown, ...reasons: readonly DeviceReason[]): error is DeviceError {
   return error instanceof DeviceError && reasons.includes(error.reason);
 }
 
 /** A code as it came from elsewhere, where it is one of ours. */
-export function knownCode(said: unknown): ErrorCode {
+export function toErrorCode(said: unknown): ErrorCode {
   return typeof said === "string" && Object.hasOwn(codes, said) ? (said as ErrorCode) : "internal_error";
 }
 
 /** Whether something failed with one of these codes. */
-export function failedWith(error: unknown, ...any: readonly ErrorCode[]): error is ZapdError {
+export function hasCode(error: unknown, ...any: readonly ErrorCode[]): error is ZapdError {
   return error instanceof ZapdError && any.includes(error.code);
 }
 
@@ -482,7 +482,7 @@ export function pairingRequired(
 }
 
 /** It hung up before anything of a command had reached it. */
-export function hungUpBefore(problem = "hung up", cause?: unknown): DeviceError {
+export function closedBeforeSending(problem = "hung up", cause?: unknown): DeviceError {
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed", cause });
 }
 
@@ -492,7 +492,7 @@ export function inStandby(hint = "It must be on for that: {wake}"): DeviceError 
 }
 
 /** An answer that is none, or not one to what was asked. */
-export function notUnderstood(message: string, cause?: unknown): DeviceError {
+export function protocolError(message: string, cause?: unknown): DeviceError {
   return new DeviceError("device_error", message, { phase: "answered", reason: "protocol", cause });
 }
 
@@ -528,7 +528,7 @@ export function errorBody(error: ZapdError): ErrorBody {
 }
 
 /** A failure of zapd's as it is; anything else thrown is a fault of zapd itself. */
-export function knownError(thrown: unknown): ZapdError {
+export function toZapdError(thrown: unknown): ZapdError {
   return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
 }
 

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { clientHeader } from "./routes.ts";
 import { SceneResult, sceneEvents } from "./scenes.ts";
-import { App, Device, Lease, State, ToldFailure } from "./schemas.ts";
+import { App, Device, FailureSummary, Lease, State } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
 export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as const;
@@ -71,7 +71,7 @@ export const events = {
     keys: z.array(z.string()).optional().describe("Of a sequence: the names of its keys, `literal` for a text"),
     characters: z.int().optional().describe("How many were typed: what was typed is told to nobody"),
     app: App.nullable().optional().describe("Of a launch, and of leaving an app"),
-    error: ToldFailure.optional().describe("Why it failed"),
+    error: FailureSummary.optional().describe("Why it failed"),
     duration_ms: z.int().describe("From its call to its end"),
   }),
   "pairing.changed": event("pairing.changed", "A device is being paired, or was", {
@@ -141,7 +141,7 @@ const sceneNews = [
     ...sceneEvents.finished,
     data: SceneResult.describe("The whole answer"),
   }),
-  event("error", "What kept a scene from its end", { error: ToldFailure }),
+  event("error", "What kept a scene from its end", { error: FailureSummary }),
 ] as const;
 /** What the stream of one run tells, and a line of it. */
 export const SceneNews = z.union(sceneNews);

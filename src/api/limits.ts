@@ -1,7 +1,7 @@
 /** Limits that more than one place holds to, apart from the routes, so that a key press need not load them. */
 
 /** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
-export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, usualDelayMs: 200 } as const;
+export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, defaultDelayMs: 200 } as const;
 /** Limits on one press: how long a key is held, and how many characters a text has. */
 export const pressLimits = { holdMs: 10_000, characters: 1_024 } as const;
 

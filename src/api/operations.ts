@@ -18,7 +18,7 @@ import {
   endpoints,
   type Groupable,
   groupable,
-  isHolders,
+  isForLeaseHolder,
   leaseHeader,
 } from "./routes.ts";
 import { Mistake, SceneGiven, SceneInfo, SceneRequest, SceneResult } from "./scenes.ts";
@@ -574,7 +574,7 @@ const own = {
           .int()
           .min(0)
           .max(sequenceLimits.delayMs)
-          .default(sequenceLimits.usualDelayMs)
+          .default(sequenceLimits.defaultDelayMs)
           .describe("From one key to the next, in milliseconds"),
       })
       .meta({ examples: [{ keys: ["down", "down", "select"], delay_ms: 150 }] }),
@@ -1001,7 +1001,7 @@ const ofGroups = Object.fromEntries(
 /** Each with where it is. What only the holder of a lease may call fails for others, to one device or to some of a group. */
 const whole = Object.entries<OwnWords>({ ...own, ...ofGroups }).map(([name, words]) => {
   const operation: Operation = { ...endpoints[name as EndpointName], ...words };
-  const isLeasable = isHolders(operation) || operation.path.startsWith("/groups/");
+  const isLeasable = isForLeaseHolder(operation) || operation.path.startsWith("/groups/");
   return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
 });
 

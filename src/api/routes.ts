@@ -25,7 +25,7 @@ export interface Endpoint {
 }
 
 /** Whether, of a leased device, only its holder may call an operation: all that changes it, or what is known of it. Reads stay free. */
-export function isHolders({ method, path, leases }: Endpoint): boolean {
+export function isForLeaseHolder({ method, path, leases }: Endpoint): boolean {
   return method !== "get" && path.startsWith("/devices/:id") && leases !== true;
 }
 
@@ -108,16 +108,16 @@ export const clientHeader = "zapd-client";
 export const leaseHeader = "zapd-lease";
 
 /** The word that stands for every device, and what stands before a label: where a device is named, they mean a group. */
-export const everyWord = "all";
-export const labelWord = "label:";
+export const allWord = "all";
+export const labelPrefix = "label:";
 
 export function meansGroup(word: string): boolean {
-  return word === everyWord || word.startsWith(labelWord);
+  return word === allWord || word.startsWith(labelPrefix);
 }
 
 /** Whether a device with these labels is of a group. */
 export function isOfGroup(labels: readonly string[] = [], group: string): boolean {
-  return group === everyWord || labels.includes(group.slice(labelWord.length));
+  return group === allWord || labels.includes(group.slice(labelPrefix.length));
 }
 
 /** What a group of devices takes as one device does. */

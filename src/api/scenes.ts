@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { pressLimits } from "./limits.ts";
-import { KeyOrText, ToldFailure, text } from "./schemas.ts";
+import { FailureSummary, KeyOrText, text } from "./schemas.ts";
 
 /** Bounds of a scene: steps with those in others, milliseconds from its first step to its last, bytes of a file. */
 export const sceneLimits = { steps: 200, totalMs: 600_000, fileBytes: 64 * 1024, usualWaitMs: 10_000 } as const;
@@ -197,7 +197,7 @@ export const SceneRequest = z
 
 const took_ms = z.int().describe("How long it took");
 
-const failure = ToldFailure.optional();
+const failure = FailureSummary.optional();
 const confirmed = z
   .boolean()
   .nullable()

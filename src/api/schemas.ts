@@ -18,7 +18,7 @@ const unsaid = text.describe("`null`, where the device did not say");
 export const time = z.iso.datetime();
 
 /** A failure as it is told to those who follow: the hint may be left out, and details are. */
-export const ToldFailure = z.object({
+export const FailureSummary = z.object({
   code: z.enum(Object.keys(codes) as [ErrorCode]),
   message: z.string(),
   hint: z.string().optional(),

@@ -1,6 +1,6 @@
 /** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and gives nothing when that does not answer at once. */
 import { parseArgs } from "node:util";
-import { everyWord, isOfGroup, labelWord } from "../api/routes.ts";
+import { allWord, isOfGroup, labelPrefix } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
 import { keys } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
@@ -86,8 +86,8 @@ const meant: Source = async (asked) => {
   const groups = [
     ...labelsOf(all)
       .sort()
-      .map((label) => labelWord + label),
-    everyWord,
+      .map((label) => labelPrefix + label),
+    allWord,
   ];
   const sizeOf = (group: string) => all.filter(({ labels }) => isOfGroup(labels, group)).length;
   return [...names, ...groups.map((word) => ({ word, about: devicesText(sizeOf(word)) }))];

@@ -1,5 +1,5 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-import { codes, type ErrorCode, type Failure, knownCode } from "../api/errors.ts";
+import { codes, type ErrorCode, type Failure, toErrorCode } from "../api/errors.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
@@ -38,7 +38,7 @@ export class CommandError extends Error {
 
   /** The failure of an envelope, or one in its words. */
   static of({ code, message, hint, reason, details }: Failure, response?: string): CommandError {
-    const known = knownCode(code);
+    const known = toErrorCode(code);
     return new CommandError(message, codes[known].exit, hint, { code: known, reason, details, response });
   }
 }

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { activity, powerWords } from "../api/client-words.ts";
-import { codes, exits, knownCode, ZapdError } from "../api/errors.ts";
-import { labelWord } from "../api/routes.ts";
+import { codes, exits, toErrorCode, ZapdError } from "../api/errors.ts";
+import { labelPrefix } from "../api/routes.ts";
 import type { State } from "../api/schemas.ts";
 import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
@@ -184,7 +184,7 @@ function checkScene(data: unknown): unknown {
   const errors = steps.flatMap((step) => (isObject(step) && isObject(step["error"]) ? [step["error"]] : []));
   const { code, message, hint } = errors[0] ?? {};
   throw new ZapdError(
-    knownCode(code),
+    toErrorCode(code),
     typeof message === "string" ? message.slice(0, 1_024) : "The scene was not run to its end",
     typeof hint === "string" ? { hint: hint.slice(0, 1_024) } : {},
   );
@@ -225,7 +225,7 @@ function selectionOf(context: Context): Selection {
     .map((one) => one.trim());
   if (labels?.includes("")) throw new UsageError("--label takes labels, with commas between them");
   const device = context.option("device");
-  const own = device?.startsWith(labelWord) ? [device.slice(labelWord.length)] : [];
+  const own = device?.startsWith(labelPrefix) ? [device.slice(labelPrefix.length)] : [];
   return {
     labels: [...(labels ?? []), ...own],
     site: context.option("site"),

@@ -3,7 +3,7 @@ import { hostname, userInfo } from "node:os";
 import type { Result } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import { leaseLimits } from "../api/limits.ts";
-import { everyWord, isOfGroup, labelWord } from "../api/routes.ts";
+import { allWord, isOfGroup, labelPrefix } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { localTime, shellQuote } from "../system/text.ts";
@@ -157,8 +157,8 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
   const { data } = await call(context, "listDevices", {});
   const members = data.filter(({ labels }) => isOfGroup(labels, group));
   if (members.length === 0) {
-    const label = JSON.stringify(group.slice(labelWord.length));
-    const message = group === everyWord ? "No device is known yet" : `No device has the label ${label}`;
+    const label = JSON.stringify(group.slice(labelPrefix.length));
+    const message = group === allWord ? "No device is known yet" : `No device has the label ${label}`;
     const hint =
       data.length === 0
         ? "Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40"

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import type { Followed } from "../api/client.ts";
-import { clock, positionAt, saysOff } from "../api/client-words.ts";
+import { isPowerOff, positionAt, timecode } from "../api/client-words.ts";
 import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
@@ -233,7 +233,7 @@ class PlayedFile {
 
   /** What tells that it plays something else, or nothing; `null` while it plays on. */
   #whyOver({ power, app, playback }: State): keyof typeof overAfterMs | null {
-    if (saysOff(power)) return "stopped";
+    if (isPowerOff(power)) return "stopped";
     if (this.#shows && (playback === null || playback.status === "stopped")) return "stopped";
     const { app: ownApp = null, title = null, durationMs = null } = this.#beginning ?? {};
     if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
@@ -313,7 +313,7 @@ function playbackText(playback: State["playback"]): string {
   if (playback === null) return "";
   const { status, duration_ms } = playback;
   const at = positionAt(playback, Date.now());
-  return [status, [at, duration_ms].flatMap((ms) => (ms === null ? [] : [clock(ms)])).join(" / ")].join(" ").trim();
+  return [status, [at, duration_ms].flatMap((ms) => (ms === null ? [] : [timecode(ms)])).join(" / ")].join(" ").trim();
 }
 
 /** What the set shows of it: its name without the ending; nothing where that is no text. */

@@ -1,6 +1,6 @@
 /** One line on a terminal that changes while something goes on; silent elsewhere. */
 
-import { saysOff } from "../api/client-words.ts";
+import { isPowerOff } from "../api/client-words.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { ask } from "./client.ts";
@@ -58,7 +58,7 @@ export async function tellWaiting(
   since: number,
 ): Promise<(done: boolean) => void> {
   const known = given.id === undefined ? null : await ask(context, "getDevice", { id: given.id }, 1_000);
-  const asleep = known?.ok === true && saysOff(known.data.power);
+  const asleep = known?.ok === true && isPowerOff(known.data.power);
   const waking = asleep && wakes(name, given.body);
   const set = printable((known?.ok ? known.data.name : given.id) ?? "the daemon");
   const text = waking ? `waking ${set}` : `waiting for ${set}`;

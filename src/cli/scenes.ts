@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { openStream, type SceneInfo, type SceneResult, type StepResult } from "../api/client.ts";
 import { linesOf } from "../api/client-stream.ts";
-import { codes, exits, type Failure, knownCode } from "../api/errors.ts";
+import { codes, exits, type Failure, toErrorCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { neverAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
@@ -120,7 +120,7 @@ async function follow(context: Context, asked: Asked): Promise<number> {
 function exitOf({ outcome, steps }: SceneResult): number {
   if (outcome === "done" || outcome === "checked") return exits.ok;
   const failed = steps.findLast(({ error }) => error !== undefined);
-  return codes[knownCode(failed?.error?.code)].exit;
+  return codes[toErrorCode(failed?.error?.code)].exit;
 }
 
 /** What went wrong: at each device, or as a whole. */

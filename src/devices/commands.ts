@@ -1,6 +1,6 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
 
-import { DeviceError, failedWith, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasCode, ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/limits.ts";
 import type { App } from "../api/schemas.ts";
 import {
@@ -158,7 +158,7 @@ export async function keepDown(
       } finally {
         await letGo().catch((error: unknown) => {
           // The key has reached it, whatever became of its end: it is not pressed anew.
-          throw failedWith(error, "device_unreachable") ? hungUpMeanwhile(error) : error;
+          throw hasCode(error, "device_unreachable") ? hungUpMeanwhile(error) : error;
         });
       }
     },
@@ -317,7 +317,7 @@ async function resolve(device: Device, at: At, wanted: string, turn: Turn): Prom
   // Part of a command: a device that is asleep is woken for it.
   const list = await device.command(turn, listing(device, at)).catch((error: unknown) => {
     // A device that refuses to list its apps may still launch a well-known one.
-    const known = failedWith(error, "device_refused") ? findService(wanted, platform) : null;
+    const known = hasCode(error, "device_refused") ? findService(wanted, platform) : null;
     if (known) return known;
     throw error;
   });

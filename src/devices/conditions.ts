@@ -1,8 +1,7 @@
 /** Conditions on what a device does, in words that mean the same in a wait, in a scene and for an agent: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
-import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
-import { saysOff } from "./reach.ts";
+import { isPowerOff, playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {
@@ -36,7 +35,7 @@ const parts: Readonly<Record<string, Part>> = {
     words: powers.filter((power) => power !== "unknown"),
     about: "power:on",
     // `power-off` leads to standby on most sets, so `power:off` holds in both.
-    holds: ({ power }, word) => power === word || (word === "off" && saysOff(power)),
+    holds: ({ power }, word) => power === word || (word === "off" && isPowerOff(power)),
   },
   app: {
     part: "app",

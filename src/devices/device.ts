@@ -3,7 +3,7 @@
  * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
  * by name.
  */
-import { failedBy, failedWith, inStandby, textOf, ZapdError } from "../api/errors.ts";
+import { hasCode, hasReason, inStandby, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
@@ -243,9 +243,9 @@ export class Device {
       try {
         return await work({ reach, asIs: true });
       } catch (error) {
-        if (!failedWith(error, "device_unreachable")) throw error;
+        if (!hasCode(error, "device_unreachable")) throw error;
         // The whole machine sleeps, whichever part of it still answers: it is woken.
-        if (failedBy(error, "asleep")) return work({ reach });
+        if (hasReason(error, "asleep")) return work({ reach });
       }
     }
     return work({ reach: able[0] ?? this.reach });
@@ -435,7 +435,7 @@ export class Device {
     try {
       return await this.#readAnywhere(task);
     } catch (error) {
-      if (failedWith(error, "device_unreachable", "device_timeout") && at.reach.isOff)
+      if (hasCode(error, "device_unreachable", "device_timeout") && at.reach.isOff)
         return this.#shown(offState, at.reach);
       throw error;
     }
@@ -467,7 +467,7 @@ export class Device {
           throw named(inStandby(), reach.record, task.doing);
         return await reach.attempt(task, neverAborted);
       } catch (error) {
-        if (!failedWith(error, "device_unreachable")) throw error;
+        if (!hasCode(error, "device_unreachable")) throw error;
         missed ??= { reach, before, error };
       }
     }
@@ -512,10 +512,10 @@ export class Device {
       try {
         return await this.#take(reach, task, signal);
       } catch (error) {
-        if (!failedWith(error, "device_unreachable", "device_timeout") || signal.aborted || task.begun?.()) throw error;
-        if (!failedWith(error, "device_unreachable") || !missed) missed = { reach, before, error };
+        if (!hasCode(error, "device_unreachable", "device_timeout") || signal.aborted || task.begun?.()) throw error;
+        if (!hasCode(error, "device_unreachable") || !missed) missed = { reach, before, error };
         // The whole machine sleeps, whichever part of it still answers: it is woken.
-        if (!failedWith(error, "device_unreachable") || failedBy(error, "asleep")) break;
+        if (!hasCode(error, "device_unreachable") || hasReason(error, "asleep")) break;
       }
     }
     if (!missed) throw noLongerKnown();
@@ -575,7 +575,7 @@ export class Device {
     if (reach) return reach;
     const over = this.reaches.map(({ record }) => record.platform).join(" and ");
     const problem = `Nothing of ${this.record.name} is reached over ${JSON.stringify(platform)}`;
-    throw new ZapdError("invalid_payload", problem, { hint: `It is reached over ${over}`, named: true });
+    throw new ZapdError("invalid_payload", problem, { hint: `It is reached over ${over}`, namesDevice: true });
   }
 
   /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */
@@ -622,7 +622,7 @@ export class Device {
     const problem = `${attempt} ${this.record.name} needs its developer password, and none is set`;
     throw new ZapdError("dev_password_missing", problem, {
       hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
-      named: true,
+      namesDevice: true,
     });
   }
 

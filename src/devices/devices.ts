@@ -1,7 +1,7 @@
 /** All devices: which one is meant, which is the default one, those that are found or added, and those that are removed. */
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
-import { everyWord, labelWord } from "../api/routes.ts";
+import { allWord, labelPrefix } from "../api/routes.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
@@ -190,14 +190,14 @@ export class Devices {
   /** The devices that a group means: all, or those with a label. Fails with `group_not_found` where there are none. */
   group(word: string): Device[] {
     const all = this.#deps.registry.devices.map((entry) => this.of(entry));
-    const label = word.startsWith(labelWord) ? word.slice(labelWord.length) : word;
-    const meant = word === everyWord ? all : all.filter(({ labels }) => labels.includes(label));
+    const label = word.startsWith(labelPrefix) ? word.slice(labelPrefix.length) : word;
+    const meant = word === allWord ? all : all.filter(({ labels }) => labels.includes(label));
     if (meant.length > 0) return meant;
     const labels = [...new Set(all.flatMap((device) => device.labels))].toSorted();
     const known =
       labels.length === 0 ? "Give a device one: zapd label NAME add LABEL" : `The labels are: ${labels.join(", ")}`;
     const none =
-      word === everyWord ? "There is no device" : `No device has the label ${JSON.stringify(label.slice(0, 64))}`;
+      word === allWord ? "There is no device" : `No device has the label ${JSON.stringify(label.slice(0, 64))}`;
     throw new ZapdError("group_not_found", none, {
       hint: all.length === 0 ? noneKnown : known,
     });
@@ -432,7 +432,7 @@ export class Devices {
         // A platform that recognized what is there says what to do about it.
         const subject = { name: host, host, port: port ?? 0, canWake: false };
         const own = error.code === "device_error" ? filled(error.hint, subject) : undefined;
-        throw error.reworded(`${host} ${message}`, { hint: own ?? hint, named: true });
+        throw error.reworded(`${host} ${message}`, { hint: own ?? hint, namesDevice: true });
       });
   }
 

@@ -49,12 +49,12 @@ export function named(error: unknown, subject: Subject, doing: string): unknown 
   if (!isPredicate(error)) return error;
   const attempted = attemptedCodes.has(error.code) ? ` while ${doing}` : "";
   const hint = filled(error.hint, subject);
-  return error.reworded(`${subject.name} ${error.message}${attempted}`, { named: true, hint });
+  return error.reworded(`${subject.name} ${error.message}${attempted}`, { namesDevice: true, hint });
 }
 
 /** Whether a failure is a device's that is not named yet; of the others, a request or this machine is the subject. */
 export function isPredicate(error: unknown): error is ZapdError {
-  return error instanceof ZapdError && !error.named && ofDevices.has(error.code);
+  return error instanceof ZapdError && !error.namesDevice && ofDevices.has(error.code);
 }
 
 const ofDevices: ReadonlySet<ErrorCode> = new Set([

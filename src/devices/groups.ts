@@ -49,7 +49,7 @@ function platformsIn(entries: readonly Entry[]): string {
 function cannotJoin({ name }: Entry, why: string): ZapdError {
   return new ZapdError("invalid_payload", `Cannot be joined: ${name} ${why}`, {
     hint: "See what is known, and over which platforms: zapd devices",
-    named: true,
+    namesDevice: true,
   });
 }
 
@@ -200,7 +200,7 @@ export function splitOff(
     const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
     throw new ZapdError("invalid_payload", message, {
       hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${inCommand(device.name)}`,
-      named: true,
+      namesDevice: true,
     });
   }
   const rest = parts.filter((entry) => entry !== leaves);

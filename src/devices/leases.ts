@@ -187,7 +187,7 @@ export class Leases {
 
   /** The daemon stops: nobody waits any more. Leases are kept for when it is back. */
   close(): void {
-    this.#stopping.abort(new ZapdError("internal_error", "zapd is stopping", { named: true }));
+    this.#stopping.abort(new ZapdError("internal_error", "zapd is stopping", { namesDevice: true }));
     for (const { timer } of this.#held.values()) clearTimeout(timer);
   }
 
@@ -214,7 +214,7 @@ export class Leases {
     const name = this.#hooks.nameOf(id);
     throw new ZapdError("device_leased", `${name} was not asked: the lease that was given with the call has ended`, {
       hint: `Nobody has ${name} now. Take it anew, without the old token (unset ZAPD_LEASE): zapd lease -d ${inCommand(name)}`,
-      named: true,
+      namesDevice: true,
       details: { lease: null },
     });
   }
@@ -293,7 +293,7 @@ export class Leases {
     const busy = () =>
       new ZapdError("device_busy", `${this.#hooks.nameOf(id)} is still busy with what was asked of it before`, {
         hint: "Ask again, with a longer wait",
-        named: true,
+        namesDevice: true,
       });
     const timer = setTimeout(() => late.abort(busy()), wait_s * 1_000 + settlesWithinMs);
     try {
@@ -370,7 +370,7 @@ export class Leases {
     const name = this.#hooks.nameOf(id);
     return new ZapdError("device_leased", `What was under way at ${name} has ended with its lease, which is ${why}`, {
       hint: `Renew a lease before its end. Take it anew: zapd lease -d ${inCommand(name)}`,
-      named: true,
+      namesDevice: true,
       details: { lease: null },
     });
   }
@@ -384,7 +384,7 @@ export class Leases {
       owner === undefined ? "The next in line gets it" : `${owner} has it${until}${note ? ` (${note})` : ""}`;
     return new ZapdError("device_leased", `${name} is leased${owner === undefined ? "" : ` to ${owner}`}`, {
       hint: `${holder}. ${otherwise(word)}; to take it away: zapd lease break -d ${word}`,
-      named: true,
+      namesDevice: true,
       // Whoever is about to get it is not known to others yet.
       details: held?.term ? { lease: leaseOf(held, held.term) } : undefined,
     });

@@ -1,6 +1,6 @@
 /** Names of devices and the `{id}` of a path (DESIGN.md 2.3). */
 import { ZapdError } from "../api/errors.ts";
-import { everyWord, labelWord, meansGroup } from "../api/routes.ts";
+import { allWord, labelPrefix, meansGroup } from "../api/routes.ts";
 import { nearest } from "../system/nearest.ts";
 
 const maxName = 128;
@@ -25,8 +25,8 @@ export function checkName(given: string, others: readonly Named[]): string {
   if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
   if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
   if (fold(name) === defaultWord) throw refuse(`"${defaultWord}" stands for the default device`);
-  if (fold(name) === everyWord) throw refuse(`"${everyWord}" stands for all devices`);
-  if (fold(name).startsWith(labelWord)) throw refuse(`"${labelWord}" stands before a label`);
+  if (fold(name) === allWord) throw refuse(`"${allWord}" stands for all devices`);
+  if (fold(name).startsWith(labelPrefix)) throw refuse(`"${labelPrefix}" stands before a label`);
   const taken = others.find((other) => fold(other.name) === fold(name));
   if (taken)
     throw new ZapdError("device_name_taken", `There is a device called "${taken.name}" already`, {
@@ -47,9 +47,9 @@ export function inventName(wanted: string, others: readonly Pick<Named, "name">[
     .slice(0, maxName - 6)
     .join("")
     .trim();
-  const isOther = isDots(clean) || uuid.test(clean) || fold(clean).startsWith(labelWord);
+  const isOther = isDots(clean) || uuid.test(clean) || fold(clean).startsWith(labelPrefix);
   const base = clean === "" || isOther ? `Device ${clean.slice(0, 8)}`.trim() : clean;
-  const taken = new Set([defaultWord, everyWord, ...others.map((other) => fold(other.name))]);
+  const taken = new Set([defaultWord, allWord, ...others.map((other) => fold(other.name))]);
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base} ${number}`;
     if (!taken.has(fold(name))) return name;
@@ -109,7 +109,7 @@ export const noneKnown =
 
 /** The failure for a device that was removed meanwhile. */
 export function noLongerKnown(): ZapdError {
-  return new ZapdError("device_not_found", "The device is no longer known", { named: true });
+  return new ZapdError("device_not_found", "The device is no longer known", { namesDevice: true });
 }
 
 function knownHint(text: string, devices: readonly Named[]): string {

@@ -3,7 +3,7 @@
  * One at a time; whoever comes second waits for the same prompt. Only success changes anything. A device that may be another
  * than the one that was paired before is paired anew, with nothing of what was kept (SECURITY.md 2.4).
  */
-import { DeviceError, failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasReason, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
@@ -242,7 +242,7 @@ export class DevicePairing {
       current.taking = true;
       await this.#take(current, paired);
     } catch (error) {
-      if (current.lost || !(current.held && failedBy(error, "wrong"))) this.#end(current, error);
+      if (current.lost || !(current.held && hasReason(error, "wrong"))) this.#end(current, error);
       throw error;
     }
     const { step } = current;
@@ -273,7 +273,7 @@ export class DevicePairing {
       return await this.#reach.attempt(task, over.signal);
     } catch (error) {
       const { id } = this.#reach.record;
-      if (!anew && failedBy(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
+      if (!anew && hasReason(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
       throw error;
     }
   }
@@ -328,7 +328,8 @@ export class DevicePairing {
     if (step) this.#deps.pairing(this.#reach.id, { status: "failed", step, reason: whyOf(reason) });
     if (this.#current !== current) return;
     this.#current = undefined;
-    if (current.held && failedBy(reason, "late", "cancelled", "denied")) this.#ended = { error, at: performance.now() };
+    if (current.held && hasReason(reason, "late", "cancelled", "denied"))
+      this.#ended = { error, at: performance.now() };
   }
 
   /** A code that is typed too late is for no other pairing than the one that showed it. */
@@ -342,7 +343,7 @@ export class DevicePairing {
     const { name } = this.#reach.record;
     const where = at ? ` at ${addressText(at.address)}` : "";
     return new ZapdError("device_busy", `${name} is being paired already${where}`, {
-      named: true,
+      namesDevice: true,
       hint: `Answer what it asks for, or give it up: zapd pair ${inCommand(name)} --cancel`,
     });
   }
@@ -353,7 +354,7 @@ export class DevicePairing {
     const { id, name } = this.#reach.record;
     if (registry.get(id)) return;
     await credentials.keeper(id).drop();
-    throw new ZapdError("device_not_found", `${name} was removed while it was being paired`, { named: true });
+    throw new ZapdError("device_not_found", `${name} was removed while it was being paired`, { namesDevice: true });
   }
 }
 

@@ -52,11 +52,12 @@ export function readPress(wanted: string): Press {
 /** Fails with `unsupported_key` or `unsupported_operation` when the device cannot take it. */
 export function checkPress(name: string, { has, keys: its }: Description, press: Press): void {
   const needed = "text" in press ? "text" : "keys";
-  if (!has.has(needed)) throw new ZapdError("unsupported_operation", `${name} takes no ${needed}`, { named: true });
+  if (!has.has(needed))
+    throw new ZapdError("unsupported_operation", `${name} takes no ${needed}`, { namesDevice: true });
   if ("text" in press || its.has(press.key)) return;
   throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
     hint: `It has: ${keys.filter((key) => its.has(key)).join(", ")}`,
-    named: true,
+    namesDevice: true,
   });
 }
 

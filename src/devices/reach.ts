@@ -3,7 +3,7 @@
  * attempts, each with a deadline and with errors that name the device; it wakes a device that sleeps, and has one looked for
  * that is silent. Knows no platform by name.
  */
-import { DeviceError, failedBy, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasReason, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type Description,
   type DeviceEvent,
   type Facts,
+  isPowerOff,
   type KeptSecret,
   type Key,
   keys,
@@ -207,15 +208,15 @@ export class Reach {
 
   /** Its last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
   get isOff(): boolean {
-    return saysOff(this.contact.power);
+    return isPowerOff(this.contact.power);
   }
 
   /** What is known of its power without asking it: of one that is silent, and was on, nothing. */
   get power(): Power {
     const { status, power } = this.contact;
     if (status === "online") return power ?? "unknown";
-    if (status === "offline" && saysOff(power)) return "off";
-    return saysOff(power) ? (power ?? "unknown") : "unknown";
+    if (status === "offline" && isPowerOff(power)) return "off";
+    return isPowerOff(power) ? (power ?? "unknown") : "unknown";
   }
 
   /**
@@ -297,7 +298,7 @@ export class Reach {
     if (platform) return platform;
     const { name, platform: unknown } = this.record;
     const problem = `${name} is on a platform that this zapd does not know, "${unknown}"`;
-    throw new ZapdError("unsupported_operation", problem, { named: true });
+    throw new ZapdError("unsupported_operation", problem, { namesDevice: true });
   }
 
   get #platform(): Platform | undefined {
@@ -468,7 +469,7 @@ export class Reach {
       doing: "waking it",
       needs: "power_on",
       timeoutMs: timeoutMs + powerOnTimeoutMs,
-      work: (connection, within) => this.turnOn(connection, within, { silent: !failedBy(error, "asleep"), timeoutMs }),
+      work: (connection, within) => this.turnOn(connection, within, { silent: !hasReason(error, "asleep"), timeoutMs }),
     };
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
@@ -532,7 +533,7 @@ export class Reach {
       const { record } = this;
       log.debug(`${record.name}: ${task.doing}: ${messageOf(error)}`);
       // A caller who hung up says nothing of the device; what is named already is another reach's failure.
-      if (error instanceof ZapdError && !error.named && !signal.aborted && !task.apart) this.#noteFailure(error);
+      if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
       const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
       throw named(told, subjectOf(record, this.#platform), task.doing);
@@ -549,11 +550,11 @@ export class Reach {
   #noteFailure(error: ZapdError): void {
     const { lost } = this.#deps;
     // It says so itself: it is where it was, and answers.
-    if (failedBy(error, "asleep")) this.answered("standby");
+    if (hasReason(error, "asleep")) this.answered("standby");
     else if (error.code === "device_unreachable") {
       this.silent();
       // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
-      if (!this.isOff || failedBy(error, "refused")) lost(this.record);
+      if (!this.isOff || hasReason(error, "refused")) lost(this.record);
     } else if (answeredBy.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       this.answered();
     }
@@ -641,11 +642,6 @@ function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
 }
 
 // Off is a state, not an error: what the last word of a device and its silence say together.
-
-/** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
-export function saysOff(power: Power | null): boolean {
-  return power === "off" || power === "standby";
-}
 
 /** What one in standby shows, where it says no more. */
 const nothingShown = { app: null, playback: null, input: null } as const;

@@ -2,7 +2,7 @@
  * Turning a device on, from any state: it is asked whether it answers, called by magic packets until it does, told to turn
  * on, and waited for until it says that it is on. What each of these is on its devices a platform says (`Connection.power`).
  */
-import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasReason, ZapdError } from "../api/errors.ts";
 import type { Connection } from "../platforms/platform.ts";
 import { type Clock, systemClock } from "../system/sleep.ts";
 
@@ -88,7 +88,7 @@ async function takes(power: WakeParts["power"], said: Answer, signal: AbortSigna
     await power.on(signal);
     return true;
   } catch (error) {
-    if (!failedBy(error, "asleep")) throw error;
+    if (!hasReason(error, "asleep")) throw error;
     return false;
   }
 }
@@ -178,7 +178,7 @@ class Asking {
     this.failure = error;
     // A set that starts may open another port first, where it cannot prove who it is.
     if (this.isDoubted) this.#pauseMs = standbyPauseMs;
-    else if (!isLate && (error.code !== "device_unreachable" || failedBy(error, "closed"))) {
+    else if (!isLate && (error.code !== "device_unreachable" || hasReason(error, "closed"))) {
       this.#pauseMs = this.#nextPauseMs;
       this.#nextPauseMs = Math.min(longestPauseMs, 2 * this.#nextPauseMs);
     }
@@ -187,8 +187,8 @@ class Asking {
 
 /** Whether a failure is one that no waiting mends: another device is there, or it lets nobody in. */
 function endsIt(error: ZapdError): boolean {
-  if (failedBy(error, "wrong_device")) return true;
-  if (error.code === "device_unproven") return !failedBy(error, "protocol");
+  if (hasReason(error, "wrong_device")) return true;
+  if (error.code === "device_unproven") return !hasReason(error, "protocol");
   return error.code === "pairing_required" || error.code === "pairing_failed";
 }
 

@@ -4,8 +4,7 @@
  * keeps to itself.
  */
 import type { State } from "../api/schemas.ts";
-import type { Access, StatePart } from "../platforms/platform.ts";
-import { saysOff } from "./reach.ts";
+import { type Access, isPowerOff, type StatePart } from "../platforms/platform.ts";
 
 /** How long until the next look, in milliseconds, and what is asked then; every third look asks for the rest as well. */
 interface Row {
@@ -165,7 +164,7 @@ export class Watch {
     const next = this.#nextOfBurst();
     if (next !== null) return next;
     if (this.#failures > 0) {
-      const isOff = saysOff(state?.power ?? null);
+      const isOff = isPowerOff(state?.power ?? null);
       return this.#spread(silentMs[this.#failures - 1 + (isOff && this.#waiting === 0 ? longOnly : 0)] ?? longestMs);
     }
     const row = state && rowOf(state);
@@ -192,7 +191,7 @@ export class Watch {
 }
 
 function rowOf(state: State): Row {
-  if (saysOff(state.power)) return rows.standby;
+  if (isPowerOff(state.power)) return rows.standby;
   if (state.input !== null) return rows.input;
   return state.playback?.status === "playing" || state.playback?.status === "buffering" ? rows.playing : rows.on;
 }

@@ -3,7 +3,7 @@
  * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
  */
 
-import { DeviceError, failedBy, failedWith, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasCode, hasReason, protocolError, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
@@ -248,7 +248,7 @@ async function inTurn(
  * nothing, and most says who knows what to do about it.
  */
 export function tellingMost(failures: readonly unknown[]): unknown {
-  const spoken = failures.filter((one) => !failedWith(one, "device_unreachable"));
+  const spoken = failures.filter((one) => !hasCode(one, "device_unreachable"));
   // Whoever has recognized its device says what is wrong with it; all others say that it is none of theirs.
   const knowing = spoken.find(
     (one) =>
@@ -257,7 +257,7 @@ export function tellingMost(failures: readonly unknown[]): unknown {
       (one.hint !== undefined || !(one instanceof DeviceError)),
   );
   if (knowing) return knowing;
-  const strangers = spoken.filter((one) => failedBy(one, "protocol"));
-  if (strangers.length > 1) return notUnderstood("answers as nothing that zapd knows", strangers[0]);
+  const strangers = spoken.filter((one) => hasReason(one, "protocol"));
+  if (strangers.length > 1) return protocolError("answers as nothing that zapd knows", strangers[0]);
   return spoken[0] ?? failures[0];
 }

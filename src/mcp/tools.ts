@@ -4,14 +4,13 @@
  */
 import { z } from "zod";
 import { ApiError, type Client } from "../api/client.ts";
-import { saysOff } from "../api/client-words.ts";
 import { ZapdError } from "../api/errors.ts";
 import { pressLimits } from "../api/limits.ts";
 import { operations } from "../api/operations.ts";
 import { isOfGroup, meansGroup } from "../api/routes.ts";
 import { PlainStep, type SceneStep, sceneLimits } from "../api/scenes.ts";
 import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api/schemas.ts";
-import { powers } from "../platforms/platform.ts";
+import { isPowerOff, powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
@@ -97,7 +96,7 @@ const listDevices = tool({
     const wanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
     const asked = (await api.listDevices({ signal })).filter(wanted);
     const states = new Map<string, State | null>();
-    const waiting = asked.filter(({ capabilities, power }) => capabilities.includes("state") && !saysOff(power));
+    const waiting = asked.filter(({ capabilities, power }) => capabilities.includes("state") && !isPowerOff(power));
     const worker = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift())
         states.set(next.id, await readState(api, next.id, listing.withinMs, signal));
@@ -332,7 +331,7 @@ const setPower = tool({
 const together = (all: readonly (boolean | null)[]) => (all.includes(false) ? false : all.includes(null) ? null : true);
 
 const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
-const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : saysOff(power));
+const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : isPowerOff(power));
 
 /** What was read after a device was told to turn on or off, and whether it is. One that is off may say nothing any more. */
 async function powerAfter(

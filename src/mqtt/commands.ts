@@ -3,7 +3,7 @@
  * other client's. One that is out of date is not run, and reported.
  */
 import { ApiError, createCall, createStream, type ValueName } from "../api/client.ts";
-import { errorBody, knownError, textOf, ZapdError } from "../api/errors.ts";
+import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
 import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import type { Log } from "../system/log.ts";
@@ -249,7 +249,7 @@ export class Commands {
   #refuse(topic: string, thrown: unknown, isTyped: boolean): void {
     if (!this.#refusals.take()) return;
     const { log, tell } = this.#options;
-    const { code, message, hint } = errorBody(knownError(thrown));
+    const { code, message, hint } = errorBody(toZapdError(thrown));
     const error = isTyped ? { code, message: "The text was not typed" } : { code, message, hint };
     tell({ type: "command.refused", at: new Date().toISOString(), topic, error });
     log.warn(`MQTT: ${topic}: ${withHint(error.message, error.hint)}`);
@@ -432,7 +432,7 @@ function quoted(text: string): string {
 
 function envelopeOf(thrown: unknown): string {
   if (thrown instanceof ApiError) return thrown.text;
-  return JSON.stringify({ ok: false, error: errorBody(knownError(thrown)) });
+  return JSON.stringify({ ok: false, error: errorBody(toZapdError(thrown)) });
 }
 
 /** Allows some per second, and more at once after a pause. */

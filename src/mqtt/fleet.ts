@@ -2,7 +2,7 @@
  * Many sites on one broker, as a client sees them: what each keeps there of itself and its devices, and the same command to
  * many of them. There is no coordinator: each daemon alone decides over its devices, and answers for itself.
  */
-import { type ErrorCode, knownCode, ZapdError } from "../api/errors.ts";
+import { type ErrorCode, toErrorCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
@@ -306,7 +306,7 @@ function readAnswer(answer: unknown, site: FleetSite): unknown {
   if (!isObject(error) || code === null || message === null)
     throw new ZapdError("internal_error", `${site.site} answered with something else than an answer`);
   const hint = textIn(error["hint"], 4_096);
-  throw new ZapdError(knownCode(code), message, { ...(hint !== null && { hint }) });
+  throw new ZapdError(toErrorCode(code), message, { ...(hint !== null && { hint }) });
 }
 
 function textIn(value: unknown, longest: number = most.text): string | null {

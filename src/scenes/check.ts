@@ -15,8 +15,7 @@ import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import { checkPress, type Press, readPress, sentOnce } from "../devices/press.ts";
-import { saysOff } from "../devices/reach.ts";
-import { type Capability, keys } from "../platforms/platform.ts";
+import { type Capability, isPowerOff, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
 import { pluralize } from "../system/text.ts";
@@ -385,7 +384,7 @@ class Check {
       case "input": {
         const { input = "" } = step;
         this.#needs(at, common, "inputs", "showing an input");
-        const isSo = (state: State) => state.input === input && !saysOff(state.power);
+        const isSo = (state: State) => state.input === input && !isPowerOff(state.power);
         const command = this.#body(at, "selectInput", { input });
         return { ...act, does: short(`show ${input}`), commands: [command], isSo };
       }
@@ -466,7 +465,7 @@ class Check {
 
   /** The presses of a step: runs of keys as sequences, and each key that is held by itself. */
   #presses(path: Path, step: SceneStep, verb: "key" | "keys", common: Common) {
-    const { repeat, hold_ms, delay_ms = sequenceLimits.usualDelayMs } = step;
+    const { repeat, hold_ms, delay_ms = sequenceLimits.defaultDelayMs } = step;
     const entries = verb === "key" ? [{ key: step.key ?? "", repeat, hold_ms }] : (step.keys ?? []);
     const commands: { keys: string[]; hold: number }[] = [];
     const said: string[] = [];
@@ -531,7 +530,7 @@ function short(text: string): string {
 
 function showsApp(app: string): (state: State) => boolean {
   const { holds } = readCondition(`app:${app}`);
-  return (state) => !saysOff(state.power) && state.screensaver !== true && holds(state);
+  return (state) => !isPowerOff(state.power) && state.screensaver !== true && holds(state);
 }
 
 /** How long steps wait at least, in milliseconds. */

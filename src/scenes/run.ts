@@ -2,7 +2,7 @@
  * Runs a scene that has been checked, step by step, and tells what each did. It asks for each command as any caller of the
  * API would, and knows no other way to a device.
  */
-import { knownError, ZapdError } from "../api/errors.ts";
+import { toZapdError, ZapdError } from "../api/errors.ts";
 import { type SceneResult, type StepResult, sceneLimits } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
 import { waitFor } from "../devices/wait.ts";
@@ -333,7 +333,7 @@ function didOr(isSkipped: boolean): Pick<StepResult, "status" | "reason"> {
 function tooLong(totalMs: number): ZapdError {
   return new ZapdError("device_timeout", `The scene was ended: it ran for ${Math.round(totalMs / 1_000)} s`, {
     hint: "Make two scenes of it, or give up waiting sooner with timeout_ms",
-    named: true,
+    namesDevice: true,
   });
 }
 
@@ -347,7 +347,7 @@ function notInTime(device: Device, { does, timeoutMs }: WaitFor): ErrorShown {
 }
 
 function errorShown(thrown: unknown): ErrorShown {
-  const { code, message, hint } = knownError(thrown);
+  const { code, message, hint } = toZapdError(thrown);
   return { code, message, ...(hint !== undefined && { hint }) };
 }
 

@@ -17,7 +17,7 @@ export function groupRoutes(app: Hono<Env>, { devices }: AppDependencies): void 
       const results = await Promise.all(members.map((device) => askDevice(app, name, device, given)));
       if (results.some(({ ok }) => ok)) return { results };
       const { code = "internal_error", message = "No device took it", hint } = results[0]?.error ?? {};
-      throw new ZapdError(code as ErrorCode, message, { hint, named: true, details: { results } });
+      throw new ZapdError(code as ErrorCode, message, { hint, namesDevice: true, details: { results } });
     });
   }
 }

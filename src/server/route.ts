@@ -2,11 +2,18 @@
 import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { errorBody, knownError, textOf, ZapdError } from "../api/errors.ts";
+import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
 import { type Caller, callers } from "../api/events.ts";
 import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
-import { clientHeader, type Endpoint, type EndpointName, endpoints, isHolders, leaseHeader } from "../api/routes.ts";
+import {
+  clientHeader,
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  isForLeaseHolder,
+  leaseHeader,
+} from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -86,7 +93,7 @@ export function route<Name extends ValueName>(
   const operation: Operation = operations[name];
   const { method, path, reaches, takes } = operation;
   const commands = path.includes("/:id") && reaches === "device" && method !== "get";
-  const holders = isHolders(operation);
+  const holders = isForLeaseHolder(operation);
   // Of what only zapd is asked there is an event of its own.
   const action = reaches === "device" ? actionOf(operation) : null;
   app.on(method, `/v1${path}`, async (c) => {
@@ -184,7 +191,7 @@ function tellAction(devices: Devices, { id, action, actionId, by, body, outcome,
 
 /** Why a command failed, for everybody who follows: words about a text that was typed may repeat it. */
 function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
-  const error = knownError(thrown);
+  const error = toZapdError(thrown);
   return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
 }
 

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import type { Hono } from "hono";
-import { errorBody, knownError, ZapdError } from "../api/errors.ts";
+import { errorBody, toZapdError, ZapdError } from "../api/errors.ts";
 import type { SceneResult } from "../api/scenes.ts";
 import { heartbeatMs, type Told } from "../devices/journal.ts";
 import type { Plan } from "../scenes/plan.ts";
@@ -63,7 +63,7 @@ function told(run: Run): Source {
         tell({ type: "scene.finished", run: id, scene, outcome, failed, took_ms, data });
       },
       (error: unknown) => {
-        tell({ type: "error", error: errorBody(knownError(error)) });
+        tell({ type: "error", error: errorBody(toZapdError(error)) });
       },
     )
     .finally(() => {

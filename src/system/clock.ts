@@ -98,5 +98,5 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
 /** The failure of a command that is not sent, because it was old when this machine woke. */
 export function staleCommandError(): ZapdError {
   const message = "The command was not sent: it waited while this machine slept";
-  return new ZapdError("device_busy", message, { hint: nothingSent, named: true });
+  return new ZapdError("device_busy", message, { hint: nothingSent, namesDevice: true });
 }

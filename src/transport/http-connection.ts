@@ -5,7 +5,7 @@
  * LF, no reason phrase, no length), strictly where it protects us (size of head and body, no compression).
  */
 import type net from "node:net";
-import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
+import { DeviceError, protocolError, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
 import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, tooLate } from "./socket.ts";
 
@@ -311,7 +311,7 @@ export class AnswerReader {
 
 /** Fails with `device_error` where an answer leads elsewhere: no redirect is ever followed. */
 export function refuseRedirect({ status }: Pick<Answer, "status">): void {
-  if (status >= 300 && status < 400) throw notUnderstood("answered with a redirect, and none is ever followed");
+  if (status >= 300 && status < 400) throw protocolError("answered with a redirect, and none is ever followed");
 }
 
 /** The body of an answer as text. Sets write UTF-8; what is not becomes U+FFFD. */
@@ -394,9 +394,9 @@ export function hungUp(problem: string, cause?: unknown): DeviceError {
 }
 
 function garbage(what: string): DeviceError {
-  return notUnderstood(`answered with ${what}`);
+  return protocolError(`answered with ${what}`);
 }
 
 function tooLong(maxBytes: number): DeviceError {
-  return notUnderstood(`answered with more than ${Math.round(maxBytes / 1024)} KiB`);
+  return protocolError(`answered with more than ${Math.round(maxBytes / 1024)} KiB`);
 }

@@ -2,7 +2,7 @@
  * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
  * a connection (or to an address, right afterwards) on which the device has just proven to be the one that is meant.
  */
-import { DeviceError, failedBy, failedWith } from "../api/errors.ts";
+import { DeviceError, hasCode, hasReason } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
@@ -97,7 +97,7 @@ export class DeviceHttp {
     try {
       return await get(kept ?? (await open()));
     } catch (error) {
-      if (within.aborted || !failedBy(error, "closed")) throw error;
+      if (within.aborted || !hasReason(error, "closed")) throw error;
       if (!kept) await sleep(retryAfter, within);
       return get(await open());
     }
@@ -114,7 +114,7 @@ export class DeviceHttp {
       try {
         return await this.#carry(connection, exchange, within, limit);
       } catch (error) {
-        if (failedBy(error, "closed")) this.#keepsThem = false;
+        if (hasReason(error, "closed")) this.#keepsThem = false;
         throw error;
       }
     };
@@ -180,7 +180,7 @@ export class DeviceHttp {
             connection = said.connection;
             return said.answer;
           } catch (error) {
-            if (!mayBeClosed || signal.aborted || !failedBy(error, "closed")) throw error;
+            if (!mayBeClosed || signal.aborted || !hasReason(error, "closed")) throw error;
           }
         }
       });
@@ -260,7 +260,7 @@ export class DeviceHttp {
     refuseOwn(address, platformHost);
     return HttpConnection.open(address, signal, certificate).catch((error: unknown) => {
       const { silentHint } = this.#options;
-      if (silentHint === undefined || !failedWith(error, "device_unreachable")) throw error;
+      if (silentHint === undefined || !hasCode(error, "device_unreachable")) throw error;
       throw error.reworded(error.message, { hint: silentHint });
     });
   }

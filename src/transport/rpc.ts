@@ -3,7 +3,7 @@
  * and what the device says by itself. One that falls silent is hung up on, as devices on their way to standby often leave
  * their sockets open. Most talk in JSON over a WebSocket.
  */
-import { hungUpBefore } from "../api/errors.ts";
+import { closedBeforeSending } from "../api/errors.ts";
 import type { PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
@@ -104,7 +104,7 @@ export abstract class RpcSession<T, L extends Line> implements Session {
   /** Sends a question and waits. Fails with `device_unreachable` when the line has ended before, `device_error` when it ends meanwhile. */
   protected async question(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
-    if (!this.#line?.open) throw hungUpBefore();
+    if (!this.#line?.open) throw closedBeforeSending();
     const question = Promise.withResolvers<T>();
     this.#waiting.set(id, question);
     try {
@@ -117,7 +117,7 @@ export abstract class RpcSession<T, L extends Line> implements Session {
 
   /** Says what is not answered. Fails with `device_unreachable` when the line has ended. */
   protected tell<R>(send: (line: L) => R): R {
-    if (!this.#line?.open) throw hungUpBefore();
+    if (!this.#line?.open) throw closedBeforeSending();
     return send(this.#line);
   }
 

@@ -3,7 +3,7 @@
  * has used it for a while. A device that sleeps is left alone: what fails is tried again ever more seldom, and no more
  * once nobody asks.
  */
-import { DeviceError, failedWith, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasCode, ZapdError } from "../api/errors.ts";
 import { orAborted, until } from "../system/sleep.ts";
 
 /** What a link keeps: one conversation with a device. */
@@ -148,7 +148,7 @@ export class ReconnectingSession<S extends Session> {
       return session;
     } catch (error) {
       if (!signal.aborted) this.#opening = undefined;
-      if (failedWith(error, "pairing_required")) this.#options.onRefused?.();
+      if (hasCode(error, "pairing_required")) this.#options.onRefused?.();
       // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
       if (!signal.aborted && !unasked) this.#failure = { error, at: performance.now() };
       // Only a session that has been there is made again unasked; and none with a device that lets nobody in.

@@ -3,7 +3,7 @@
  * with values in another, or with a fault behind status 500. Envelopes are small, and read as everything from a device is:
  * capped, without document types, by local names, since each stack has prefixes of its own.
  */
-import { DeviceError, type ErrorCode, notUnderstood } from "../api/errors.ts";
+import { DeviceError, type ErrorCode, protocolError } from "../api/errors.ts";
 import { type Answer, type DeviceHttp, refuseRedirect, type Sent } from "./http.ts";
 import { documentText, type Element, readXml } from "./xml.ts";
 
@@ -96,7 +96,7 @@ function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const fault = within(body, "Fault");
   if (fault || status === 500) throw faultOf(action, status, fault);
   const response = within(body, `${action}Response`);
-  if (!response) throw notUnderstood(`answered ${action} with something else`);
+  if (!response) throw protocolError(`answered ${action} with something else`);
   return new Map(response.children.map((value) => [localName(value), value.textUpTo(longestValue)]));
 }
 

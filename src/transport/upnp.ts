@@ -2,7 +2,7 @@
  * What a UPnP device says of itself (Device Architecture 1.1, section 2): its description, and what each of its services says
  * that it can. Nothing that is named elsewhere than on the device itself is ever called (SECURITY.md T6).
  */
-import { notUnderstood } from "../api/errors.ts";
+import { protocolError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
 import { child, childrenOf, childText, type Element, readXml } from "./xml.ts";
@@ -37,7 +37,7 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
   const root = readXml(text, "root");
   const device = deviceIn(child(root, "device"), type, deepest);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
-  if (!device || udn === "" || udn.length > longestUdn) throw notUnderstood("is no such device");
+  if (!device || udn === "" || udn.length > longestUdn) throw protocolError("is no such device");
   const location = `http://${addressText(at)}${path}`;
   const base = childText(root, "URLBase");
   const from = base !== null && URL.canParse(base) ? base : location;

@@ -2,7 +2,7 @@
  * Frames of RFC 6455 as a client sees them. Strict, and bounded before anything is kept: what a device announces is not
  * believed (SECURITY.md T10).
  */
-import { notUnderstood } from "../api/errors.ts";
+import { protocolError } from "../api/errors.ts";
 
 export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
@@ -83,8 +83,8 @@ export class FrameReader {
     if (this.#kept < 2) return undefined;
     const start = this.#peek(Math.min(this.#kept, 10));
     const [first = 0, second = 0] = start;
-    if ((first & 0x70) !== 0) throw notUnderstood("set bits that nobody has agreed on");
-    if ((second & 0x80) !== 0) throw notUnderstood("masked a frame, which only a client does");
+    if ((first & 0x70) !== 0) throw protocolError("set bits that nobody has agreed on");
+    if ((second & 0x80) !== 0) throw protocolError("masked a frame, which only a client does");
     const short = second & 0x7f;
     const bytes = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0);
     if (this.#kept < bytes) return undefined;
@@ -98,14 +98,14 @@ export class FrameReader {
   #check({ opcode, final, length }: { opcode: number; final: boolean; length: number }): void {
     const { maxBytes } = this.#limits;
     if (opcode >= opcodes.close) {
-      if (opcode > opcodes.pong) throw notUnderstood("sent a frame of a kind that does not exist");
-      if (!final || length > maxControl) throw notUnderstood("sent a control frame that is too long or in pieces");
+      if (opcode > opcodes.pong) throw protocolError("sent a frame of a kind that does not exist");
+      if (!final || length > maxControl) throw protocolError("sent a control frame that is too long or in pieces");
     } else {
-      if (opcode > opcodes.binary) throw notUnderstood("sent a frame of a kind that does not exist");
+      if (opcode > opcodes.binary) throw protocolError("sent a frame of a kind that does not exist");
       if ((opcode === opcodes.more) !== (this.#message !== undefined))
-        throw notUnderstood("sent fragments out of order");
+        throw protocolError("sent fragments out of order");
       if ((this.#message?.bytes ?? 0) + length > maxBytes)
-        throw notUnderstood(`sent a message of more than ${maxBytes} bytes`);
+        throw protocolError(`sent a message of more than ${maxBytes} bytes`);
     }
   }
 
@@ -118,7 +118,7 @@ export class FrameReader {
     message.parts.push(payload);
     message.bytes += payload.length;
     if (message.parts.length > this.#limits.maxFragments)
-      throw notUnderstood(`sent a message in more than ${this.#limits.maxFragments} pieces`);
+      throw protocolError(`sent a message in more than ${this.#limits.maxFragments} pieces`);
     if (!final) return { kind: "passed" };
     this.#message = undefined;
     if (!message.isText) return { kind: "passed" };
@@ -146,7 +146,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
-    throw notUnderstood("sent text that is no UTF-8", error);
+    throw protocolError("sent text that is no UTF-8", error);
   }
 }
 

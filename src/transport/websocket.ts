@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type net from "node:net";
-import { DeviceError, hungUpBefore, notUnderstood, textOf, ZapdError } from "../api/errors.ts";
+import { closedBeforeSending, DeviceError, protocolError, textOf, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { inSlices, sendIfRead, unread } from "./slices.ts";
@@ -111,7 +111,7 @@ async function upgraded(socket: net.Socket, request: string, key: string, signal
   let isOver = false;
   const hungUp = () => {
     isOver = true;
-    reject(hungUpBefore(problem));
+    reject(closedBeforeSending(problem));
   };
   socket.on("data", (bytes: Uint8Array) => {
     head = Buffer.concat([head, bytes]);
@@ -120,7 +120,7 @@ async function upgraded(socket: net.Socket, request: string, key: string, signal
     if (end === -1 && head.length <= headBytes) return;
     const wrong = end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
     if (wrong === null) resolve();
-    else reject(notUnderstood(wrong));
+    else reject(protocolError(wrong));
   });
   for (const gone of ["error", "close", "end"]) socket.on(gone, hungUp);
   const leave = () => {
@@ -163,7 +163,7 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
   const reader = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
   // Without one nothing could tell it from another device.
-  if (options.tls && fingerprint === null) throw notUnderstood("showed no certificate");
+  if (options.tls && fingerprint === null) throw protocolError("showed no certificate");
   let isOpen = true;
   let isClosing = false;
   let heardAt = performance.now();

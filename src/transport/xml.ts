@@ -4,7 +4,7 @@
  * document of a megabyte may cost 20 ms and 8 MiB.
  */
 import { Parser } from "htmlparser2";
-import { type DeviceError, notUnderstood } from "../api/errors.ts";
+import { type DeviceError, protocolError } from "../api/errors.ts";
 import type { Answer } from "./http-connection.ts";
 
 const maxDepth = 64;
@@ -55,7 +55,7 @@ export function readXml(text: string, expected?: string): Element {
   if (!root) throw unreadable();
   if (root.name.includes(":")) dropPrefix(root, root.name.slice(0, root.name.indexOf(":") + 1));
   if (expected !== undefined && root.name.toLowerCase() !== expected)
-    throw notUnderstood("answered with another document than the one that was asked for");
+    throw protocolError("answered with another document than the one that was asked for");
   return root;
 }
 
@@ -88,7 +88,7 @@ function refuseTooMany(text: string): void {
     const next = text.charAt(at + 1);
     if (next !== "/" && next !== "!" && next !== "?") elements++;
     if (elements > maxElements || ++tags > maxTags)
-      throw notUnderstood(`answered with a document of more than ${maxElements} elements`);
+      throw protocolError(`answered with a document of more than ${maxElements} elements`);
   }
 }
 
@@ -190,5 +190,5 @@ function copy(text: string): string {
 }
 
 function unreadable(): DeviceError {
-  return notUnderstood("answered with a document that cannot be read");
+  return protocolError("answered with a document that cannot be read");
 }

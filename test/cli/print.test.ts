@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
-import { activity, clock } from "../../src/api/client-words.ts";
+import { activity, timecode } from "../../src/api/client-words.ts";
 import { takesColour } from "../../src/cli/context.ts";
 import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
@@ -105,7 +105,7 @@ describe("tables", () => {
 
 describe("words", () => {
   test("times are told as clocks do", () => {
-    expect([0, 724_999, 3_723_000].map(clock)).toEqual(["0:00", "12:04", "1:02:03"]);
+    expect([0, 724_999, 3_723_000].map(timecode)).toEqual(["0:00", "12:04", "1:02:03"]);
   });
 
   test("bytes are told in the unit that fits", () => {

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DeviceError, notUnderstood, ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, protocolError, ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery, tellingMost } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/probe-queue.ts";
@@ -332,10 +332,10 @@ test("of all failures at an address the one is told that knows what to do, then 
     new DeviceError("device_error", "is of 2014", { phase: "answered", reason: "protocol", hint });
   const silent = new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
   const knowing = failed("Drive one of 2016");
-  expect(tellingMost([silent, notUnderstood("is no lamp"), knowing])).toBe(knowing);
-  const lamp = notUnderstood("is no lamp");
+  expect(tellingMost([silent, protocolError("is no lamp"), knowing])).toBe(knowing);
+  const lamp = protocolError("is no lamp");
   expect(tellingMost([silent, lamp, silent])).toBe(lamp);
-  expect(tellingMost([lamp, notUnderstood("is no radio")])).toMatchObject({
+  expect(tellingMost([lamp, protocolError("is no radio")])).toMatchObject({
     message: "answers as nothing that zapd knows",
   });
   expect(tellingMost([silent, silent])).toBe(silent);

@@ -187,7 +187,7 @@ describe("complete", () => {
     expect(delay_ms).toMatchObject({
       minimum: 0,
       maximum: sequenceLimits.delayMs,
-      default: sequenceLimits.usualDelayMs,
+      default: sequenceLimits.defaultDelayMs,
     });
     const { description } = at("paths", "/v1/devices/{id}/remote/sequence", "post");
     expect(description).toContain(`add up to ${sequenceLimits.totalMs / 1_000} s`);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import fc from "fast-check";
-import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, hasReason, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { createLog, redacted } from "../../src/system/log.ts";
 import { type Exchange, HttpConnection } from "../../src/transport/http-connection.ts";
 import { marker } from "../../src/transport/socket.ts";
@@ -208,11 +208,11 @@ describe("a failure", () => {
     const error = wrongDevice("192.0.2.1");
     const log = createLog({ level: "error", format: "text", colour: false, write() {} });
     log.hide("192.0.2.1");
-    const told = redacted(error, log).reworded("Kitchen is elsewhere", { named: true });
+    const told = redacted(error, log).reworded("Kitchen is elsewhere", { namesDevice: true });
     expect(told).toBeInstanceOf(DeviceError);
-    expect([told.code, told.named, failedBy(told, "wrong_device")]).toEqual(["device_unreachable", true, true]);
+    expect([told.code, told.namesDevice, hasReason(told, "wrong_device")]).toEqual(["device_unreachable", true, true]);
     expect(redacted(error, log).message).toContain("[redacted]");
-    expect(failedBy(new ZapdError("device_unreachable", "did not answer"), "wrong_device", "closed")).toBe(false);
+    expect(hasReason(new ZapdError("device_unreachable", "did not answer"), "wrong_device", "closed")).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 /** What each key of the terminal is for, where it is drawn, and whether it works on a set. */
-import { saysOff } from "../../api/client-words.ts";
+
+import { isPowerOff } from "../../api/client-words.ts";
 import type { Device } from "../../api/schemas.ts";
 import type { Command, Known, PressedKey } from "./model.ts";
 
@@ -124,7 +125,7 @@ export function press(key: PressedKey): Command {
 
 /** Whether it takes no keys now: off, in standby or silent. */
 export function isAsleep({ device, state }: Known): boolean {
-  return device.status === "offline" || saysOff(state?.power ?? device.power);
+  return device.status === "offline" || isPowerOff(state?.power ?? device.power);
 }
 
 /** What it withholds, by its settings or for want of pairing. */

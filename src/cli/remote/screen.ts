@@ -1,5 +1,5 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
-import { activity, powerWords, saysOff } from "../../api/client-words.ts";
+import { activity, isPowerOff, powerWords } from "../../api/client-words.ts";
 import { printable } from "../../system/printable.ts";
 import { shortTime } from "../../system/text.ts";
 import { modelOf } from "../devices.ts";
@@ -49,7 +49,7 @@ function stateLine(model: Model, known: Known, now: Date): Line {
   if (model.lost) return [piece(lostText, "bad")];
   const state = runOn(known, model.seeking, now.getTime());
   const power = state?.power ?? device.power;
-  const isOff = saysOff(power);
+  const isOff = isPowerOff(power);
   const turnsOn = device.capabilities.includes("power_on") ? " · p turns it on" : "";
   if (isAsleep(known) && !isOff) {
     const last = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;

@@ -1,5 +1,5 @@
 /** One Android TV: a session that stays open, with the one that was paired and no other, and what is done over it. */
-import { DeviceError, failedBy, inStandby, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -95,7 +95,7 @@ export class AndroidTv {
     } catch (error) {
       session.destroy();
       // Before TLS 1.3 it refuses us while that begins.
-      const isAway = !session.isGreeted && failedBy(error, "closed", "protocol");
+      const isAway = !session.isGreeted && hasReason(error, "closed", "protocol");
       throw isAway ? this.#turnedAway(error) : error;
     }
     this.#awaySince = undefined;

@@ -1,5 +1,5 @@
 /** Who an Android TV is (players.md 1.2, 4.1): its certificate says so to whoever connects, and nothing is said for it. */
-import { DeviceError, failedBy } from "../../api/errors.ts";
+import { DeviceError, hasReason } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { fingerprint, lookAtCertificate } from "../../transport/socket.ts";
@@ -38,7 +38,7 @@ export async function lookAt(
   try {
     return await look(address.port);
   } catch (error) {
-    if (signal.aborted || !failedBy(error, "closed", "protocol")) throw error;
+    if (signal.aborted || !hasReason(error, "closed", "protocol")) throw error;
     return look(pairingPort).catch(() => {
       throw error;
     });

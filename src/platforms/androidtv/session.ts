@@ -2,7 +2,7 @@
  * One conversation with an Android TV (players.md 4.1): it speaks first, offers what it can, and tells by itself whether it is
  * on, its volume and the app on its screen. What it is told is never answered.
  */
-import { DeviceError, hungUpBefore } from "../../api/errors.ts";
+import { closedBeforeSending, DeviceError } from "../../api/errors.ts";
 import { orAborted, until } from "../../system/sleep.ts";
 import { type FramedLine, openFramed } from "../../transport/framed.ts";
 import { Message } from "../../transport/protobuf.ts";
@@ -64,7 +64,7 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
     this.#ready.promise.catch(() => {});
     this.onEnd((ending) => {
       clearTimeout(this.#grace);
-      this.#ready.reject(this.isGreeted ? hungUpBefore("hung up before it was ready") : turnedAway());
+      this.#ready.reject(this.isGreeted ? closedBeforeSending("hung up before it was ready") : turnedAway());
       this.#over(ending);
     });
   }
@@ -92,7 +92,7 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
     const isWhole = ({ app, volume, isOn }: Told) =>
       isOn !== true || ((app !== null || !this.has("ime")) && (volume !== null || !hasVolume || !this.has("volume")));
     await until(() => !this.alive || isWhole(this.told), { timeoutMs: restWithinMs, everyMs: 10, signal });
-    if (!this.alive) throw hungUpBefore("hung up as it was greeted");
+    if (!this.alive) throw closedBeforeSending("hung up as it was greeted");
   }
 
   /** It asks us for a sign of life, and is not asked for one. */

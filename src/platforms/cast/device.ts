@@ -1,5 +1,5 @@
 /** One Cast device: a session that stays open, proven to be with the one that is meant, and what is done over it. */
-import { DeviceError, failedWith, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasCode, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -86,7 +86,7 @@ export class CastDevice {
     try {
       return { session, receiver: await session.refresh(signal) };
     } catch (error) {
-      if (signal.aborted || !failedWith(error, "device_timeout")) throw error;
+      if (signal.aborted || !hasCode(error, "device_timeout")) throw error;
       session.destroy();
       throw new DeviceError("device_unreachable", error.message, { phase: "connect", reason: "timeout", cause: error });
     }

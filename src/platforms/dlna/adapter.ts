@@ -2,7 +2,7 @@
  * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, and heard by GENA. Most live inside a set that is driven
  * otherwise as well, and add what that lacks. Facts: protocols/players.md 8.
  */
-import { failedWith, notUnderstood } from "../../api/errors.ts";
+import { hasCode, protocolError } from "../../api/errors.ts";
 import { type Answer, DeviceHttp } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import {
@@ -51,7 +51,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
   const headers = { Connection: "close" };
   const read = async (path: string) => {
     const answer = await http.read(path, signal, { maxBytes: documentBytes, headers });
-    if (answer.status !== 200) throw notUnderstood("has no such document");
+    if (answer.status !== 200) throw protocolError("has no such document");
     return answer;
   };
   try {
@@ -89,7 +89,7 @@ async function find(lead: Lead, read: (path: string) => Promise<Answer>): Promis
       return readDescription(await read(path), lead, path);
     } catch (error) {
       // What does not answer at one path answers at none.
-      if (!failedWith(error, "device_error")) throw error;
+      if (!hasCode(error, "device_error")) throw error;
       failure ??= error;
     }
   }

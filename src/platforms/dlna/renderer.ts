@@ -1,5 +1,5 @@
 /** One renderer: its services called, what it does read, and what it tells by itself. */
-import { failedWith, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
@@ -97,7 +97,7 @@ export class Renderer {
     const http = { read, command: this.#http.command.bind(this.#http) };
     return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal).catch((error: unknown) => {
       // One that comes back knows of no subscription any more.
-      if (failedWith(error, "device_unreachable")) this.#events.drop();
+      if (hasCode(error, "device_unreachable")) this.#events.drop();
       throw error;
     });
   }
@@ -210,7 +210,7 @@ export class Renderer {
     const answer = await read(path, this.#alone<ReadOptions>({ maxBytes: descriptionBytes }));
     // Where its description was is another's, or it has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
-    if (answer.status !== 200) throw notUnderstood("did not say who it is");
+    if (answer.status !== 200) throw protocolError("did not say who it is");
     const { udn, facts, memory } = readDescription(answer, this.#target, path);
     if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
     this.#provenAt = performance.now();

@@ -1,5 +1,5 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
-import { failedBy, failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import {
   type Capability,
   type Connection,
@@ -116,9 +116,9 @@ function powerOf(device: KodiDevice): PowerControl {
         await device.players(signal);
         return true;
       } catch (error) {
-        if (isLoginWanted(error) || failedWith(error, "device_unproven")) return true;
+        if (isLoginWanted(error) || hasCode(error, "device_unproven")) return true;
         // A machine that is up refuses at once, where it did not say that it goes to sleep.
-        machineIsUp = failedBy(error, "refused") && !device.asleep;
+        machineIsUp = hasReason(error, "refused") && !device.asleep;
         throw error;
       }
     },

@@ -1,5 +1,5 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { DeviceError, failedBy, failedWith, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasCode, hasReason, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { addressText } from "../../system/text.ts";
@@ -222,12 +222,12 @@ export class KodiDevice {
     try {
       return await this.#noting(overHttp);
     } catch (error) {
-      const isUnproven = failedWith(error, "device_unproven");
-      const mayHave = isUnproven || (failedBy(error, "refused") && (this.isFollowed || this.#socket !== null));
+      const isUnproven = hasCode(error, "device_unproven");
+      const mayHave = isUnproven || (hasReason(error, "refused") && (this.isFollowed || this.#socket !== null));
       const hasNone = !this.isFollowed && this.#noSocketAt > since;
       if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
       return overSocket().catch((other: unknown) => {
-        if (failedBy(other, "wrong_device")) throw other;
+        if (hasReason(other, "wrong_device")) throw other;
         throw this.toldOf(error);
       });
     }
@@ -265,7 +265,7 @@ export class KodiDevice {
     } catch (error) {
       if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
-      const isUnproven = failedWith(error, "device_unproven");
+      const isUnproven = hasCode(error, "device_unproven");
       if (!(isLoginWanted(error) || isUnproven)) this.#unvouched();
       throw error;
     }
@@ -281,12 +281,12 @@ export class KodiDevice {
 
   /** A failure in words that are true of this one: what it can be woken by, and whether it has ended. */
   toldOf(error: unknown): unknown {
-    if (failedBy(error, "refused")) {
+    if (hasReason(error, "refused")) {
       this.pushed.forget();
       this.#emit({ type: "disconnected", why: "going_off" });
       return this.#ended(`does not run: its machine refuses the connection to ${addressText(this.target)}`);
     }
-    if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
+    if (!(error instanceof ZapdError) || hasReason(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
     return error.reworded(error.message, { hint: this.#awakeHint });
   }
@@ -354,7 +354,7 @@ export class KodiDevice {
     const { current } = this.#link;
     if (current || performance.now() - this.#noSocketAt < socketAgainAfter) return current;
     return this.#link.use(signal).catch((error: unknown) => {
-      if (failedBy(error, "wrong_device") || signal.aborted) throw error;
+      if (hasReason(error, "wrong_device") || signal.aborted) throw error;
       this.#noSocketAt = performance.now();
       return undefined;
     });
@@ -387,7 +387,7 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw failedBy(error, "protocol") ? wrongDevice(target.host) : error;
+      throw hasReason(error, "protocol") ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
     const told = readMac(said[macLabel]);

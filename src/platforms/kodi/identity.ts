@@ -1,5 +1,5 @@
 /** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
-import { failedBy, failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, text } from "../../transport/json.ts";
@@ -48,7 +48,7 @@ export async function identifyKodi(lead: Lead, platformHost: PlatformHost, signa
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // A port that somebody gave may be that of the socket.
-    if (type === httpType || failedWith(error, "device_unreachable")) throw error;
+    if (type === httpType || hasCode(error, "device_unreachable")) throw error;
     return bySocket(lead, platformHost, signal).catch(() => {
       throw error;
     });
@@ -117,7 +117,7 @@ async function startedWeb(
     try {
       return await byWeb(at, platformHost, signal, Promise.resolve(known));
     } catch (error) {
-      if (!failedBy(error, "refused") || round === startRounds || signal.aborted) return null;
+      if (!hasReason(error, "refused") || round === startRounds || signal.aborted) return null;
       await sleep(startEvery, signal).catch(() => {});
     }
   }

@@ -1,5 +1,5 @@
 /** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
-import { failedBy, ZapdError } from "../../api/errors.ts";
+import { hasReason, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
 import type { Key, PlaybackCommand } from "../platform.ts";
@@ -91,7 +91,7 @@ export async function turnOff(device: KodiDevice, signal: AbortSignal): Promise<
     });
   await device.command(way[1], {}, signal).catch((error: unknown) => {
     // It may be gone before it has answered.
-    if (!failedBy(error, "closed") || error.phase === "connect") throw error;
+    if (!hasReason(error, "closed") || error.phase === "connect") throw error;
   });
   device.leave(true);
 }

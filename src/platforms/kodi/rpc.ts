@@ -1,5 +1,5 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { type DeviceError, failedBy, failedWith, notUnderstood, pairingRequired, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, hasCode, hasReason, pairingRequired, protocolError, ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
@@ -17,11 +17,11 @@ export function loginWanted(problem = "asks for a name and a password"): DeviceE
 
 /** Whether a failure is that Kodi asks for a login, or refused the one that it was given. */
 export function isLoginWanted(error: unknown): error is DeviceError {
-  return failedBy(error, "denied") && error.code === "pairing_required";
+  return hasReason(error, "denied") && error.code === "pairing_required";
 }
 
 function notKodi(problem: string): DeviceError {
-  return notUnderstood(`is no Kodi: ${problem}`);
+  return protocolError(`is no Kodi: ${problem}`);
 }
 
 export interface HttpRpcOptions {
@@ -163,7 +163,7 @@ export class HttpRpc {
       if (this.#hung && this.#hung.at > since) throw this.#hung.error;
       return await work();
     } catch (error) {
-      if (failedWith(error, "device_timeout", "device_unproven")) this.#hung = { at: performance.now(), error };
+      if (hasCode(error, "device_timeout", "device_unproven")) this.#hung = { at: performance.now(), error };
       throw error;
     } finally {
       before.then(over.resolve);

@@ -1,6 +1,6 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 
-import { failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, ZapdError } from "../../api/errors.ts";
 import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
@@ -141,7 +141,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       sent++;
     }
   } catch (error) {
-    if (sent === 0 || !failedWith(error, "device_unreachable")) throw error;
+    if (sent === 0 || !hasCode(error, "device_unreachable")) throw error;
     // What has reached nobody is begun anew: this would be typed twice.
     throw new ZapdError("device_error", `${error.message}, after it took ${sent} characters`, {
       hint: error.hint,

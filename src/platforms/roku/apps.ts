@@ -1,5 +1,5 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
-import { failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, DeepLink, PlatformApp } from "../platform.ts";
@@ -108,7 +108,7 @@ export class RokuApps {
         await this.#ecp.command(paths.exit(id), "leave the app", signal);
       }
     } catch (error) {
-      if (!failedWith(error, "device_refused")) throw error;
+      if (!hasCode(error, "device_refused")) throw error;
     }
   }
 

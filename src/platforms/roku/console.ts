@@ -2,7 +2,7 @@
  * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection per set, shared by all who read, kept
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
-import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasReason, ZapdError } from "../../api/errors.ts";
 import { overlap } from "../../system/overlap.ts";
 import { until } from "../../system/sleep.ts";
 import { connectSocket } from "../../transport/socket.ts";
@@ -298,7 +298,7 @@ class Feed {
 }
 
 function withoutConsole(error: unknown): unknown {
-  if (failedBy(error, "refused"))
+  if (hasReason(error, "refused"))
     return new ZapdError("device_refused", "does not open its developer console", {
       hint: developerHint,
       cause: error,

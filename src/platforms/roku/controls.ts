@@ -1,5 +1,5 @@
 /** What a Roku can be told beyond keys and apps: volume, inputs, channels, files by their address; and its pictures. */
-import { failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { childrenOf, childText, readXml } from "../../transport/xml.ts";
 import {
@@ -133,7 +133,7 @@ async function play(apps: RokuApps, { url, mime }: MediaItem, signal: AbortSigna
   const kind = kindOfMedia(mime);
   if (kind === null) throw new ZapdError("unsupported_media", `plays no ${mime}`);
   await apps.launch(mediaAssistant.id, { u: url, t: kind }, signal).catch((error: unknown) => {
-    if (!failedWith(error, "app_not_found")) throw error;
+    if (!hasCode(error, "app_not_found")) throw error;
     throw new ZapdError("unsupported_media", `plays files only with the app ${mediaAssistant.name}, and has it not`, {
       hint: `Add it on the Roku, from its channel store: ${mediaAssistant.name} (channel ${mediaAssistant.id})`,
       cause: error,

@@ -1,5 +1,5 @@
 /** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
-import { failedWith, type PackageProblem, ZapdError } from "../../api/errors.ts";
+import { hasCode, type PackageProblem, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type { Archive, Connection, Developer, Emit, InstallResult, PlatformHost } from "../platform.ts";
@@ -51,7 +51,7 @@ export function connectDeveloper(
         (list) => list.some((app) => app.type === "dev"),
         // One that keeps its apps to itself takes packages all the same; one that is not ours gets none.
         (error: unknown) => {
-          if (failedWith(error, "device_refused")) return true;
+          if (hasCode(error, "device_refused")) return true;
           throw error;
         },
       );

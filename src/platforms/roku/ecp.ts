@@ -2,7 +2,7 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
-import { DeviceError, failedWith, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasCode, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
@@ -154,7 +154,7 @@ export class Ecp {
   async #identity(read: Read): Promise<DeviceInfo | null> {
     const who = await whoAnswers(read);
     if (!who.ids.includes(this.#target.identity)) {
-      if (who.passing) throw notUnderstood("did not say who it is");
+      if (who.passing) throw protocolError("did not say who it is");
       throw wrongDevice(this.#target.host);
     }
     const { facts, memory, power } = who;
@@ -238,7 +238,7 @@ async function whoAnswers(read: Read): Promise<Who> {
   if (info?.facts.serial) return { ...info, passing: false };
   const describe = async () => {
     const answer = await read(paths.description);
-    if (!isOk(answer)) throw notUnderstood("is not a Roku");
+    if (!isOk(answer)) throw protocolError("is not a Roku");
     return readDescription(documentText(answer));
   };
   if (!info) {
@@ -258,7 +258,7 @@ async function attempt<T>(work: () => T | Promise<T>): Promise<T | null> {
   try {
     return await work();
   } catch (error) {
-    if (failedWith(error, "device_error")) return null;
+    if (hasCode(error, "device_error")) return null;
     throw error;
   }
 }

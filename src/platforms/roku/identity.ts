@@ -1,6 +1,6 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
 import { z } from "zod";
-import { notUnderstood } from "../../api/errors.ts";
+import { protocolError } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { child, childText, type Element, readXml } from "../../transport/xml.ts";
 import type { Access, Address, Facts, Kind, Power, SsdpAnswer, Target } from "../platform.ts";
@@ -40,7 +40,7 @@ export function readDeviceInfo(text: string): Said & { readonly power: Power } {
   const says = (name: string) => childText(info, name);
   const serial = says("serial-number");
   // Whatever the root is called: one with a serial number is meant.
-  if (!serial && info.name !== "device-info") throw notUnderstood("is not a Roku");
+  if (!serial && info.name !== "device-info") throw protocolError("is not a Roku");
   const kind = kindOf(info);
   const ids = idsOf(serial, says("udn"), says("device-id"));
   return {
@@ -64,7 +64,7 @@ export function readDeviceInfo(text: string): Said & { readonly power: Power } {
 export function readDescription(text: string): Said {
   const device = child(readXml(text, "root"), "device");
   const says = (name: string) => childText(device, name);
-  if (!says("deviceType")?.startsWith("urn:roku-com:device:player")) throw notUnderstood("is not a Roku");
+  if (!says("deviceType")?.startsWith("urn:roku-com:device:player")) throw protocolError("is not a Roku");
   const serial = says("serialNumber");
   const ids = idsOf(serial, says("UDN"), null);
   return {

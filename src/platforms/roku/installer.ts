@@ -1,6 +1,6 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
-import { failedBy, failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, type DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
 import { type Archive, pictureBytes } from "../platform.ts";
@@ -118,7 +118,7 @@ async function askChallenge(
   signal: AbortSignal,
 ): Promise<Challenge | null> {
   const answer = await look(http, {}, signal).catch((error: unknown) => {
-    if (!failedWith(error, "device_unreachable")) throw error;
+    if (!hasCode(error, "device_unreachable")) throw error;
     throw error.reworded("does not answer on its developer installer", { hint: developerHint });
   });
   if (isOk(answer)) return null;
@@ -142,7 +142,7 @@ async function explainBreak(
   error: unknown,
   signal: AbortSignal,
 ): Promise<never> {
-  if (signal.aborted || !failedBy(error, "closed") || error.phase === "connect") throw error;
+  if (signal.aborted || !hasReason(error, "closed") || error.phase === "connect") throw error;
   const challenge = await askChallenge(http, realm, signal);
   if (!challenge) throw error;
   const answer = await look(http, { Authorization: authorize(challenge, "GET", password) }, signal);

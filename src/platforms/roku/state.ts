@@ -2,7 +2,7 @@
  * What a Roku does, read whole or in parts. Each part is a document of its own, so that whoever looks often asks the set
  * only for what may have changed (protocols/roku.md 1.3 to 1.7).
  */
-import { failedWith } from "../../api/errors.ts";
+import { hasCode } from "../../api/errors.ts";
 import { type PlatformApp, type PlatformState, type Playback, type StatePart, stateParts } from "../platform.ts";
 import { type Ecp, paths } from "./ecp.ts";
 import type { RokuTarget } from "./identity.ts";
@@ -44,7 +44,7 @@ export class RokuState {
     const asked = mayBeOther ? ([...parts, "app"] as const) : parts;
     const seen = await this.#read(isKnown ? asked : [...asked, "power"], signal).catch((error: unknown) => {
       // Its settings are others now: what they are stands in the whole.
-      if (failedWith(error, "device_refused")) return this.read(signal);
+      if (hasCode(error, "device_refused")) return this.read(signal);
       throw error;
     });
     // It came on: what it shows is another thing than before.
@@ -64,7 +64,7 @@ export class RokuState {
     ] as const);
     const [info, active, player, audio] = settled;
     // Another set at the address: nothing that it says may be taken for ours.
-    if (info.status === "rejected" && failedWith(info.reason, "device_unreachable")) throw info.reason;
+    if (info.status === "rejected" && hasCode(info.reason, "device_unreachable")) throw info.reason;
     const said = info.status === "fulfilled" ? (info.value ?? null) : null;
     if (asksPower && said === null && active.status === "rejected") throw active.reason;
     const shown = textOf(active, readActiveApp);

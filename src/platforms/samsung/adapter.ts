@@ -1,5 +1,5 @@
 /** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
-import { failedBy, failedWith } from "../../api/errors.ts";
+import { hasCode, hasReason } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -81,7 +81,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       await unlessSlept(rest.mustBeOn(signal));
     } catch (error) {
       // What is silent or asleep must not be driven over a socket that it has left open.
-      if (failedWith(error, "device_unreachable")) reconnecting.drop();
+      if (hasCode(error, "device_unreachable")) reconnecting.drop();
       throw error;
     }
     return work();
@@ -95,7 +95,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       return await work(current);
     } catch (error) {
       // It let us in, and takes nothing all the same (3.4).
-      if (failedBy(error, "denied") && error.code === "pairing_required") {
+      if (hasReason(error, "denied") && error.code === "pairing_required") {
         emit({ type: "facts", facts: { access: "unpaired" } });
         reconnecting.drop();
       }

@@ -1,5 +1,5 @@
 /** Who a Samsung set says it is (smart-tvs.md 3.1), without a word that could wake it or show anything on it. */
-import { DeviceError, failedBy } from "../../api/errors.ts";
+import { DeviceError, hasReason } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
 import { refuseOwn } from "../../transport/socket.ts";
@@ -76,9 +76,9 @@ async function meet({ host, port }: Lead, platformHost: PlatformHost, signal: Ab
     return await ask(port, true);
   } catch (error) {
     // Nobody speaks there, or no TLS: sets of 2016 and 2017 have the plain port alone, and a port that was given may be it.
-    if (signal.aborted || failedBy(error, "timeout", "no_route")) throw error;
+    if (signal.aborted || hasReason(error, "timeout", "no_route")) throw error;
     return ask(port === securePort ? plainPort : port, false).catch((other: unknown) => {
-      throw port === securePort && failedBy(other, "refused", "timeout", "no_route") ? error : other;
+      throw port === securePort && hasReason(other, "refused", "timeout", "no_route") ? error : other;
     });
   }
 }

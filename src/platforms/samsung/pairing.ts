@@ -2,7 +2,7 @@
  * Being let in by a set (smart-tvs.md 3.2): there is no message to ask by. The socket is opened without a token, the set shows
  * its request, and what it says first is the answer: allowed, denied, or that nobody answered.
  */
-import { failedBy, inStandby, pairingFailed, ZapdError } from "../../api/errors.ts";
+import { hasReason, inStandby, pairingFailed, ZapdError } from "../../api/errors.ts";
 import { stopwatch } from "../../system/clock.ts";
 import type { Paired, Pairing, PlatformHost } from "../platform.ts";
 import { crowdedHint, deniedHint, noPopupHint, promptHint } from "./failures.ts";
@@ -92,9 +92,9 @@ function late(afterMs: number): ZapdError {
 }
 
 function reasonOf(error: unknown): unknown {
-  if (failedBy(error, "busy"))
+  if (hasReason(error, "busy"))
     return pairingFailed("busy", "is talking to too many apps at a time", { hint: crowdedHint, cause: error });
-  if (!failedBy(error, "closed")) return error;
+  if (!hasReason(error, "closed")) return error;
   return pairingFailed("closed", "hung up while it was asked", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,

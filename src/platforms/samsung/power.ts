@@ -1,5 +1,5 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 3.3): HTTP is asked first, since the socket alone turns some sets on. */
-import { failedBy, inStandby, ZapdError } from "../../api/errors.ts";
+import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { neverAborted, sleep, until } from "../../system/sleep.ts";
 import type { Emit, PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
@@ -78,14 +78,14 @@ async function hold(session: RemoteSession, signal: AbortSignal): Promise<void> 
 }
 
 function unlessHungUp(error: unknown): void {
-  if (!failedBy(error, "closed")) throw error;
+  if (!hasReason(error, "closed")) throw error;
 }
 
 /** Who does not answer any more is off. */
 function silentIsOff(signal: AbortSignal): (error: unknown) => false {
   return (error) => {
     signal.throwIfAborted();
-    if (failedBy(error, "refused", "no_route", "timeout", "closed")) return false;
+    if (hasReason(error, "refused", "no_route", "timeout", "closed")) return false;
     throw error;
   };
 }

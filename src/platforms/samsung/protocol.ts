@@ -1,5 +1,5 @@
 /** What a Samsung set says, read into zapd's words, and what is said to it. Pure. Facts and their evidence: protocols/smart-tvs.md 3. */
-import { DeviceError, notUnderstood } from "../../api/errors.ts";
+import { DeviceError, protocolError } from "../../api/errors.ts";
 import { asJson, isJson, type Json, listOf, readJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeepLink, Facts, PlatformApp, Power } from "../platform.ts";
@@ -36,7 +36,7 @@ export function readInfo(body: string): Info {
   const [name, model, duid] = [text(device["name"]), text(device["modelName"]), readDuid(device["duid"])];
   const token = device["TokenAuthSupport"];
   if (duid === null && model === null && token === undefined)
-    throw notUnderstood("says nothing that a Samsung set says");
+    throw protocolError("says nothing that a Samsung set says");
   const type = text(device["type"]) ?? "Samsung SmartTV";
   if (type !== "Samsung SmartTV") throw noTelevision(type);
   const year = yearOf(text(device["model"]));

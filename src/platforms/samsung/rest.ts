@@ -3,7 +3,7 @@
  * or shows anything on it, and it needs no token. Sets that give tokens are asked over TLS, and must show the certificate of
  * their pairing before a word is said.
  */
-import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../../transport/http.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
 import { isStandIn } from "../query.ts";
@@ -35,7 +35,7 @@ export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "hos
 
 /** What a set says of itself. Fails with `device_error` where it says nothing. */
 export function infoOf(answer: Answer): Info {
-  if (answer.status !== 200) throw notUnderstood(`answered ${answer.status} when it was asked who it is`);
+  if (answer.status !== 200) throw protocolError(`answered ${answer.status} when it was asked who it is`);
   return readInfo(bodyText(answer));
 }
 

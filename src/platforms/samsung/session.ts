@@ -2,7 +2,7 @@
  * The one socket of a set (smart-tvs.md 3.2, 3.3): it speaks first, and says by that whether it lets us in. Keys and text are
  * never answered; what was refused shows behind the first of them alone.
  */
-import { DeviceError, hungUpBefore, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep, until } from "../../system/sleep.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -85,7 +85,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     this.#first.promise.catch(() => {});
     this.onEnd(({ why }) => {
       this.#first.reject(
-        why.code === crowdedCode ? crowded() : hungUpBefore("hung up: it is turning off, or still starting"),
+        why.code === crowdedCode ? crowded() : closedBeforeSending("hung up: it is turning off, or still starting"),
       );
       this.#over(why);
     });

@@ -2,7 +2,7 @@
  * The volume of a set: its renderer takes levels and tells them (smart-tvs.md 3.3), over UPnP at a port of its own. Sets without
  * one are stepped by their keys.
  */
-import { failedWith, ZapdError } from "../../api/errors.ts";
+import { hasCode, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
@@ -83,7 +83,7 @@ export class Volume {
 
 /** The set is on: that nobody listens at this port is no word of the set's. */
 function startingStill(error: unknown): unknown {
-  if (!failedWith(error, "device_unreachable")) return error;
+  if (!hasCode(error, "device_unreachable")) return error;
   return new ZapdError("device_error", "does not take its volume now: what sets it does not answer", {
     hint: "If it was just turned on, try again in some seconds; it takes steps: zapd volume +5 -d {device}",
     cause: error,

@@ -1,5 +1,5 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
-import { DeviceError, failedBy, failedWith } from "../../api/errors.ts";
+import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
 import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson } from "../../transport/json.ts";
@@ -228,8 +228,8 @@ export function sessionWith(
 
 /** What nobody can wake is not to be told to be woken. */
 function withoutWaking(error: unknown): unknown {
-  if (!failedWith(error, "device_unreachable")) return error;
-  if (failedBy(error, "wrong_device", "closed")) return error;
+  if (!hasCode(error, "device_unreachable")) return error;
+  if (hasReason(error, "wrong_device", "closed")) return error;
   return error.reworded(error.message, {
     hint: "It may be off: turn it on with its own remote, or look for it at another address with zapd discover",
   });

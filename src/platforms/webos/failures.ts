@@ -1,5 +1,5 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { DeviceError, failedBy, failedWith, hungUpBefore, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { number, text } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
@@ -72,7 +72,7 @@ function shown(words: string): string {
 
 /** The set took the connection and hung up, as sets do on their way off and while they start (2.5): nothing was done. */
 export function hungUp(): DeviceError {
-  return hungUpBefore("hung up: it is turning off, or still starting");
+  return closedBeforeSending("hung up: it is turning off, or still starting");
 }
 
 /** What was found in the place of the set that was paired. */
@@ -94,5 +94,5 @@ export function unproven(stranger: Stranger): DeviceError {
 
 /** Whether somebody answered who is not the set, or does not prove to be. */
 export function isStranger(error: unknown): error is DeviceError {
-  return failedBy(error, "wrong_device") || failedWith(error, "device_unproven");
+  return hasReason(error, "wrong_device") || hasCode(error, "device_unproven");
 }

@@ -1,5 +1,5 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { type DeviceError, failedBy, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, hasReason, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pinOf } from "../platform.ts";
@@ -169,7 +169,7 @@ function pairingFailure(error: unknown): unknown {
 }
 
 function hungUpOnUs(error: unknown): unknown {
-  if (!failedBy(error, "closed") || error.phase !== "sent") return error;
+  if (!hasReason(error, "closed") || error.phase !== "sent") return error;
   return pairingFailed("closed", "hung up while it was asked", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,

@@ -1,5 +1,5 @@
 /** The second socket of a set, for buttons: lines of text, and never a word back (smart-tvs.md 2.4). */
-import { DeviceError, hungUpBefore, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
@@ -50,7 +50,9 @@ export class Pointer {
   async #connect(signal: AbortSignal): Promise<WebSocketLine> {
     const answer = await this.#session.request(uris.pointer, {}, signal).catch((error: unknown) => {
       // Nothing was pressed yet: it can be tried on a set that is woken.
-      throw this.#session.alive || signal.aborted ? error : hungUpBefore("hung up before the key was pressed", error);
+      throw this.#session.alive || signal.aborted
+        ? error
+        : closedBeforeSending("hung up before the key was pressed", error);
     });
     const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
@@ -76,7 +78,7 @@ export class Pointer {
     }
     if (this.#closed) {
       line.destroy();
-      throw hungUpBefore();
+      throw closedBeforeSending();
     }
     this.#line = line;
     return line;

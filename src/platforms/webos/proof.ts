@@ -2,7 +2,7 @@
  * Who must answer before the key is said (SECURITY.md 2.4). Every set shows the same certificate and says its uuid to
  * anyone (smart-tvs.md 1.3, 2.3): what is asked for is the certificate of the pairing on this very connection, and the uuid.
  */
-import { failedBy, failedWith, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { hasCode, hasReason, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
 import { isStandIn } from "../query.ts";
@@ -64,7 +64,7 @@ export async function openProven(
       look.now();
       const found = await Promise.race([look.found, sleep(looksAfter, signal).then(() => null)]);
       if (found === null) throw error;
-      const isStarting = failedWith(error, "device_unreachable");
+      const isStarting = hasCode(error, "device_unreachable");
       if (!isStarting || performance.now() >= until || isAnother(found)) throw found;
     } finally {
       over.abort(new ZapdError("device_error", "is looked at no more"));
@@ -113,7 +113,7 @@ export async function openToPair(
 
 /** Whether another set answered, by what it says of itself. */
 function isAnother(error: unknown): boolean {
-  return failedBy(error, "wrong_device") && error.code === "device_unreachable";
+  return hasReason(error, "wrong_device") && error.code === "device_unreachable";
 }
 
 function notAnother({ hello }: Greeted, { identity, host }: WebosTarget): void {
