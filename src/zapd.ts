@@ -135,7 +135,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
 
   config.subscribe(({ daemon }) => {
     registry
-      .wantDefault(daemon.default_device)
+      .setDefaultName(daemon.default_device)
       .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
   });
 
@@ -175,8 +175,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     log,
     sleep,
     config: () => running,
-    lost: () => discovery.lookAgain(),
-    look: () => discovery.look(),
+    onUnreachable: () => discovery.scanInBackground(),
+    search: () => discovery.scanForMissing(),
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });
@@ -186,10 +186,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platforms,
     platformHost,
     config: () => config.running.discovery,
-    found: (finding, seats) => devices.found(finding, seats),
-    asleep: (platform, address) => devices.asleepAt(platform, address),
-    alsoAsked: () => trust.alsoAsked(),
-    scanning() {
+    addFound: (finding, seats) => devices.addFound(finding, seats),
+    sleepingAt: (platform, address) => devices.sleepingAt(platform, address),
+    knownAddresses: () => trust.knownAddresses(),
+    onScan() {
       const known = new Set(registry.devices.map(({ id }) => id));
       scans.add(known);
       return (found) => {
@@ -252,7 +252,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const windDown = () => {
     void mcp?.then((one) => one.close()).catch(() => {});
     left ??= mqtt.stop();
-    devices.letGo();
+    devices.releaseKeys();
     leases.close();
     devices.journal.close(false);
   };
@@ -282,7 +282,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       await discovery.stop();
       devices.close();
       sleep.end();
-      await devices.keepContacts().catch((error: unknown) => log.warn(textOf(error)));
+      await devices.saveAvailability().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled(), leases.settled()]);
     },
   };

@@ -16,21 +16,21 @@ import {
 import { sleep } from "../system/sleep.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
-import { named, requireCapability } from "./failures.ts";
+import type { Endpoint, Route, Task } from "./endpoint.ts";
+import { requireCapability, withDeviceName } from "./failures.ts";
 import {
-  atOff,
-  changedBy,
+  activityOf,
   checkPress,
-  doing,
+  offBehavior,
   type Press,
-  patience,
+  partsChangedBy,
   perform,
   powerAfter,
+  pressTimeoutMs,
   readPress,
   runSequence,
 } from "./press.ts";
 import type { Turn } from "./queue.ts";
-import type { At, Reach, Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -47,18 +47,18 @@ const longestHoldMs = 600_000;
 
 /** The catalog from its cache; a cold cache is filled from the device first. */
 export async function listApps(device: Device, signal: AbortSignal): Promise<App[]> {
-  const cached = device.catalog.apps(device.first("apps").id);
+  const cached = device.catalog.apps(device.preferredEndpoint("apps").id);
   return cached ?? (await refreshApps(device, false, signal)).apps;
 }
 
 export function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
   const what = clear ? "apps anew" : "apps";
-  return device.byOne("apps", (at) => device.read(what, signal, listing(device, at, clear)));
+  return device.onOneEndpoint("apps", (at) => device.read(what, signal, listing(device, at, clear)));
 }
 
-function listing(device: Device, at: At, clear = false): Task<Refreshed> {
+function listing(device: Device, at: Route, clear = false): Task<Refreshed> {
   return {
-    doing: "listing its apps",
+    activity: "listing its apps",
     timeoutMs: limits.list,
     at,
     changes: [],
@@ -66,7 +66,7 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
       const isKnown = device.catalog.apps(id) !== null;
       const refreshed = await device.catalog.refresh(id, record.platform, listed, clear);
-      if (isKnown) device.tellApps(refreshed.added, refreshed.removed);
+      if (isKnown) device.publishApps(refreshed.added, refreshed.removed);
       return refreshed;
     },
   };
@@ -78,14 +78,14 @@ export function launchApp(
   params: Readonly<Record<string, string>>,
   turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
-  return device.byOne("launch", async (at) => {
+  return device.onOneEndpoint("launch", async (at) => {
     const app = await resolve(device, at, wanted, turn);
     const confirmed = await device.command(turn, {
-      doing: `launching ${app.name}`,
+      activity: `launching ${app.name}`,
       timeoutMs: limits.launch,
       at,
       changes: shownParts,
-      given: [wanted, ...Object.keys(params), ...Object.values(params)],
+      callerTexts: [wanted, ...Object.keys(params), ...Object.values(params)],
       work: (connection, within) =>
         requireCapability(connection.apps?.launch, "launch")(app.platform_id, params, within),
     });
@@ -95,14 +95,14 @@ export function launchApp(
 
 export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
   return device.command(turn, {
-    doing: "leaving the app",
+    activity: "leaving the app",
     timeoutMs: limits.stop,
     needs: "stop",
     changes: shownParts,
     whenOff: { wake: false, result: null },
-    work: async (connection, within, reach) => {
+    work: async (connection, within, endpoint) => {
       const app = await requireCapability(connection.apps?.stop, "stop")(within);
-      return app && describeApp(app, device.catalog.apps(reach.id));
+      return app && describeApp(app, device.catalog.apps(endpoint.id));
     },
   });
 }
@@ -114,24 +114,24 @@ export async function pressKey(device: Device, wanted: string, turn: Turn, wakes
   checkTyped(device, press);
   const power = powerAfter(press);
   await device.command(turn, {
-    doing: doing(press),
-    timeoutMs: patience(press, device),
-    given: [wanted, ...("text" in press ? [press.text] : [])],
-    ...atOff(press),
+    activity: activityOf(press),
+    timeoutMs: pressTimeoutMs(press, device),
+    callerTexts: [wanted, ...("text" in press ? [press.text] : [])],
+    ...offBehavior(press),
     ...takenBy(press),
-    changes: changedBy(press),
-    ...(!wakes && { at: { reach: device.taker(takenBy(press), device.reach), asIs: true } }),
-    makes: power === undefined ? undefined : { power },
-    work: (current, within, reach) => {
+    changes: partsChangedBy(press),
+    ...(!wakes && { at: { endpoint: device.endpointForPress(takenBy(press), device.leading), withoutRecovery: true } }),
+    resultingState: power === undefined ? undefined : { power },
+    work: (current, within, endpoint) => {
       checkTyped(device, press);
-      return perform(reach, current, press, within);
+      return perform(endpoint, current, press, within);
     },
   });
 }
 
 /** Whether a key is held by the device itself, which is told when it goes down and when it is up. */
 export function isKeptDown(device: Device, key: Key): boolean {
-  const by = device.taker(takenBy({ key }), device.first("keys"));
+  const by = device.endpointForPress(takenBy({ key }), device.preferredEndpoint("keys"));
   return by.connection.keys?.down !== undefined;
 }
 
@@ -145,10 +145,10 @@ export async function keepDown(
   const press = { key };
   checkPress(device.record.name, device.description, press);
   await device.command(turn, {
-    doing: `holding ${key}`,
-    timeoutMs: patience(press, device) + ms,
-    given: [key],
-    changes: changedBy(press),
+    activity: `holding ${key}`,
+    timeoutMs: pressTimeoutMs(press, device) + ms,
+    callerTexts: [key],
+    changes: partsChangedBy(press),
     ...takenBy(press),
     work: async ({ keys }, within) => {
       const letGo = await requireCapability(keys?.down, "hold")(key, within);
@@ -170,11 +170,11 @@ function hungUpMeanwhile(cause: unknown): DeviceError {
 }
 
 /** Which of a device's protocols a press is for. */
-function takenBy(press: Press): Pick<Task<unknown>, "needs" | "fits" | "confidential"> {
-  if ("text" in press) return { needs: "text", confidential: true };
+function takenBy(press: Press): Pick<Task<unknown>, "needs" | "accepts" | "isConfidential"> {
+  if ("text" in press) return { needs: "text", isConfidential: true };
   const { key } = press;
   if (key === "power-on") return { needs: "power_on" };
-  return { needs: "keys", fits: ({ description }) => description.keys.has(key) };
+  return { needs: "keys", accepts: ({ description }) => description.keys.has(key) };
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -194,40 +194,43 @@ export async function pressKeys(
   const presses = wanted.map(readPress);
   for (const press of presses) checkPress(device.record.name, device.description, press);
   for (const press of presses) checkTyped(device, press);
-  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, device), 0);
+  const timeoutMs = total + presses.reduce((sum, press) => sum + pressTimeoutMs(press, device), 0);
   const power = presses.map(powerAfter).findLast((one) => one !== undefined);
   const progress = { sent: 0 };
   const task: Task<{ sent: number; duration_ms: number }> = {
-    doing: "running a sequence",
+    activity: "running a sequence",
     timeoutMs,
-    begun: () => progress.sent > 0,
-    given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
+    hasStarted: () => progress.sent > 0,
+    callerTexts: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
     ...(presses[0] && takenBy(presses[0])),
-    changes: presses.flatMap(changedBy),
-    makes: power === undefined ? undefined : { power },
-    work: (current, deadline, reach) => {
+    changes: presses.flatMap(partsChangedBy),
+    resultingState: power === undefined ? undefined : { power },
+    work: (current, deadline, endpoint) => {
       const send = (press: Press) => {
         checkTyped(device, press);
         const task = {
-          doing: doing(press),
-          timeoutMs: patience(press, device),
-          work: (other: Connection, within: AbortSignal, at: Reach) => perform(at, other, press, within),
+          activity: activityOf(press),
+          timeoutMs: pressTimeoutMs(press, device),
+          work: (other: Connection, within: AbortSignal, at: Endpoint) => perform(at, other, press, within),
         };
         // A key that this protocol lacks goes to one that has it.
-        const by = device.taker(takenBy(press), reach);
-        return by === reach ? perform(reach, current, press, deadline) : by.attempt(task, deadline);
+        const by = device.endpointForPress(takenBy(press), endpoint);
+        return by === endpoint ? perform(endpoint, current, press, deadline) : by.attempt(task, deadline);
       };
       return runSequence(presses, delayMs, { progress, send }, deadline);
     },
   };
-  return device.command({ takes: total + presses.length * 50, atLeast: total, patient: true, ...turn }, task);
+  return device.command(
+    { expectedMs: total + presses.length * 50, minimumMs: total, waitsForLongCommands: true, ...turn },
+    task,
+  );
 }
 
 /** Fails where nothing can be installed, before a byte of a package is read. */
 export function checkDeveloper(device: Device): void {
-  const doing = "installing the package";
-  device.require("dev", doing);
-  device.checkTrusted(doing);
+  const activity = "installing the package";
+  device.requireCapability("dev", activity);
+  device.checkTrusted(activity);
 }
 
 /** How a refusal to install begins that is about the password. */
@@ -239,16 +242,16 @@ export async function installPackage(
   { password, params }: { readonly password?: string | undefined; readonly params?: DeepLink | undefined },
   turn: Turn,
 ): Promise<InstallResult> {
-  const doing = "installing the package";
+  const activity = "installing the package";
   const result = await device.command(turn, {
-    doing,
+    activity,
     timeoutMs: limits.install,
     needs: "dev",
     changes: shownParts,
-    given: Object.values(params ?? {}),
+    callerTexts: Object.values(params ?? {}),
     work: async (connection, within) => {
-      device.checkTrusted(doing);
-      const used = password ?? device.developerPassword(doing, installingOn);
+      device.checkTrusted(activity);
+      const used = password ?? device.developerPassword(activity, installingOn);
       return requireCapability(connection.dev, "dev").install(archive, used, within, params);
     },
   });
@@ -260,28 +263,28 @@ export async function installPackage(
 
 export async function reloadPackage(device: Device, turn: Turn, params?: DeepLink): Promise<App> {
   return device.command(turn, {
-    doing: "reloading the package",
+    activity: "reloading the package",
     timeoutMs: limits.reload,
     needs: "dev",
     changes: shownParts,
-    given: Object.values(params ?? {}),
-    work: async (connection, within, reach) => {
+    callerTexts: Object.values(params ?? {}),
+    work: async (connection, within, endpoint) => {
       const app = await requireCapability(connection.dev, "dev").reload(within, params);
-      return describeApp(app, device.catalog.apps(reach.id));
+      return describeApp(app, device.catalog.apps(endpoint.id));
     },
   });
 }
 
 export function removePackage(device: Device, turn: Turn): Promise<void> {
-  const doing = "removing the package";
+  const activity = "removing the package";
   return device.command(turn, {
-    doing,
+    activity,
     timeoutMs: limits.reload,
     needs: "dev",
     changes: shownParts,
     work: async (connection, within) => {
       const { remove } = requireCapability(connection.dev, "dev");
-      return requireCapability(remove, "dev")(device.developerPassword(doing, "Removing the package from"), within);
+      return requireCapability(remove, "dev")(device.developerPassword(activity, "Removing the package from"), within);
     },
   });
 }
@@ -289,30 +292,30 @@ export function removePackage(device: Device, turn: Turn): Promise<void> {
 /** Lines of the developer console. A read: it does not wait behind commands. */
 export function readLogs(device: Device, cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
   return device.read(`logs ${cursor ?? ""}`, signal, {
-    doing: "reading its console",
+    activity: "reading its console",
     timeoutMs: limits.logs,
     needs: "dev",
-    given: cursor === null ? [] : [cursor],
+    callerTexts: cursor === null ? [] : [cursor],
     work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
   });
 }
 
 /** Typed text may be a password, so a device on probation gets none (SECURITY.md 2.4). */
 function checkTyped(device: Device, press: Press): void {
-  if ("text" in press) device.checkTrusted(doing(press));
+  if ("text" in press) device.checkTrusted(activityOf(press));
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
-async function resolve(device: Device, at: At, wanted: string, turn: Turn): Promise<App> {
-  const { id, platform } = at.reach;
-  device.require("launch", "launching an app");
+async function resolve(device: Device, at: Route, wanted: string, turn: Turn): Promise<App> {
+  const { id, platform } = at.endpoint;
+  device.requireCapability("launch", "launching an app");
   const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
-  if (!at.reach.description.has.has("apps")) {
+  if (!at.endpoint.description.has.has("apps")) {
     const known = findService(wanted, platform);
     if (known) return known;
-    throw named(serviceNotFound(wanted, platform), device.record, "launching an app");
+    throw withDeviceName(serviceNotFound(wanted, platform), device.record, "launching an app");
   }
   // Part of a command: a device that is asleep is woken for it.
   const list = await device.command(turn, listing(device, at)).catch((error: unknown) => {
@@ -325,5 +328,5 @@ async function resolve(device: Device, at: At, wanted: string, turn: Turn): Prom
   const { apps: listed } = list;
   const app = findApp(wanted, listed, platform);
   if (app) return app;
-  throw named(appNotFound(wanted, listed), device.record, "launching an app");
+  throw withDeviceName(appNotFound(wanted, listed), device.record, "launching an app");
 }

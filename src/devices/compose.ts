@@ -7,7 +7,7 @@ import type { Composition, PlatformState } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 
 /** What one protocol of a device has shown of its state, and which parts of that it tells by itself. */
-export interface Seen<State extends object = Partial<PlatformState>> {
+export interface StateSource<State extends object = Partial<PlatformState>> {
   readonly state: State;
   readonly pushed: ReadonlySet<string>;
   /** It knows only a part of the device: its word counts where no other has one. */
@@ -273,7 +273,7 @@ function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly
 }
 
 /** Those of preferred platforms first, in their order; the others behind them, as they were. */
-export function inOrder<T>(
+export function sortByPlatform<T>(
   all: readonly T[],
   platforms: readonly string[],
   platformOf: (one: T) => string,
@@ -290,11 +290,14 @@ export function inOrder<T>(
  * A device's state, put together part by part. Of the protocols that say anything of a part, those that know the whole device
  * come before those that know a part of it, then those that push it before those that were asked, then the preferred first.
  */
-export function mergedState<State extends object>(first: Seen<State>, ...others: readonly Seen<State>[]): State {
+export function mergeStates<State extends object>(
+  first: StateSource<State>,
+  ...others: readonly StateSource<State>[]
+): State {
   if (others.length === 0) return first.state;
   const seen = [first, ...others];
   const parts = [...new Set(seen.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
-  const says = ({ state }: Seen<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
+  const says = ({ state }: StateSource<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
   const merged = { ...first.state };
   for (const part of parts) {
     const all = seen.filter((one) => says(one, part));

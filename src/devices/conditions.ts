@@ -13,7 +13,7 @@ export interface Condition {
 }
 
 /** Whether enough has been seen of a device to judge by: what was never seen reads as if there were nothing. */
-export function canJudge(
+export function hasSeenEnough(
   conditions: readonly Condition[],
   seen: Readonly<Partial<Record<StatePart, unknown>>>,
 ): boolean {

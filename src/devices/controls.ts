@@ -18,10 +18,10 @@ import { sleep, until } from "../system/sleep.ts";
 import { appNotFound, findApp } from "./catalog.ts";
 import { listApps } from "./commands.ts";
 import type { Device } from "./device.ts";
-import { named, requireCapability } from "./failures.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { requireCapability, withDeviceName } from "./failures.ts";
 import { type CheckedPicture, checkPicture, type IconCache } from "./pictures.ts";
 import type { Turn } from "./queue.ts";
-import type { Reach } from "./reach.ts";
 
 const timeoutMs = { volume: 30_000, other: 15_000 } as const;
 /** How long an effect is looked for after the device took a command, and how often. */
@@ -53,12 +53,12 @@ export function setVolume(
     hasStepped = step !== undefined;
   };
   return device.command(turn, {
-    doing: "setting the volume",
+    activity: "setting the volume",
     timeoutMs: timeoutMs.volume,
     needs,
     changes: volumeParts,
-    begun: () => hasStepped,
-    work: async (connection, signal, reach) => {
+    hasStarted: () => hasStepped,
+    work: async (connection, signal, endpoint) => {
       const control = requireCapability(connection.volume, needs);
       const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
       // Nothing is sent to a device that does not answer this.
@@ -68,8 +68,8 @@ export function setVolume(
           ? { wanted: level ?? null, from: null }
           : await stepped(control, step, { before, read, taken }, signal);
       // Steps that its settings keep back want them changed before.
-      const { hint } = reach.description;
-      const remedy = reach.withholds("volume") && hint ? `, after this. ${hint}` : "";
+      const { hint } = endpoint.description;
+      const remedy = endpoint.withholds("volume") && hint ? `, after this. ${hint}` : "";
       const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
       taken();
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
@@ -81,7 +81,7 @@ export function setVolume(
       const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effect : stepEffect);
       // Where a step was to lead to is not known.
       const isStepOnly = wanted === null && muted === undefined;
-      if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
+      if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isSo(volume), endpoint);
       const tells = volume !== null && (wanted === null || volume.level !== null);
       return { volume, confirmed: tells && !isStepOnly ? isSo(volume) : null };
     },
@@ -202,7 +202,7 @@ async function shown<T>(
 /** The same for parts of the state; everybody who follows is told the last of it. */
 async function stateAfter(
   device: Device,
-  reach: Reach,
+  endpoint: Endpoint,
   connection: Connection,
   parts: readonly StatePart[],
   isSo: (state: Partial<PlatformState>) => boolean,
@@ -213,7 +213,7 @@ async function stateAfter(
     (one) => one !== null && isSo(one),
     signal,
   );
-  if (state) device.shows(state, isSo(state), reach);
+  if (state) device.confirmEffect(state, isSo(state), endpoint);
   return state;
 }
 
@@ -257,12 +257,12 @@ export function controlPlayback(
 ): Promise<{ playback: State["playback"]; confirmed: Confirmed }> {
   const needs: Capability = what === "seek" ? "seek" : "playback";
   return device.command(turn, {
-    doing: what === "seek" ? "seeking" : `telling the player to ${what}`,
+    activity: what === "seek" ? "seeking" : `telling the player to ${what}`,
     timeoutMs: timeoutMs.other,
     needs,
     changes: playbackParts,
-    work: async (connection, signal, reach) => {
-      await tellPlayer(reach, connection, what, positionMs, signal);
+    work: async (connection, signal, endpoint) => {
+      await tellPlayer(endpoint, connection, what, positionMs, signal);
       const statuses = what === "seek" ? undefined : statusAfter[what];
       const isSo = (playback: PlatformState["playback"] | undefined) => {
         if (what === "seek")
@@ -270,7 +270,7 @@ export function controlPlayback(
         return statuses?.includes(playback?.status ?? "stopped") ?? false;
       };
       const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isSo(one.playback);
-      const state = await stateAfter(device, reach, connection, playbackParts, isShown, signal);
+      const state = await stateAfter(device, endpoint, connection, playbackParts, isShown, signal);
       const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
       const { playback = null } = device.shownState ?? {};
       return { playback, confirmed: tells ? isSo(state.playback) : null };
@@ -279,14 +279,14 @@ export function controlPlayback(
 }
 
 async function tellPlayer(
-  reach: Reach,
+  endpoint: Endpoint,
   connection: Connection,
   what: PlaybackCommand | "seek",
   positionMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { playback } = connection;
-  const { keys } = reach.description;
+  const { keys } = endpoint.description;
   if (what === "seek") return requireCapability(playback?.seek, "seek")(positionMs, signal);
   if (playback?.does.has(what)) return playback.do(what, signal);
   const key = commandKeys.find((one) => one === what);
@@ -300,19 +300,19 @@ async function tellPlayer(
 /** Hands a file to the device; whether it is seen to play. */
 export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
   return device.command(turn, {
-    doing: "handing it a file to play",
+    activity: "handing it a file to play",
     timeoutMs: timeoutMs.other,
     needs: "media",
     changes: shownParts,
-    given: [item.url, ...(item.title ? [item.title] : [])],
-    work: async (connection, signal, reach) => {
+    callerTexts: [item.url, ...(item.title ? [item.title] : [])],
+    work: async (connection, signal, endpoint) => {
       await requireCapability(connection.media, "media").play({ ...item, url: asRequested(item.url) }, signal);
       // A picture plays nothing.
       if (item.mime?.startsWith("image/")) return null;
       const isPlaying = ({ playback }: Partial<PlatformState>) =>
         statusAfter.play?.includes(playback?.status ?? "") ?? false;
       const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isPlaying(one);
-      const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
+      const state = await stateAfter(device, endpoint, connection, shownParts, isShown, signal);
       return state && !isBlind(connection) ? isPlaying(state) : null;
     },
   });
@@ -325,7 +325,7 @@ function asRequested(url: string): string {
 
 export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {
   return device.read("inputs", signal, {
-    doing: "listing its inputs",
+    activity: "listing its inputs",
     timeoutMs: timeoutMs.other,
     needs: "inputs",
     work: (connection, within) => requireCapability(connection.inputs, "inputs").list(within),
@@ -338,18 +338,18 @@ export async function selectInput(
   turn: Turn,
 ): Promise<{ input: Input; confirmed: Confirmed }> {
   return device.command(turn, {
-    doing: "selecting an input",
+    activity: "selecting an input",
     timeoutMs: timeoutMs.other,
     needs: "inputs",
     changes: shownParts,
-    given: [wanted],
-    work: async (connection, signal, reach) => {
+    callerTexts: [wanted],
+    work: async (connection, signal, endpoint) => {
       const inputs = requireCapability(connection.inputs, "inputs");
       const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
       await inputs.select(input.id, signal);
       if (inputs.isShown === false) return { input, confirmed: null };
       const isShown = (one: Partial<PlatformState>) => one.input === input.id;
-      const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
+      const state = await stateAfter(device, endpoint, connection, shownParts, isShown, signal);
       return { input, confirmed: state === null ? null : state.input === input.id };
     },
   });
@@ -357,7 +357,7 @@ export async function selectInput(
 
 export function listChannels(device: Device, signal: AbortSignal): Promise<Channel[]> {
   return device.read("channels", signal, {
-    doing: "listing its channels",
+    activity: "listing its channels",
     timeoutMs: timeoutMs.other,
     needs: "channels",
     work: (connection, within) => requireCapability(connection.channels, "channels").list(within),
@@ -370,11 +370,11 @@ export function selectChannel(
   turn: Turn,
 ): Promise<{ channel: Channel; confirmed: Confirmed }> {
   return device.command(turn, {
-    doing: "tuning to a channel",
+    activity: "tuning to a channel",
     timeoutMs: timeoutMs.other,
     needs: "channels",
     changes: shownParts,
-    given: [wanted],
+    callerTexts: [wanted],
     work: async (connection, signal) => {
       const channels = requireCapability(connection.channels, "channels");
       const all = await channels.list(signal);
@@ -386,11 +386,11 @@ export function selectChannel(
 
 export function notify(device: Device, message: string, turn: Turn): Promise<void> {
   return device.command(turn, {
-    doing: "showing a message",
+    activity: "showing a message",
     timeoutMs: timeoutMs.other,
     needs: "notify",
     changes: [],
-    given: [message],
+    callerTexts: [message],
     work: (connection, signal) => requireCapability(connection.notify, "notify")(message, signal),
   });
 }
@@ -402,11 +402,11 @@ export async function appIcon(
   cache: IconCache,
   signal: AbortSignal,
 ): Promise<CheckedPicture> {
-  const { id } = device.first("icons");
+  const { id } = device.preferredEndpoint("icons");
   const apps = await listApps(device, signal);
   // Only what it lists is asked for: a word that looks like an id is none of its apps.
   const known = findApp(app, apps, { isAppId: () => false });
-  if (!known) throw named(appNotFound(app, apps), device.record, "reading an icon");
+  if (!known) throw withDeviceName(appNotFound(app, apps), device.record, "reading an icon");
   const words = [id, known.platform_id, known.version ?? ""];
   const kept = cache.get(...words);
   if (kept) return kept;
@@ -414,7 +414,7 @@ export async function appIcon(
     requireCapability(icon, "icons")(known.platform_id, within),
   );
   const picture = await device.read(`icon ${known.platform_id}`, signal, {
-    doing: "reading an icon",
+    activity: "reading an icon",
     timeoutMs: timeoutMs.other,
     needs: "icons",
     work,
@@ -427,7 +427,7 @@ export async function appIcon(
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const work = checked("picture of what plays", (one, within) => requireCapability(one.artwork, "artwork")(within));
   return device.read("artwork", signal, {
-    doing: "reading its artwork",
+    activity: "reading its artwork",
     timeoutMs: timeoutMs.other,
     needs: "artwork",
     work,
@@ -435,14 +435,14 @@ export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPic
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const doing = "taking a picture of its screen";
-  const password = () => device.developerPassword(doing, "Taking a picture of the screen of");
+  const activity = "taking a picture of its screen";
+  const password = () => device.developerPassword(activity, "Taking a picture of the screen of");
   const work = checked(
     "picture of its screen",
     (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
     pictureBytes.screenshot,
   );
-  return device.read("screenshot", signal, { doing, timeoutMs: timeoutMs.other, needs: "screenshot", work });
+  return device.read("screenshot", signal, { activity, timeoutMs: timeoutMs.other, needs: "screenshot", work });
 }
 
 /** Reads a picture and checks what it is; `what` is the word for it. */

@@ -5,23 +5,23 @@ import { allWord, labelPrefix } from "../api/routes.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
-import type { Finding, Seats } from "../discovery/probe-queue.ts";
+import type { FoundDevice, Seats } from "../discovery/probe-queue.ts";
 import type { Address, Ports, Sighting } from "../platforms/platform.ts";
 import { redacted } from "../system/log.ts";
 import { addressText } from "../system/text.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
+import { Endpoint } from "./endpoint.ts";
 import type { Discovered, Entry } from "./entry.ts";
-import { filled, isPredicate } from "./failures.ts";
+import { fillHint, isPredicate } from "./failures.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { checkName, noneKnown } from "./names.ts";
-import { Reach } from "./reach.ts";
-import type { EntryChange, Merged } from "./registry.ts";
+import { checkName, noDevicesHint } from "./names.ts";
+import type { EntryChange, MergeResult } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
-import { provesToBe, sightingOf, type Whereabouts } from "./trust.ts";
+import { type Location, provesToBe, sightingOf } from "./trust.ts";
 
 /** What each device gets from `Devices` itself. */
-type Own = "gone" | "reachOf" | "deviceOf" | "changed" | "hinted" | "pairing" | "feed";
+type Own = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "pairing" | "feed";
 
 export interface DevicesDependencies extends Omit<DeviceDependencies, Own> {
   discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
@@ -30,7 +30,7 @@ export interface DevicesDependencies extends Omit<DeviceDependencies, Own> {
 }
 
 /** What was found, and when it answered (`performance.now()`), which may be a while before its turn comes. */
-interface Answer extends Finding {
+interface Answer extends FoundDevice {
   readonly at: number;
 }
 
@@ -46,9 +46,9 @@ export class Devices {
   readonly #deps: DeviceDependencies & DevicesDependencies;
   readonly #devices = new Map<string, Device>();
   /** The entries of the registry, live: what is joined or split keeps its connections. */
-  readonly #reaches = new Map<string, Reach>();
+  readonly #endpoints = new Map<string, Endpoint>();
   /** What happens to them, for those who follow. */
-  readonly journal = new Journal({ shown: () => this.#shown() });
+  readonly journal = new Journal({ devices: () => this.#shown() });
   readonly #feed = new Feed(this.journal);
   /** The entries, and the default device, as those who follow know them. */
   #told: {
@@ -67,45 +67,45 @@ export class Devices {
   readonly #deciding = new Map<string, Promise<unknown>>();
 
   constructor(deps: DevicesDependencies) {
-    const gone = (device: Device) => {
+    const onRemoved = (device: Device) => {
       this.#devices.delete(device.id);
-      for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
+      for (const { id } of device.endpoints) if (!deps.registry.get(id)) this.#endpoints.delete(id);
     };
     this.#deps = {
       ...deps,
-      gone,
+      onRemoved,
       feed: this.#feed,
-      reachOf: (entry) => this.reachOf(entry),
-      deviceOf: (entry) => this.of(entry),
-      changed: (id) => this.#changed(id),
-      hinted: (id) => this.#hinted(id),
+      endpointOf: (entry) => this.endpointOf(entry),
+      deviceOf: (entry) => this.deviceOf(entry),
+      onChange: (id) => this.#changed(id),
+      onHint: (id) => this.#hinted(id),
       pairing: (entryId, news) => {
         const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
         this.journal.publish({ type: "pairing.changed", device_id, ...news });
         const entry = news.status === "paired" ? deps.registry.deviceOf(entryId) : undefined;
-        if (entry) this.of(entry).appeared();
+        if (entry) this.deviceOf(entry).reappeared();
       },
     };
-    deps.leases?.attend({
+    deps.leases?.connect({
       nameOf: (id) => deps.registry.get(id)?.name ?? id,
-      settled: async (id, turn) => this.find(id).settled(turn),
-      letGo: (id, reason) => this.#devices.get(id)?.letGo(reason),
-      detach: (id) => this.#devices.get(id)?.detach(),
+      whenIdle: async (id, turn) => this.find(id).whenIdle(turn),
+      releaseKey: (id, reason) => this.#devices.get(id)?.releaseKey(reason),
+      closeConsole: (id) => this.#devices.get(id)?.closeConsole(),
       changed: (device_id, lease, why, owner) => {
         this.journal.publish({ type: "lease.changed", device_id, lease, why, owner });
         this.#changed(device_id);
       },
     });
     this.#told = this.#tellable();
-    this.#feed.known(this.describeAll());
+    this.#feed.seed(this.describeAll());
     deps.registry.onChange(() => this.#registryChanged());
   }
 
   /** Somebody is interested in what devices do (`null`: in all of them), until they let go. */
-  watch(ids: ReadonlySet<string> | null): () => void {
+  watchDevices(ids: ReadonlySet<string> | null): () => void {
     if (ids !== null) {
       const wanted = this.#deps.registry.devices.filter(({ id }) => ids.has(id));
-      const held = wanted.map((entry) => this.of(entry).watch.hold());
+      const held = wanted.map((entry) => this.deviceOf(entry).watch.subscribe());
       return () => {
         for (const release of held) release();
       };
@@ -122,14 +122,14 @@ export class Devices {
   #holdAll(): void {
     if (this.#interested === 0) return;
     for (const entry of this.#deps.registry.devices)
-      if (!this.#held.has(entry.id)) this.#held.set(entry.id, this.of(entry).watch.hold());
+      if (!this.#held.has(entry.id)) this.#held.set(entry.id, this.deviceOf(entry).watch.subscribe());
   }
 
   #shown(): { id: string; show(): { device: View; state: State | null } }[] {
     const { devices } = this.#deps.registry;
     return devices.map((entry) => {
       const show = () => {
-        const device = this.of(entry);
+        const device = this.deviceOf(entry);
         return { device: device.describe(), state: device.shownState };
       };
       return { id: entry.id, show };
@@ -143,19 +143,19 @@ export class Devices {
 
   #hinted(entryId: string): void {
     const entry = this.#deps.registry.deviceOf(entryId);
-    if (entry) this.of(entry).hinted();
+    if (entry) this.deviceOf(entry).hinted();
   }
 
   /** A device is shown otherwise than before, over any of its protocols. */
   #changed(entryId: string): void {
     const entry = this.#deps.registry.deviceOf(entryId);
-    if (entry) this.#feed.device(this.of(entry).describe());
+    if (entry) this.#feed.publishDevice(this.deviceOf(entry).describe());
   }
 
   #registryChanged(): void {
     const { registry } = this.#deps;
     this.#meant.clear();
-    for (const [id, reach] of this.#reaches) reach.update(registry.get(id));
+    for (const [id, endpoint] of this.#endpoints) endpoint.update(registry.get(id));
     for (const device of this.#devices.values()) device.update();
     const before = this.#told;
     const now = this.#tellable();
@@ -170,8 +170,8 @@ export class Devices {
       this.#held.get(id)?.();
       this.#held.delete(id);
       this.#deps.leases?.drop(id);
-      this.#feed.removed(id);
-      if (this.#deps.registry.get(id)) this.#devices.get(id)?.absorbed();
+      this.#feed.publishRemoval(id);
+      if (this.#deps.registry.get(id)) this.#devices.get(id)?.mergedIntoOther();
     }
     for (const id of new Set(changed)) this.#changed(id);
     this.#holdAll();
@@ -181,7 +181,7 @@ export class Devices {
   find(segment: string): Device {
     const known = this.#meant.get(segment);
     if (known) return known;
-    const device = this.of(this.#deps.registry.resolve(segment) ?? this.#default());
+    const device = this.deviceOf(this.#deps.registry.resolve(segment) ?? this.#default());
     if (this.#meant.size >= mostMeant) this.#meant.clear();
     this.#meant.set(segment, device);
     return device;
@@ -189,7 +189,7 @@ export class Devices {
 
   /** The devices that a group means: all, or those with a label. Fails with `group_not_found` where there are none. */
   group(word: string): Device[] {
-    const all = this.#deps.registry.devices.map((entry) => this.of(entry));
+    const all = this.#deps.registry.devices.map((entry) => this.deviceOf(entry));
     const label = word.startsWith(labelPrefix) ? word.slice(labelPrefix.length) : word;
     const meant = word === allWord ? all : all.filter(({ labels }) => labels.includes(label));
     if (meant.length > 0) return meant;
@@ -199,12 +199,12 @@ export class Devices {
     const none =
       word === allWord ? "There is no device" : `No device has the label ${JSON.stringify(label.slice(0, 64))}`;
     throw new ZapdError("group_not_found", none, {
-      hint: all.length === 0 ? noneKnown : known,
+      hint: all.length === 0 ? noDevicesHint : known,
     });
   }
 
   /** The same, where it is known. */
-  known(segment: string): Device | null {
+  findOrNull(segment: string): Device | null {
     try {
       return this.find(segment);
     } catch {
@@ -213,7 +213,7 @@ export class Devices {
   }
 
   /** The live device that an entry of the registry is, or is a part of. */
-  of(entry: Entry): Device {
+  deviceOf(entry: Entry): Device {
     const { registry } = this.#deps;
     return this.#device([registry.deviceOf(entry.id) ?? entry]);
   }
@@ -226,19 +226,19 @@ export class Devices {
   }
 
   /** An entry of the registry, live. */
-  reachOf(entry: Entry): Reach {
-    const known = this.#reaches.get(entry.id);
+  endpointOf(entry: Entry): Endpoint {
+    const known = this.#endpoints.get(entry.id);
     if (known) return known;
-    const reach = new Reach(this.#deps, entry, (...seen) => this.of(entry).observe(...seen));
-    if (this.#over) reach.close(this.#over);
-    this.#reaches.set(entry.id, reach);
-    return reach;
+    const endpoint = new Endpoint(this.#deps, entry, (...seen) => this.deviceOf(entry).observe(...seen));
+    if (this.#over) endpoint.close(this.#over);
+    this.#endpoints.set(entry.id, endpoint);
+    return endpoint;
   }
 
   /** Every device as the API shows it, in the order of adding. */
   describeAll(): View[] {
     const { registry } = this.#deps;
-    return registry.devices.map((entry) => this.of(entry).describe());
+    return registry.devices.map((entry) => this.deviceOf(entry).describe());
   }
 
   /** Looks for devices now; answers with those found. */
@@ -246,38 +246,44 @@ export class Devices {
     const found = await this.#deps.discovery().scan();
     // Some may have given way to others by its end.
     const known = found.flatMap((entry) => this.#deps.registry.get(entry.id) ?? []);
-    return [...new Set(known.map((entry) => this.of(entry)))];
+    return [...new Set(known.map((entry) => this.deviceOf(entry)))];
   }
 
   /** The device that is known at an address, said that it goes off, and would be turned on by being asked who it is. */
-  asleepAt(platform: string, address: Address): Entry | null {
+  sleepingAt(platform: string, address: Address): Entry | null {
     const entry = this.#deps.registry.entries.find((one) => one.platform === platform && isSameAddress(one, address));
-    const reach = entry && this.reachOf(entry);
-    return reach?.isOff && reach.connection.power?.wakesByConnecting ? reach.record : null;
+    const endpoint = entry && this.endpointOf(entry);
+    return endpoint?.isOff && endpoint.connection.power?.wakesByConnecting ? endpoint.record : null;
   }
 
   /**
    * Takes in a device that a scan found; a new one needs a seat. A changed address is followed, unless the device still
    * answers at the old one.
    */
-  found(finding: Finding, seats?: Seats): Promise<Entry> {
+  addFound(finding: FoundDevice, seats?: Seats): Promise<Entry> {
     return this.#inTurn(finding, async (answer) => {
       const { registry, trust, log } = this.#deps;
       const { platform, sighting, address } = answer;
       const before = registry.find(platform, sighting, address);
-      const stranger = before && trust.strangerTo(before, answer);
+      const stranger = before && trust.impostorReason(before, answer);
       if (stranger) {
         log.recurring(`${before.name} ${stranger}: it is not taken for it`);
         throw new ZapdError("device_error", stranger);
       }
       if (before) {
-        registry.meet(before.id);
+        registry.markFound(before.id);
         return this.#follow(before, answer, await trust.locate(before, answer, oldAddressMs));
       }
       const seat = seats?.take(address.host);
       if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
       const mac = trust.macOf(address.host);
-      const merged = await registry.merge({ ...answer, by: "scan", mac, instead: seat?.instead, since: seats?.since });
+      const merged = await registry.merge({
+        ...answer,
+        by: "scan",
+        mac,
+        evicts: seat?.instead,
+        scanStartedAt: seats?.since,
+      });
       // A part of a device that is known is no new one.
       if (registry.partsOf(merged.entry.id).length > 1) seats?.giveBack(address.host);
       else seats?.took(address.host, merged.entry.id);
@@ -307,11 +313,11 @@ export class Devices {
         const mac = trust.macOf(address.host);
         return this.#added(await registry.merge({ ...answer, ...given, mac }), answer);
       }
-      if (addition.name !== undefined || addition.ports !== undefined) this.of(before).admit(lease);
-      const stranger = trust.strangerTo(before, answer);
+      if (addition.name !== undefined || addition.ports !== undefined) this.deviceOf(before).checkLease(lease);
+      const stranger = trust.impostorReason(before, answer);
       if (stranger)
         throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {
-          hint: `It is driven where it is known, at ${addressText(before)}; if it was really replaced, or shows another since: ${trust.anewAt(before, address)}`,
+          hint: `It is driven where it is known, at ${addressText(before)}; if it was really replaced, or shows another since: ${trust.startOverHint(before, address)}`,
         });
       const patienceMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
       const whereabouts = await trust.locate(before, answer, patienceMs);
@@ -320,11 +326,11 @@ export class Devices {
       await this.#followDefault(before, after);
       return after;
     });
-    return this.of(entry);
+    return this.deviceOf(entry);
   }
 
   /** Asks an address whether a known device is there, to pair with it anew. Fails when nobody is, or another. */
-  async recognize(entry: Entry, text: string): Promise<Finding> {
+  async recognize(entry: Entry, text: string): Promise<FoundDevice> {
     const { platforms, registry } = this.#deps;
     const { host, port } = addressIn(text);
     const usual = platforms.find((one) => one.name === entry.platform)?.ports.control ?? entry.port;
@@ -353,7 +359,7 @@ export class Devices {
   }
 
   /** One decision about one device at a time. */
-  #inTurn<T>(finding: Finding, decide: (answer: Answer) => Promise<T>): Promise<T> {
+  #inTurn<T>(finding: FoundDevice, decide: (answer: Answer) => Promise<T>): Promise<T> {
     const key = `${finding.platform} ${finding.sighting.identity}`;
     const answer = { ...finding, at: performance.now() };
     const take = () => decide(answer);
@@ -367,8 +373,8 @@ export class Devices {
   }
 
   /** Drops what has given way to a new device, and notes that this one answered. */
-  async #added({ entry, gone }: Merged, { at, sighting }: Answer): Promise<Entry> {
-    await this.forget(gone).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
+  async #added({ entry, evicted }: MergeResult, { at, sighting }: Answer): Promise<Entry> {
+    await this.forget(evicted).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
     this.#answered(entry, at, sighting);
     return entry;
   }
@@ -377,7 +383,7 @@ export class Devices {
   async #follow(
     before: Entry,
     { platform, at }: Answer,
-    { place, sighting }: Whereabouts,
+    { place, sighting }: Location,
     given: Pick<Discovered, "name" | "ports" | "by"> = {},
   ): Promise<Entry> {
     const { registry, trust, log } = this.#deps;
@@ -393,25 +399,25 @@ export class Devices {
       log.info(`moved  ${entry.name}  from ${addressText(before)} to ${addressText(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${trust.doubt(entry)?.message ?? ""}`);
-    this.reachOf(entry).met();
-    this.of(entry).appeared();
+    this.endpointOf(entry).foundAgain();
+    this.deviceOf(entry).reappeared();
     return entry;
   }
 
   /** It has said who it is, and perhaps what its power is. */
   #answered(entry: Entry, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
-    this.reachOf(entry).answered(power === "unknown" ? undefined : power, at);
+    this.endpointOf(entry).answered(power === "unknown" ? undefined : power, at);
   }
 
   /** Adding moves no device that answers where it is, and none that is silent and has secrets (SECURITY.md 2.4, T28). */
-  async #checkElsewhere(before: Entry, answer: Answer, whereabouts: Whereabouts): Promise<void> {
+  async #checkElsewhere(before: Entry, answer: Answer, whereabouts: Location): Promise<void> {
     const { registry, trust } = this.#deps;
     const { address } = answer;
     const { place, answering } = whereabouts;
     const stays = isSameAddress(place, before);
     if (stays && (isSameAddress(before, address) || trust.isOtherPort(before, address))) return;
     if (isSameAddress(place, address)) {
-      const former = trust.formerOf(before);
+      const former = trust.formerAddress(before);
       const isHome = former !== undefined && isSameAddress(former, address);
       if (isHome || !trust.hasSecrets(before)) return;
     } else if (!stays) {
@@ -419,10 +425,10 @@ export class Devices {
       const known = answering.filter((one) => isSameAddress(before, one) || !isSameAddress(address, one));
       await this.#follow(before, answer, { ...whereabouts, place: trust.placeOf(before, null, known) });
     }
-    throw trust.elsewhere(registry.get(before.id) ?? before, address, answering);
+    throw trust.elsewhereError(registry.get(before.id) ?? before, address, answering);
   }
 
-  #probe(host: string, port: number | null, platform: string | null, hint: string): Promise<Finding> {
+  #probe(host: string, port: number | null, platform: string | null, hint: string): Promise<FoundDevice> {
     const { discovery, log } = this.#deps;
     return discovery()
       .probe(host, port, platform)
@@ -431,7 +437,7 @@ export class Devices {
         const { message } = redacted(error, log, [host]);
         // A platform that recognized what is there says what to do about it.
         const subject = { name: host, host, port: port ?? 0, canWake: false };
-        const own = error.code === "device_error" ? filled(error.hint, subject) : undefined;
+        const own = error.code === "device_error" ? fillHint(error.hint, subject) : undefined;
         throw error.reworded(`${host} ${message}`, { hint: own ?? hint, namesDevice: true });
       });
   }
@@ -468,7 +474,7 @@ export class Devices {
     const before = registry.defaultEntry;
     const joined = await registry.join(one.record.id, other.record.id);
     if (before) await this.#followDefault(before, joined);
-    return this.of(joined);
+    return this.deviceOf(joined);
   }
 
   async #followDefault(before: Entry, after: Entry): Promise<void> {
@@ -505,33 +511,38 @@ export class Devices {
   }
 
   /** How much is held in memory, for tests: nothing of a device that is gone. */
-  get held(): { readonly devices: number; readonly reaches: number; readonly words: number; readonly views: number } {
-    const [devices, reaches] = [this.#devices.size, this.#reaches.size];
-    return { devices, reaches, words: this.#meant.size, views: this.#feed.size };
+  get sizes(): {
+    readonly devices: number;
+    readonly endpoints: number;
+    readonly words: number;
+    readonly views: number;
+  } {
+    const [devices, endpoints] = [this.#devices.size, this.#endpoints.size];
+    return { devices, endpoints, words: this.#meant.size, views: this.#feed.size };
   }
 
   /** Keeps when each device was last seen, and its last word on its power. */
-  keepContacts(): Promise<void> {
-    return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);
+  saveAvailability(): Promise<void> {
+    return this.#deps.registry.saveAvailability((id) => this.#endpoints.get(id)?.availability);
   }
 
   /** Ends when the daemon stops: whatever goes on for longer than a command goes on no more. */
-  get ending(): AbortSignal {
+  get stopping(): AbortSignal {
     return this.#ending.signal;
   }
 
   /** Lets go of every key that is held, and ends what goes on for longer than a command. */
-  letGo(): void {
+  releaseKeys(): void {
     this.#ending.abort(new ZapdError("internal_error", "zapd is stopping"));
-    for (const device of this.#devices.values()) device.letGo();
+    for (const device of this.#devices.values()) device.releaseKey();
   }
 
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
     this.#feed.close();
-    for (const device of this.#devices.values()) device.end();
+    for (const device of this.#devices.values()) device.stop();
     this.#over = new ZapdError("internal_error", "zapd is stopping");
-    for (const reach of this.#reaches.values()) reach.close(this.#over);
+    for (const endpoint of this.#endpoints.values()) endpoint.close(this.#over);
   }
 
   #default(): Entry {
@@ -542,7 +553,7 @@ export class Devices {
     throw new ZapdError(
       "default_device_missing",
       wanted === "" ? "No default device is set" : `The default device, ${JSON.stringify(wanted)}, is not known`,
-      { hint: registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME" },
+      { hint: registry.entries.length === 0 ? noDevicesHint : "Choose one: zapd default NAME" },
     );
   }
 }

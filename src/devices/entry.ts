@@ -17,7 +17,7 @@ import {
 } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { instant, port, uuid } from "../system/schemas.ts";
-import { inventName, type Named } from "./names.ts";
+import { type Named, uniqueName } from "./names.ts";
 import { firstMet, type Place, standingSchema } from "./standing.ts";
 
 export const maxDevices = 1_000;
@@ -98,9 +98,9 @@ export interface Discovered {
   /** The hardware's address that the neighbour table shows for a new device. */
   readonly mac?: string | null | undefined;
   /** When the scan began that found it: among what that scan found, the leading entry of a device counts as its oldest. */
-  readonly since?: string | undefined;
+  readonly scanStartedAt?: string | undefined;
   /** A device that gives way to it, if nobody has used it. */
-  readonly instead?: string | null | undefined;
+  readonly evicts?: string | null | undefined;
   /** Where a known device is now, and the entry from which that was decided; ignored where its place has changed since. */
   readonly place?: { readonly from: Entry; readonly to: Place } | undefined;
 }
@@ -111,7 +111,7 @@ export function isUsed({ used }: Entry): boolean {
 }
 
 /** Whether a device may give way to a new one: found by a scan, and used by nobody. */
-export function givesWay(entry: Entry): boolean {
+export function isEvictable(entry: Entry): boolean {
   return entry.added_by === "scan" && !isUsed(entry);
 }
 
@@ -140,7 +140,7 @@ export function withHolding(own: Description): Description {
 }
 
 /** Whether two states of a device are the same. */
-export function same(one: Entry, other: Entry): boolean {
+export function isSameEntry(one: Entry, other: Entry): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
@@ -156,7 +156,7 @@ export function newEntry(named: readonly Named[], id: string, discovered: Discov
     id,
     platform,
     identity,
-    name: inventName(
+    name: uniqueName(
       wanted,
       named.filter((other) => other.id !== id),
     ),
@@ -193,7 +193,7 @@ export interface Learned {
 }
 
 /** Both of what was learned; the later word counts. */
-export function both(one: Learned, next: Learned): Learned {
+export function mergeLearned(one: Learned, next: Learned): Learned {
   const [before, after] = [one.memory, next.memory].map((memory) => (isObject(memory) ? memory : {}));
   return { facts: { ...one.facts, ...next.facts }, memory: { ...before, ...after } };
 }
@@ -208,7 +208,7 @@ export function withLearned(entry: Entry, { facts = {}, memory }: Learned, devic
   const renamed = entry.named_by === "device" && said !== null && said !== entry.name_on_device;
   return {
     ...entry,
-    name: renamed ? inventName(said, others) : entry.name,
+    name: renamed ? uniqueName(said, others) : entry.name,
     name_on_device: said ?? entry.name_on_device,
     kind: kind === "unknown" ? entry.kind : kind,
     manufacturer: cut(facts.manufacturer) ?? entry.manufacturer,

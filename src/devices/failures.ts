@@ -3,18 +3,18 @@ import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { Capability, Key, Platform } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
 import { descriptionOf, type Entry } from "./entry.ts";
-import { inCommand } from "./names.ts";
+import { asShellWord } from "./names.ts";
 
 const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
 
 /** A part of a connection, or the failure for a device that lacks it. */
 export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {
-  if (present === undefined) throw lacks(capability);
+  if (present === undefined) throw lacksCapability(capability);
   return present;
 }
 
 /** The failure for a device that lacks a capability. */
-export function lacks(capability: Capability, keys?: ReadonlySet<Key>): ZapdError {
+export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>): ZapdError {
   const hint =
     capability === "dev"
       ? developerModeHint
@@ -34,8 +34,8 @@ export function subjectOf(entry: Entry, platform: Platform | undefined): Subject
 }
 
 /** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */
-export function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
-  const word = inCommand(name);
+export function fillHint(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
+  const word = asShellWord(name);
   const words: Readonly<Record<string, string>> = {
     device: word,
     address: addressText({ host, port }),
@@ -45,10 +45,10 @@ export function filled(hint: string | undefined, { name, host, port, canWake }: 
 }
 
 /** Puts the device's name before an adapter's predicate and into its hint, and what was attempted behind it. */
-export function named(error: unknown, subject: Subject, doing: string): unknown {
+export function withDeviceName(error: unknown, subject: Subject, activity: string): unknown {
   if (!isPredicate(error)) return error;
-  const attempted = attemptedCodes.has(error.code) ? ` while ${doing}` : "";
-  const hint = filled(error.hint, subject);
+  const attempted = attemptedCodes.has(error.code) ? ` while ${activity}` : "";
+  const hint = fillHint(error.hint, subject);
   return error.reworded(`${subject.name} ${error.message}${attempted}`, { namesDevice: true, hint });
 }
 

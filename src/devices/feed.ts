@@ -59,12 +59,12 @@ export class Feed {
   }
 
   /** Devices that are known from the start: nobody is told of them. */
-  known(views: readonly View[]): void {
+  seed(views: readonly View[]): void {
     for (const view of views) this.#views.set(view.id, view);
   }
 
   /** A device as it is now. */
-  device(view: View): void {
+  publishDevice(view: View): void {
     const before = this.#views.get(view.id);
     this.#views.set(view.id, view);
     if (!before) return this.#journal.publish({ type: "device.added", device_id: view.id, device: view });
@@ -77,7 +77,7 @@ export class Feed {
   }
 
   /** A device is no longer known: nothing of it is kept. */
-  removed(id: string): void {
+  publishRemoval(id: string): void {
     const device = this.#views.get(id);
     this.#views.delete(id);
     this.#states.delete(id);
@@ -94,12 +94,12 @@ export class Feed {
   }
 
   /** A device lists other apps than before. */
-  apps(id: string, added: string[], removed: string[]): void {
+  publishApps(id: string, added: string[], removed: string[]): void {
     this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
   }
 
   /** A package is on its way to a device: each phase is told, and how far it is at most four times a second. */
-  install(id: string, phase: Progress["phase"], bytes: number, total: number | null): void {
+  publishInstall(id: string, phase: Progress["phase"], bytes: number, total: number | null): void {
     if (!this.#views.has(id)) return;
     const before = this.#installs.get(id);
     const own = before ?? { phase, bytes, at: [], waiting: [], timer: undefined };
@@ -110,15 +110,15 @@ export class Feed {
     if (goesOn && (own.waiting.length > 0 || this.#now() - (own.at.at(-1) ?? 0) < installPace.everyMs)) return;
     own.phase = phase;
     own.waiting.push({ type: "install.progress", device_id: id, phase, bytes, total });
-    if (own.timer === undefined) this.#tellInstall(id, own);
+    if (own.timer === undefined) this.#publishInstall(id, own);
   }
 
-  #tellInstall(id: string, own: Install): void {
+  #publishInstall(id: string, own: Install): void {
     own.timer = undefined;
     for (let [next] = own.waiting; next; [next] = own.waiting) {
       const wait = afterMost(own.at, installPace) - this.#now();
       if (wait > 0) {
-        own.timer = setTimeout(() => this.#tellInstall(id, own), wait);
+        own.timer = setTimeout(() => this.#publishInstall(id, own), wait);
         return;
       }
       own.waiting.shift();
@@ -129,7 +129,7 @@ export class Feed {
   }
 
   /** What a device does now; whether that is other than before. */
-  state(id: string, state: State, cause: Cause, actionId?: string): boolean {
+  publishState(id: string, state: State, cause: Cause, actionId?: string): boolean {
     const before = this.#states.get(id);
     const isNew = changesBetween(before?.state ?? null, state).length > 0;
     // What differs little from look to look may be far by now from what was told.

@@ -4,13 +4,13 @@
  */
 import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
-import { groupsOf, inOrder } from "./compose.ts";
-import { type Entry, givesWay, maxIds } from "./entry.ts";
-import { inCommand, inventName, type Named, noLongerKnown } from "./names.ts";
+import { groupsOf, sortByPlatform } from "./compose.ts";
+import { type Entry, isEvictable, maxIds } from "./entry.ts";
+import { asShellWord, type Named, removedError, uniqueName } from "./names.ts";
 import type { Change } from "./store.ts";
 
 /** The device that a name in the config was found to mean. */
-export interface Chosen {
+export interface ChosenDefault {
   /** The name, or the id, as the config has it. */
   readonly wanted: string;
   readonly id: string;
@@ -19,7 +19,7 @@ export interface Chosen {
 export interface Content {
   readonly devices: readonly Entry[];
   /** The default device, once its name has been found to mean one: a name may pass to another. */
-  readonly default?: Chosen | undefined;
+  readonly default?: ChosenDefault | undefined;
 }
 
 /** The entries of each device, the oldest first. */
@@ -37,7 +37,7 @@ export function partsIn({ devices }: Content, { id, part_of }: Entry): readonly 
 
 export function firstOf(entries: readonly Entry[]): Entry {
   const [first] = entries;
-  if (!first) throw noLongerKnown();
+  if (!first) throw removedError();
   return first;
 }
 
@@ -65,7 +65,7 @@ function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[])
  * Which entries are one device, judged anew; the same content where nothing has changed. The entries of a device have its
  * name, which is that of the oldest, or one that the user gave another of them; one that was a part before gets its own name.
  */
-export function composed(content: Content, composition: Composition): Content {
+export function regroup(content: Content, composition: Composition): Content {
   if (judged.has(content.devices)) return content;
   const changed = new Map<Entry, Entry>();
   const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
@@ -108,17 +108,17 @@ export function composed(content: Content, composition: Composition): Content {
  * The devices, judged with an entry that has just been added. Where one scan has found all of the entry's device, what leads it
  * counts as the oldest, and names it: its id and its name do not hang on which of its protocols was the first to answer.
  */
-export function led(
+export function regroupWithLeader(
   content: Content,
   { id, name }: Entry,
   since: string | undefined,
   composition: Composition,
 ): Content {
-  const next = composed(content, composition);
+  const next = regroup(content, composition);
   const entry = next.devices.find((one) => one.id === id);
   const group = entry ? partsIn(next, entry) : [];
-  const isNew = (one: Entry) => since !== undefined && one.added_at >= since && givesWay(one);
-  const ordered = inOrder(group, composition.leading, ({ platform }) => platform);
+  const isNew = (one: Entry) => since !== undefined && one.added_at >= since && isEvictable(one);
+  const ordered = sortByPlatform(group, composition.leading, ({ platform }) => platform);
   const [leader] = ordered;
   if (!leader || leader === group[0] || !group.every(isNew)) return next;
   const others = next.devices.filter((one) => one.part_of === undefined && !group.includes(one));
@@ -129,7 +129,7 @@ export function led(
     const { part_of: _before, ...moved } = places.get(one) ?? one;
     return places.has(one) ? { ...moved, ...called } : one;
   });
-  return composed({ ...next, devices }, composition);
+  return regroup({ ...next, devices }, composition);
 }
 
 /** Entries of which it has been judged just now which are one device. */
@@ -149,7 +149,7 @@ function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entr
 /** The name of an entry that was a part of a device, and is one of its own now. */
 function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
   const { name, named_by, name_on_device, model } = entry;
-  if (inventName(name, taken) === name) return { name, named_by };
+  if (uniqueName(name, taken) === name) return { name, named_by };
   return nameOf({ name, name_on_device, model }, taken);
 }
 
@@ -158,7 +158,7 @@ function nameOf(
   { name, name_on_device, model }: Pick<Entry, "name" | "name_on_device" | "model">,
   taken: readonly Pick<Named, "name">[],
 ): Pick<Entry, "name" | "named_by"> {
-  return { name: inventName(name_on_device ?? model ?? name, taken), named_by: "device" };
+  return { name: uniqueName(name_on_device ?? model ?? name, taken), named_by: "device" };
 }
 
 /** The entries of other devices: those whose names are taken. */
@@ -167,7 +167,7 @@ export function othersThan(id: string, { devices }: Content): readonly Entry[] {
 }
 
 /** The user says that the devices of two entries are one; gives its oldest entry. */
-export function joined(content: Content, first: Entry, second: Entry): Change<Content, Entry> {
+export function joinDevices(content: Content, first: Entry, second: Entry): Change<Content, Entry> {
   const [one, other] = [partsIn(content, first), partsIn(content, second)];
   const device = firstOf(one);
   if (device === firstOf(other)) throw cannotJoin(device, `is that device already: ${platformsIn(one)}`);
@@ -187,7 +187,7 @@ export function joined(content: Content, first: Entry, second: Entry): Change<Co
 }
 
 /** The user says that what reaches the device of an entry over a platform is a device of its own. */
-export function splitOff(
+export function splitDevice(
   content: Content,
   of: Entry,
   platform: string,
@@ -199,7 +199,7 @@ export function splitOff(
     const over = leaves ? `"${platform}" is all that ${device.name} is reached over` : undefined;
     const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
     throw new ZapdError("invalid_payload", message, {
-      hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${inCommand(device.name)}`,
+      hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${asShellWord(device.name)}`,
       namesDevice: true,
     });
   }

@@ -10,7 +10,7 @@ import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import { isKeptDown, keepDown, pressKey } from "./commands.ts";
 import type { Device } from "./device.ts";
-import { readPress, sentOnce } from "./press.ts";
+import { onceOnlyKeys, readPress } from "./press.ts";
 import type { Turn } from "./queue.ts";
 
 /** Milliseconds between two presses, and after which a key that is down is let go, unless it is said again that it is down. */
@@ -24,19 +24,19 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
   const { hold_ms, repeat, phase } = how;
   const held = keys.find((one) => one === key);
   readPress(key);
-  if (sentOnce.has(key) || !held)
+  if (onceOnlyKeys.has(key) || !held)
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Keys of power and text are sent once",
     });
   if (phase === "up") {
-    await device.held.end(key);
+    await device.heldKey.end(key);
     return null;
   }
   if (phase === "down") {
     await down(device, held, turn);
     return null;
   }
-  const signal = AbortSignal.any([turn.signal, device.held.stopped]);
+  const signal = AbortSignal.any([turn.signal, device.heldKey.stopped]);
   if (repeat === undefined && isKeptDown(device, held)) {
     await keepDown(device, held, { ...turn, signal }, { ms: hold_ms });
     return 1;
@@ -47,11 +47,11 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
 }
 
 async function down(device: Device, key: Key, turn: Turn): Promise<void> {
-  if (device.held.renew(key)) return;
+  if (device.heldKey.renew(key)) return;
   if (isKeptDown(device, key)) {
-    await device.held.first(key, async () => {
+    await device.heldKey.first(key, async () => {
       const isDown = Promise.withResolvers<void>();
-      await device.held.begin(key, (signal) => {
+      await device.heldKey.begin(key, (signal) => {
         const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
         keeping.catch(isDown.reject);
         return keeping;
@@ -61,8 +61,8 @@ async function down(device: Device, key: Key, turn: Turn): Promise<void> {
     return;
   }
   // The first is a press as any other: its caller waits for it, and a set that sleeps is woken.
-  if (!(await device.held.first(key, () => pressKey(device, key, turn)))) return;
-  await device.held.begin(key, async (signal) => {
+  if (!(await device.heldKey.first(key, () => pressKey(device, key, turn)))) return;
+  await device.heldKey.begin(key, async (signal) => {
     await sleep(holding.everyMs, signal);
     // A set that has not answered by then is gone: it does not scroll on when it comes back.
     const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(holding.letGoAfterMs)]);

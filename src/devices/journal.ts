@@ -25,10 +25,10 @@ interface Showable {
 }
 
 /** An event without its time, which the journal gives it. */
-export type News = { [Type in EventType]: Omit<EventOf<Type>, "at"> }[Exclude<EventType, "snapshot">];
+export type NewEvent = { [Type in EventType]: Omit<EventOf<Type>, "at"> }[Exclude<EventType, "snapshot">];
 
 /** An event as readers get it. */
-export interface Told {
+export interface JournalMessage {
   /** `<boot>.<seq>`. */
   readonly id: string;
   /** `null`: a heartbeat, which says the newest id and nothing else. */
@@ -36,7 +36,7 @@ export interface Told {
 }
 
 /** What a reader wants to be told. */
-export interface Wanted {
+export interface Subscription {
   /** The ids of devices; `null` for all. Events about no device are told in any case. */
   readonly devices: ReadonlySet<string> | null;
   /** Types, exact or by their beginning (`state.*`); `null` for all. */
@@ -47,7 +47,7 @@ export interface Wanted {
   readonly since: string | null;
 }
 
-interface Kept {
+interface StoredEvent {
   readonly seq: number;
   readonly type: EventType;
   readonly deviceId: string | null;
@@ -59,7 +59,7 @@ interface Kept {
 
 export interface JournalOptions {
   /** Every device now, and how a snapshot shows it. */
-  shown(): readonly Showable[];
+  devices(): readonly Showable[];
   /** Milliseconds of a clock that nobody sets. */
   readonly now?: () => number;
 }
@@ -68,21 +68,21 @@ export class Journal {
   /** Another one with each start of the daemon. */
   readonly boot = randomBytes(4).toString("hex");
   /** Every device now, for the snapshots of readers. */
-  readonly shown: JournalOptions["shown"];
+  readonly devices: JournalOptions["devices"];
   readonly #now: () => number;
-  readonly #kept: Kept[] = [];
+  readonly #kept: StoredEvent[] = [];
   #bytes = 0;
   #newest = 0;
   readonly #waiting = new Set<() => void>();
   #isOver = false;
 
-  constructor({ shown, now = () => performance.now() }: JournalOptions) {
-    this.shown = shown;
+  constructor({ devices, now = () => performance.now() }: JournalOptions) {
+    this.devices = devices;
     this.#now = now;
   }
 
   /** Tells everybody who follows. */
-  publish(news: News): void {
+  publish(news: NewEvent): void {
     if (this.#isOver) return;
     const json = JSON.stringify(withTime(news));
     const deviceId = "device_id" in news ? news.device_id : null;
@@ -102,12 +102,12 @@ export class Journal {
   }
 
   /** Whether the daemon stops, and nothing more is told. */
-  get isOver(): boolean {
+  get isClosed(): boolean {
     return this.#isOver;
   }
 
   /** Follows what happens; whoever follows must `close`. */
-  follow(wanted: Wanted): Reader {
+  follow(wanted: Subscription): Reader {
     return new Reader(wanted, this);
   }
 
@@ -122,7 +122,7 @@ export class Journal {
   }
 
   /** Where a reader goes on that has an id already: a place, or why it cannot. */
-  placeOf(since: string): number | SnapshotReason {
+  resumePlace(since: string): number | SnapshotReason {
     this.#forget();
     const oldest = this.#newest - this.#kept.length;
     if (since === "oldest") return oldest;
@@ -134,7 +134,7 @@ export class Journal {
   }
 
   /** What came after a place; `null` when some of it is no longer kept. */
-  after(seq: number): readonly Kept[] | null {
+  after(seq: number): readonly StoredEvent[] | null {
     const oldest = this.#newest - this.#kept.length;
     if (seq < oldest) return null;
     return seq === this.#newest ? [] : this.#kept.slice(seq - oldest);
@@ -170,22 +170,22 @@ export class Journal {
 
 /** Somebody who follows the journal, at their own pace. */
 export class Reader {
-  readonly #wanted: Wanted;
+  readonly #wanted: Subscription;
   readonly #journal: Journal;
   /** The last event that was told, or passed over. */
   #place: number;
   /** Up to here events are told again to a reader that came back: that does not count as being behind. */
   #replayedTo: number;
-  #snapshot: Iterator<Told> | undefined;
+  #snapshot: Iterator<JournalMessage> | undefined;
   #giveUp: (() => void) | undefined;
   /** Where nothing is told at first, a heartbeat says at once from where it goes on. */
   #beats = false;
   #isClosed = false;
 
-  constructor(wanted: Wanted, journal: Journal) {
+  constructor(wanted: Subscription, journal: Journal) {
     this.#wanted = wanted;
     this.#journal = journal;
-    const place = wanted.since === null ? "start" : journal.placeOf(wanted.since);
+    const place = wanted.since === null ? "start" : journal.resumePlace(wanted.since);
     this.#replayedTo = journal.newest;
     this.#place = typeof place === "number" ? place : journal.newest;
     // Whoever comes back and cannot go on gets one, asked for or not: after a part of one, too.
@@ -199,7 +199,7 @@ export class Reader {
   }
 
   /** What comes next, waited for; a heartbeat after 15 s; `null` when there is nothing more to come. */
-  async next(): Promise<readonly Told[] | null> {
+  async next(): Promise<readonly JournalMessage[] | null> {
     const deadline = performance.now() + heartbeatMs;
     for (;;) {
       if (this.#isClosed) return null;
@@ -215,7 +215,7 @@ export class Reader {
       const beats = this.#beats;
       this.#beats = false;
       if (told.length > 0) return told;
-      if (this.#journal.isOver) return null;
+      if (this.#journal.isClosed) return null;
       const left = beats ? 0 : deadline - performance.now();
       if (left <= 0) return [{ id: this.id, event: null }];
       const { over, end } = this.#journal.changed(left);
@@ -231,14 +231,14 @@ export class Reader {
     this.#giveUp?.();
   }
 
-  #tell(): readonly Told[] | "lagged" {
+  #tell(): readonly JournalMessage[] | "lagged" {
     const after = this.#journal.after(this.#place);
     if (after === null) return "lagged";
     const matching = after.filter((one) => this.#wants(one));
     const behind = matching.filter(({ seq }) => seq > this.#replayedTo);
     const bytes = behind.reduce((sum, one) => sum + one.bytes, 0);
     if (behind.length > readerLimits.events || bytes > readerLimits.bytes) return "lagged";
-    const told: Told[] = [];
+    const told: JournalMessage[] = [];
     let size = 0;
     for (const { seq, type, json, bytes: own } of matching) {
       told.push({ id: this.#journal.idOf(seq), event: { type, json } });
@@ -250,7 +250,7 @@ export class Reader {
     return told;
   }
 
-  #wants({ type, deviceId }: Kept): boolean {
+  #wants({ type, deviceId }: StoredEvent): boolean {
     const { devices, types } = this.#wanted;
     // Whoever follows must hear that the stream ends.
     if (type === "daemon.stopping") return true;
@@ -259,10 +259,10 @@ export class Reader {
   }
 
   /** A snapshot, a hundred devices at a time, each made when it is taken. */
-  *#parts(reason: SnapshotReason): Iterator<Told> {
+  *#parts(reason: SnapshotReason): Iterator<JournalMessage> {
     const { devices: wanted } = this.#wanted;
     const id = this.#journal.idOf(this.#place);
-    const all = this.#journal.shown().filter((one) => wanted === null || wanted.has(one.id));
+    const all = this.#journal.devices().filter((one) => wanted === null || wanted.has(one.id));
     const parts = Math.max(1, Math.ceil(all.length / partSize));
     for (let part = 1; part <= parts; part++) {
       const devices = all.slice((part - 1) * partSize, part * partSize).map((one) => one.show());

@@ -12,7 +12,7 @@ import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
-import { inCommand } from "./names.ts";
+import { asShellWord } from "./names.ts";
 import { readBy, Store } from "./store.ts";
 
 /** Milliseconds beyond its wait that a caller waits for what is under way at the device to end. */
@@ -36,11 +36,11 @@ export interface LeaseHooks {
   /** What the device is called, for failures. */
   nameOf(id: string): string;
   /** Waits until nothing that was asked before is under way at the device. */
-  settled(id: string, turn: { readonly signal: AbortSignal; readonly patient: boolean }): Promise<void>;
+  whenIdle(id: string, turn: { readonly signal: AbortSignal; readonly patient: boolean }): Promise<void>;
   /** Lets go of the key that somebody holds at the device. */
-  letGo(id: string, reason: ZapdError): void;
+  releaseKey(id: string, reason: ZapdError): void;
   /** Hangs up on the device's console. */
-  detach(id: string): void;
+  closeConsole(id: string): void;
   changed(id: string, lease: Lease | null, why: Why, owner: string): void;
 }
 
@@ -91,12 +91,18 @@ export class Leases {
   readonly #failed: (error: unknown) => void;
   readonly #held = new Map<string, Held>();
   /** Whether nobody has any device: a command need not ask then. */
-  none = true;
+  isEmpty = true;
   /** Those who wait for a device, in order of arrival: each is called when its turn has come. */
   readonly #lines = new Map<string, (() => void)[]>();
   /** Ends the waiting when the daemon stops. */
   readonly #stopping = new AbortController();
-  #hooks: LeaseHooks = { nameOf: (id) => id, settled: async () => {}, letGo() {}, detach() {}, changed() {} };
+  #hooks: LeaseHooks = {
+    nameOf: (id) => id,
+    whenIdle: async () => {},
+    releaseKey() {},
+    closeConsole() {},
+    changed() {},
+  };
 
   private constructor(store: Store<Content>, failed: (error: unknown) => void) {
     this.#store = store;
@@ -119,18 +125,18 @@ export class Leases {
   }
 
   /** From now on the devices are told. */
-  attend(hooks: LeaseHooks): void {
+  connect(hooks: LeaseHooks): void {
     this.#hooks = hooks;
   }
 
   /** The lease of a device, as everybody may see it. */
-  shown(id: string): Lease | null {
+  get(id: string): Lease | null {
     const held = this.#current(id);
     return held?.term ? leaseOf(held, held.term) : null;
   }
 
   /** What ends with the lease of a device, for whoever carries its token; `null` for all others. */
-  heldBy(id: string, carried: string | undefined): AbortSignal | null {
+  signalFor(id: string, carried: string | undefined): AbortSignal | null {
     if (carried === undefined) return null;
     const held = this.#current(id);
     return held?.term && digestsIn(carried).some((one) => isOf(one, held)) ? held.over.signal : null;
@@ -141,9 +147,9 @@ export class Leases {
    * lease, or `null` where nobody has the device. Fails with `device_leased` where another has it, or where a lease that it
    * carries has ended: somebody else may have had the device since.
    */
-  admit(id: string, carried: string | undefined): AbortSignal | null {
+  check(id: string, carried: string | undefined): AbortSignal | null {
     const digests = digestsIn(carried);
-    const own = this.heldBy(id, carried);
+    const own = this.signalFor(id, carried);
     if (own) return own;
     const held = this.#current(id);
     if (held) throw this.#leased(held);
@@ -168,7 +174,7 @@ export class Leases {
   }
 
   /** Its holder gives a device back; whether there was something to give. With `force` anybody takes it away from whom it is. */
-  async free(id: string, carried: string | undefined, force: boolean): Promise<boolean> {
+  async release(id: string, carried: string | undefined, force: boolean): Promise<boolean> {
     const held = this.#current(id);
     if (!held?.term) return false;
     const isHolder = digestsIn(carried).some((one) => isOf(one, held));
@@ -213,7 +219,7 @@ export class Leases {
     if (held) throw this.#leased(held);
     const name = this.#hooks.nameOf(id);
     throw new ZapdError("device_leased", `${name} was not asked: the lease that was given with the call has ended`, {
-      hint: `Nobody has ${name} now. Take it anew, without the old token (unset ZAPD_LEASE): zapd lease -d ${inCommand(name)}`,
+      hint: `Nobody has ${name} now. Take it anew, without the old token (unset ZAPD_LEASE): zapd lease -d ${asShellWord(name)}`,
       namesDevice: true,
       details: { lease: null },
     });
@@ -266,14 +272,14 @@ export class Leases {
       timer: undefined,
     };
     this.#held.set(id, held);
-    this.none = false;
+    this.isEmpty = false;
     return held;
   }
 
   async #give({ token, held }: Claim, { ttl_s, wait_s }: WantedLease, signal: AbortSignal): Promise<GivenLease> {
     const { id } = held;
     try {
-      this.#hooks.letGo(id, this.#leased(held));
+      this.#hooks.releaseKey(id, this.#leased(held));
       await this.#settled(id, wait_s, signal);
       signal.throwIfAborted();
       const { until } = this.#begin(held, ttl_s * 1_000);
@@ -297,7 +303,7 @@ export class Leases {
       });
     const timer = setTimeout(() => late.abort(busy()), wait_s * 1_000 + settlesWithinMs);
     try {
-      await this.#hooks.settled(id, { signal: AbortSignal.any([signal, late.signal]), patient: wait_s > 0 });
+      await this.#hooks.whenIdle(id, { signal: AbortSignal.any([signal, late.signal]), patient: wait_s > 0 });
     } finally {
       clearTimeout(timer);
     }
@@ -346,11 +352,11 @@ export class Leases {
     if (this.#held.get(id) !== held) return;
     clearTimeout(timer);
     this.#held.delete(id);
-    this.none = this.#held.size === 0;
+    this.isEmpty = this.#held.size === 0;
     const reason = this.#ended(id, why);
     over.abort(reason);
-    this.#hooks.letGo(id, reason);
-    this.#hooks.detach(id);
+    this.#hooks.releaseKey(id, reason);
+    this.#hooks.closeConsole(id);
     if (isTold) this.#hooks.changed(id, null, why, owner);
     const line = this.#lines.get(id);
     line?.shift()?.();
@@ -369,7 +375,7 @@ export class Leases {
   #ended(id: string, why: Why): ZapdError {
     const name = this.#hooks.nameOf(id);
     return new ZapdError("device_leased", `What was under way at ${name} has ended with its lease, which is ${why}`, {
-      hint: `Renew a lease before its end. Take it anew: zapd lease -d ${inCommand(name)}`,
+      hint: `Renew a lease before its end. Take it anew: zapd lease -d ${asShellWord(name)}`,
       namesDevice: true,
       details: { lease: null },
     });
@@ -377,7 +383,7 @@ export class Leases {
 
   #leased(held: Held | undefined, id = held?.id ?? "", otherwise = toWait): ZapdError {
     const name = this.#hooks.nameOf(id);
-    const word = inCommand(name);
+    const word = asShellWord(name);
     const { owner, note, term } = held ?? {};
     const until = term ? ` until ${term.until}` : "";
     const holder =

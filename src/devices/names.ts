@@ -36,7 +36,7 @@ export function checkName(given: string, others: readonly Named[]): string {
 }
 
 /** A name made from what a device calls itself; a taken one gets a number. */
-export function inventName(wanted: string, others: readonly Pick<Named, "name">[]): string {
+export function uniqueName(wanted: string, others: readonly Pick<Named, "name">[]): string {
   const clean = [
     ...wanted
       .normalize("NFC")
@@ -98,22 +98,22 @@ export function resolveName<D extends Named>(
 }
 
 /** A name as a word of a command, to be typed as it is shown. */
-export function inCommand(name: string): string {
+export function asShellWord(name: string): string {
   if (/^[\p{L}\p{N}_.:+@-]+$/u.test(name) && !name.startsWith("-")) return name;
   return /["$`\\!]/.test(name) ? `'${name.replaceAll("'", `'\\''`)}'` : `"${name}"`;
 }
 
 /** What to do when no device is known at all. */
-export const noneKnown =
+export const noDevicesHint =
   "No device is known yet: look for some with zapd discover, or add one by its address: zapd add 192.168.1.40";
 
 /** The failure for a device that was removed meanwhile. */
-export function noLongerKnown(): ZapdError {
+export function removedError(): ZapdError {
   return new ZapdError("device_not_found", "The device is no longer known", { namesDevice: true });
 }
 
 function knownHint(text: string, devices: readonly Named[]): string {
-  if (devices.length === 0) return noneKnown;
+  if (devices.length === 0) return noDevicesHint;
   const names = devices.map((device) => device.name);
   const meant = nearest(text, names);
   const known = `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;

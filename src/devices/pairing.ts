@@ -6,17 +6,17 @@
 import { DeviceError, hasReason, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { BodyOf } from "../api/operations.ts";
-import type { Finding } from "../discovery/probe-queue.ts";
+import type { FoundDevice } from "../discovery/probe-queue.ts";
 import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { addressText } from "../system/text.ts";
 import { type Credentials, typed } from "./credentials.ts";
-import { both } from "./entry.ts";
-import { named, requireCapability } from "./failures.ts";
-import { inCommand } from "./names.ts";
-import type { Reach, Task } from "./reach.ts";
+import type { Endpoint, Task } from "./endpoint.ts";
+import { mergeLearned } from "./entry.ts";
+import { requireCapability, withDeviceName } from "./failures.ts";
+import { asShellWord } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import { firstMet, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
@@ -39,16 +39,16 @@ export interface PairingDependencies {
   readonly platformHost: PlatformHost;
   readonly log: Log;
   /** Told how far a pairing has come, once the device waits for it. */
-  pairing(entryId: string, news: PairingNews): void;
+  pairing(entryId: string, news: PairingProgress): void;
 }
 
 /** What those are told who follow. */
-export type PairingNews = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
+export type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
 
 /** A pairing that has begun and is not over. */
-class Underway {
+class PairingAttempt {
   /** Where its caller said that the device is, and who was met there. */
-  readonly at: Finding | undefined;
+  readonly at: FoundDevice | undefined;
   readonly anew: boolean;
   /** Aborted with the reason of its end. */
   readonly over = new AbortController();
@@ -65,7 +65,7 @@ class Underway {
   /** What the device waits for, once it does. */
   step: Pairing["step"] | undefined;
 
-  constructor(at: Finding | undefined, anew: boolean) {
+  constructor(at: FoundDevice | undefined, anew: boolean) {
     this.at = at;
     this.anew = anew;
   }
@@ -91,24 +91,24 @@ const endedForMs = 300_000;
 
 export class DevicePairing {
   readonly #deps: PairingDependencies;
-  readonly #reach: Reach;
-  #current: (Underway & { readonly opened: Promise<Opened> }) | undefined;
+  readonly #endpoint: Endpoint;
+  #current: (PairingAttempt & { readonly opened: Promise<Opened> }) | undefined;
   /** How the last pairing by a code came to nothing, until somebody was told. */
   #ended: { readonly error: unknown; readonly at: number } | undefined;
 
-  constructor(deps: PairingDependencies, reach: Reach) {
+  constructor(deps: PairingDependencies, endpoint: Endpoint) {
     this.#deps = deps;
-    this.#reach = reach;
+    this.#endpoint = endpoint;
   }
 
   /**
    * Pairs, or takes part in the pairing that is under way; gives what is to be done next, or `null` when it has let us in.
    * `at` is where the caller says that the device is: it is paired anew there, and is there from then on.
    */
-  async pair(request: PairingRequest, signal: AbortSignal, at?: Finding): Promise<PairingStep | null> {
+  async pair(request: PairingRequest, signal: AbortSignal, at?: FoundDevice): Promise<PairingStep | null> {
     const words = wordsIn(request);
     // What the caller says is a secret: on probation it goes to an address that the caller has named, and to no other.
-    if (!at && words.length > 0) this.#reach.checkTrusted("pairing");
+    if (!at && words.length > 0) this.#endpoint.checkTrusted("pairing");
     const before = this.#current;
     if (before && !isMeant(before, at, words.length > 0)) throw this.#busy(before);
     if (!before && request.pin !== undefined && !request.begin) this.#tellEnded();
@@ -142,9 +142,9 @@ export class DevicePairing {
   }
 
   /** Fails with `device_busy` for what may not be done while a pairing is under way: all but reading the state, where it talks to one at a time. */
-  checkFree({ needs, pairs = false }: Pick<Task<unknown>, "needs" | "pairs">): void {
+  checkNotPairing({ needs, isPairing = false }: Pick<Task<unknown>, "needs" | "isPairing">): void {
     const current = this.#current;
-    if (!current || pairs || needs === "state" || !this.#reach.platform.oneConversation) return;
+    if (!current || isPairing || needs === "state" || !this.#endpoint.platform.oneConversation) return;
     throw this.#busy(current);
   }
 
@@ -153,9 +153,9 @@ export class DevicePairing {
     if (this.#current) this.#end(this.#current, reason);
   }
 
-  #begin(at: Finding | undefined): Underway & { readonly opened: Promise<Opened> } {
-    const anew = at !== undefined || this.#deps.trust.doubt(this.#reach.record) !== null;
-    const underway = new Underway(at, anew);
+  #begin(at: FoundDevice | undefined): PairingAttempt & { readonly opened: Promise<Opened> } {
+    const anew = at !== undefined || this.#deps.trust.doubt(this.#endpoint.record) !== null;
+    const underway = new PairingAttempt(at, anew);
     const current = Object.assign(underway, { opened: this.#open(underway) });
     // The callers that wait get the failure.
     current.opened.catch(() => {});
@@ -165,10 +165,10 @@ export class DevicePairing {
   }
 
   /** Has the device begin to ask. */
-  async #open(current: Underway): Promise<Opened> {
+  async #open(current: PairingAttempt): Promise<Opened> {
     const { at, anew, over } = current;
-    const { platform } = this.#reach;
-    const target = this.#reach.targetAt(at, anew ? nothingKept : undefined);
+    const { platform } = this.#endpoint;
+    const target = this.#endpoint.targetAt(at, anew ? nothingKept : undefined);
     const work = async (within: AbortSignal) => {
       // A device that lets everybody in has nothing to pair with: that it was met there is enough.
       const pair: Platform["pair"] = platform.pair ?? (at && (async () => accepted));
@@ -184,12 +184,12 @@ export class DevicePairing {
       return pairing;
     };
     try {
-      if (platform.oneConversation) await this.#reach.leave();
+      if (platform.oneConversation) await this.#endpoint.disconnectWhenIdle();
       const pairing = await this.#attempt(current, openTimeoutMs, [], work);
       const expiresAt = Date.now() + pairing.expiresMs;
       const { step } = pairing;
       current.step = step;
-      this.#deps.pairing(this.#reach.id, { status: "waiting", step });
+      this.#deps.pairing(this.#endpoint.id, { status: "waiting", step });
       const elapsed = stopwatch();
       const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
@@ -211,7 +211,7 @@ export class DevicePairing {
   }
 
   async #enter(
-    current: Underway,
+    current: PairingAttempt,
     { leftMs }: Opened,
     enter: () => Promise<Paired>,
     request: PairingRequest,
@@ -231,7 +231,7 @@ export class DevicePairing {
 
   /** Waits for what lets us in, and writes it down. Of all failures, one can be mended by another try. */
   async #finish(
-    current: Underway,
+    current: PairingAttempt,
     timeoutMs: number,
     words: readonly string[],
     work: () => Promise<Paired>,
@@ -247,32 +247,32 @@ export class DevicePairing {
     }
     const { step } = current;
     current.step = undefined;
-    this.#deps.pairing(this.#reach.id, { status: "paired", ...(step && { step }) });
+    this.#deps.pairing(this.#endpoint.id, { status: "paired", ...(step && { step }) });
     this.#end(current, new ZapdError("pairing_failed", "has been paired"));
   }
 
   /** A part of the pairing, which ends with it and for its reason. */
   async #attempt<T>(
-    { over, anew }: Underway,
+    { over, anew }: PairingAttempt,
     timeoutMs: number,
-    given: readonly string[],
+    callerTexts: readonly string[],
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const task = {
-      doing: "pairing",
+      activity: "pairing",
       timeoutMs,
-      given,
-      apart: anew,
-      pairs: true,
+      callerTexts,
+      skipsAvailability: anew,
+      isPairing: true,
       work: (_connection: unknown, within: AbortSignal) =>
         work(within).catch((error: unknown) => {
           throw over.signal.aborted ? over.signal.reason : error;
         }),
     };
     try {
-      return await this.#reach.attempt(task, over.signal);
+      return await this.#endpoint.attempt(task, over.signal);
     } catch (error) {
-      const { id } = this.#reach.record;
+      const { id } = this.#endpoint.record;
       if (!anew && hasReason(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
       throw error;
     }
@@ -282,50 +282,52 @@ export class DevicePairing {
    * It has let us in: what it gave is written down. First the place, where what was kept is withheld, then what it gave, and
    * at last that it is believed: whatever is cut off in between, no key goes to the wrong one.
    */
-  async #take({ at, anew }: Underway, paired: Paired): Promise<void> {
+  async #take({ at, anew }: PairingAttempt, paired: Paired): Promise<void> {
     const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
-    const { record } = this.#reach;
+    const { record } = this.#endpoint;
     const { id, host, port, standing = firstMet } = record;
     // Removed meanwhile, it leaves no key behind.
     if (!registry.get(id)) return;
-    const kept = typed(credentials.keeper(id), this.#reach.platform);
+    const kept = typed(credentials.keeper(id), this.#endpoint.platform);
     if (anew) {
       await trust.move(record, at?.address ?? { host, port });
       try {
         await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {
-        await registry.stand(id, () => ({ host, port, standing })).catch(() => {});
+        await registry.setStanding(id, () => ({ host, port, standing })).catch(() => {});
         throw error;
       }
     } else if (secret) await kept.keep(secret);
     if (anew || standing.former) await trust.trust(record);
-    await registry.learn(id, both(at?.sighting ?? {}, paired)).catch((error: unknown) => log.debug(textOf(error)));
+    await registry
+      .learn(id, mergeLearned(at?.sighting ?? {}, paired))
+      .catch((error: unknown) => log.debug(textOf(error)));
     // The connection that is open has the key of before.
-    this.#reach.disconnect();
-    this.#reach.answered();
+    this.#endpoint.disconnect();
+    this.#endpoint.answered();
     // The next caller is to see what it said when it let us in.
     await registry.settled();
   }
 
   /** The device has ended it; a code that is being entered fails by itself, and says more. */
-  #endedByDevice(current: Underway, error: unknown): void {
+  #endedByDevice(current: PairingAttempt, error: unknown): void {
     current.lost = true;
     if (!current.entering && !current.taking) this.#end(current, error);
   }
 
-  #expire(current: Underway, { step, expiresMs }: Pairing): void {
+  #expire(current: PairingAttempt, { step, expiresMs }: Pairing): void {
     if (current.taking) return;
     const { problem, hint } = lateWords[step];
     this.#end(current, pairingFailed("late", `${problem} within ${Math.round(expiresMs / 1_000)} s`, { hint }));
   }
 
-  #end(current: Underway, reason: unknown): void {
+  #end(current: PairingAttempt, reason: unknown): void {
     if (current.over.signal.aborted) return;
-    const error = named(reason, this.#reach.record, "pairing");
+    const error = withDeviceName(reason, this.#endpoint.record, "pairing");
     current.over.abort(error);
     const { step } = current;
-    if (step) this.#deps.pairing(this.#reach.id, { status: "failed", step, reason: whyOf(reason) });
+    if (step) this.#deps.pairing(this.#endpoint.id, { status: "failed", step, reason: whyOf(reason) });
     if (this.#current !== current) return;
     this.#current = undefined;
     if (current.held && hasReason(reason, "late", "cancelled", "denied"))
@@ -339,19 +341,19 @@ export class DevicePairing {
     if (ended && performance.now() - ended.at < endedForMs) throw ended.error;
   }
 
-  #busy({ at }: Underway): ZapdError {
-    const { name } = this.#reach.record;
+  #busy({ at }: PairingAttempt): ZapdError {
+    const { name } = this.#endpoint.record;
     const where = at ? ` at ${addressText(at.address)}` : "";
     return new ZapdError("device_busy", `${name} is being paired already${where}`, {
       namesDevice: true,
-      hint: `Answer what it asks for, or give it up: zapd pair ${inCommand(name)} --cancel`,
+      hint: `Answer what it asks for, or give it up: zapd pair ${asShellWord(name)} --cancel`,
     });
   }
 
   /** A device that was removed while it was being paired leaves no key behind. */
   async #dropIfGone(): Promise<void> {
     const { registry, credentials } = this.#deps;
-    const { id, name } = this.#reach.record;
+    const { id, name } = this.#endpoint.record;
     if (registry.get(id)) return;
     await credentials.keeper(id).drop();
     throw new ZapdError("device_not_found", `${name} was removed while it was being paired`, { namesDevice: true });
@@ -394,7 +396,7 @@ function givenUp(): ZapdError {
 }
 
 /** Keeps it for its caller to come back to; gives what is to be done next. */
-function hold(current: Underway, { pairing, expiresAt }: Opened): PairingStep {
+function hold(current: PairingAttempt, { pairing, expiresAt }: Opened): PairingStep {
   current.held = true;
   const { form = null, length = null } = pairing.step === "code" ? pairing : {};
   return { step: pairing.step, form, length, expires_at: new Date(expiresAt).toISOString() };
@@ -409,7 +411,7 @@ function isDone(pairing: Pairing): Promise<boolean> {
 }
 
 /** Whether a caller means the pairing that is under way: what is typed goes to no address that its caller has not named. */
-function isMeant(current: Underway, at: Finding | undefined, isTyped: boolean): boolean {
+function isMeant(current: PairingAttempt, at: FoundDevice | undefined, isTyped: boolean): boolean {
   if (at) return current.at !== undefined && isSameAddress(current.at.address, at.address);
   return !(current.at && isTyped);
 }

@@ -17,13 +17,13 @@ import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
-import { lacks, requireCapability } from "./failures.ts";
-import type { Reach, Task } from "./reach.ts";
+import type { Endpoint, Task } from "./endpoint.ts";
+import { lacksCapability, requireCapability } from "./failures.ts";
 
 /** Stands before a text that is typed. */
 export const literal = "literal:";
 /** Keys that mean another thing when they come twice. */
-export const sentOnce: ReadonlySet<string> = new Set(["power", "power-on", "power-off"] satisfies Key[]);
+export const onceOnlyKeys: ReadonlySet<string> = new Set(["power", "power-on", "power-off"] satisfies Key[]);
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
 
@@ -62,25 +62,25 @@ export function checkPress(name: string, { has, keys: its }: Description, press:
 }
 
 /** What a press attempts, for its failure. */
-export function doing(press: Press): string {
+export function activityOf(press: Press): string {
   return "key" in press ? `pressing ${press.key}` : "typing text";
 }
 
 /** The longest that one press may take, in milliseconds. */
-export function patience(press: Press, device: Pick<Device, "first" | "timeoutMs">): number {
+export function pressTimeoutMs(press: Press, device: Pick<Device, "preferredEndpoint" | "timeoutMs">): number {
   // A press may prove first who is there, and look at the player: three answers at most.
   const answers = 3 * device.timeoutMs + 500;
-  if ("text" in press) return answers + (device.first("text").connection.text?.longestMs(press.text) ?? 0);
+  if ("text" in press) return answers + (device.preferredEndpoint("text").connection.text?.longestMs(press.text) ?? 0);
   return press.key === "power-on" ? powerOnAtMost : answers;
 }
 
 /** What a press does at a device that is off, where that is not to wake it and press. */
-export function atOff(press: Press): Pick<Task<void>, "whenOff" | "begun"> {
+export function offBehavior(press: Press): Pick<Task<void>, "whenOff" | "hasStarted"> {
   const key = "key" in press ? press.key : null;
   // It is off already; `power` turns it on, once; and `power-on` has called it in its own way.
   if (key === "power-off") return { whenOff: { wake: false, result: undefined } };
   if (key === "power") return { whenOff: { wake: true, result: undefined } };
-  return key === "power-on" ? { begun: () => true } : {};
+  return key === "power-on" ? { hasStarted: () => true } : {};
 }
 
 /** What a device's power is after a press that it took; `unknown`: it may be either, `undefined`: as before. */
@@ -92,11 +92,11 @@ export function powerAfter(press: Press): Power | undefined {
 }
 
 /** What of a device's state a press can change. */
-export function changedBy(press: Press): readonly StatePart[] {
+export function partsChangedBy(press: Press): readonly StatePart[] {
   // Typed text stands in a field, of which the state says nothing.
   if ("text" in press) return [];
   const { key } = press;
-  if (sentOnce.has(key)) return stateParts;
+  if (onceOnlyKeys.has(key)) return stateParts;
   if (volumeKeys.has(key)) return ["volume"];
   return playerKeys.has(key) ? ["playback"] : shownParts;
 }
@@ -108,7 +108,7 @@ const playerKeys: ReadonlySet<Key> = new Set([
 
 /** Sends one press. The keys of power go by `connection.power`, where it has that. */
 export async function perform(
-  reach: Pick<Reach, "turnOn">,
+  endpoint: Pick<Endpoint, "turnOn">,
   connection: Connection,
   press: Press,
   signal: AbortSignal,
@@ -116,11 +116,11 @@ export async function perform(
   if ("text" in press) return requireCapability(connection.text, "text").type(press.text, signal);
   const { key } = press;
   const { keys: ofDevice, power } = connection;
-  if (power && key === "power-on") return reach.turnOn(connection, signal);
+  if (power && key === "power-on") return endpoint.turnOn(connection, signal);
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
-    return (await unlessSlept(power.isOn(signal))) === false ? reach.turnOn(connection, signal) : power.off(signal);
-  if (!ofDevice) throw lacks("keys");
+    return (await unlessSlept(power.isOn(signal))) === false ? endpoint.turnOn(connection, signal) : power.off(signal);
+  if (!ofDevice) throw lacksCapability("keys");
   await ofDevice.press(key, signal);
 }
 

@@ -15,14 +15,14 @@ interface Waiting extends Span {
 /** How long a command takes, in milliseconds. */
 interface Span {
   /** As far as can be told: those behind it wait for that too, when they are patient. */
-  readonly takes: number;
+  readonly expectedMs: number;
   /** For certain: who would not wait so long need not begin to. */
-  readonly atLeast: number;
+  readonly minimumMs: number;
 }
 
 export interface Turn extends Partial<Span> {
   /** Waits behind commands that are known to be long, for as long as they take. */
-  readonly patient?: boolean;
+  readonly waitsForLongCommands?: boolean;
   readonly signal: AbortSignal;
   /** The tokens of leases that its caller carries, as in the header `zapd-lease`: a leased device takes commands of its holder alone. */
   readonly lease?: string | undefined;
@@ -41,7 +41,7 @@ export class Queue {
   }
 
   /** Whether nothing runs and nobody waits. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.#running === undefined && this.#waiting.length === 0;
   }
 
@@ -61,19 +61,19 @@ export class Queue {
   }
 
   /** Takes the turn at once where nobody is before it; otherwise the wait for it. */
-  #turn({ takes = 0, atLeast = 0, patient = false, signal }: Turn): Promise<void> | undefined {
+  #turn({ expectedMs = 0, minimumMs = 0, waitsForLongCommands = false, signal }: Turn): Promise<void> | undefined {
     if (signal.aborted) throw signal.reason;
     // Marks the device as taken before anyone else can ask, here and in `start`.
     const take = () => {
-      this.#running = { takes, atLeast, since: performance.now() };
+      this.#running = { expectedMs, minimumMs, since: performance.now() };
     };
     if (!this.#running && this.#waiting.length === 0) {
       take();
       return;
     }
     if (this.#waiting.length >= maxWaiting) throw busy(`has ${maxWaiting} commands waiting already`);
-    const ahead = this.#ahead("atLeast");
-    if (!patient && ahead > maxWait) throw busyFor(ahead);
+    const ahead = this.#ahead("minimumMs");
+    if (!waitsForLongCommands && ahead > maxWait) throw busyFor(ahead);
     const slept = this.#sleep?.sleepCount;
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
@@ -86,13 +86,13 @@ export class Queue {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
       };
-      const wait = maxWait + (patient ? this.#ahead("takes") : 0);
+      const wait = maxWait + (waitsForLongCommands ? this.#ahead("expectedMs") : 0);
       const late = () => leave(busy(`was busy with other commands for ${Math.round(wait / 1000)} s`));
       const timer = setTimeout(late, wait);
       const waited = stopwatch();
       const waiting: Waiting = {
-        takes,
-        atLeast,
+        expectedMs,
+        minimumMs,
         start: () => {
           // When the machine has slept, or we were stopped, its turn may come before its timer.
           if (waited() > wait) late();

@@ -9,35 +9,35 @@ import type { Address, Composition, Facts, Sighting } from "../platforms/platfor
 import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
+import type { Availability } from "./endpoint.ts";
 import {
   type Discovered,
   type Entry,
   entrySchema,
-  givesWay,
   idOf,
+  isEvictable,
+  isSameEntry,
   isUsed,
   type Learned,
   maxDevices,
   maxEntries,
   maxIds,
   newEntry,
-  same,
   withLearned,
 } from "./entry.ts";
 import {
-  type Chosen,
+  type ChosenDefault,
   type Content,
-  composed,
   firstOf,
   groupsIn,
-  joined,
-  led,
+  joinDevices,
   othersThan,
   partsIn,
-  splitOff,
+  regroup,
+  regroupWithLeader,
+  splitDevice,
 } from "./groups.ts";
-import { checkName, type Named, noLongerKnown, resolveName } from "./names.ts";
-import type { Contact } from "./reach.ts";
+import { checkName, type Named, removedError, resolveName } from "./names.ts";
 import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
@@ -45,14 +45,14 @@ const maxBytes = 8 * 1024 * 1024;
 /** Characters of a hardware id. */
 const maxId = 128;
 
-const chosenSchema: z.ZodType<Chosen> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
+const chosenSchema: z.ZodType<ChosenDefault> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
 
 /** What a change of the registry came to. */
-export interface Merged {
+export interface MergeResult {
   readonly entry: Entry;
-  readonly added: boolean;
+  readonly isNew: boolean;
   /** Devices that gave way to it. */
-  readonly gone: readonly Entry[];
+  readonly evicted: readonly Entry[];
 }
 
 export interface RegistryOptions {
@@ -102,7 +102,7 @@ export class Registry {
       const read = readContent(content);
       bad = read.bad;
       found = bad.length > 0 ? spareFor(path, read) : [];
-      return composed({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
+      return regroup({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
     };
     const store = await Store.open<Content>({
       path,
@@ -165,17 +165,17 @@ export class Registry {
   }
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
-  async merge(found: Discovered): Promise<Merged> {
+  async merge(found: Discovered): Promise<MergeResult> {
     const metAt = (id: string) => this.#met.get(id) ?? 0;
     const result = await this.#update((content) => mergeInto(content, found, metAt, this.composition));
-    for (const { id } of result.gone) this.#met.delete(id);
-    this.meet(result.entry.id);
+    for (const { id } of result.evicted) this.#met.delete(id);
+    this.markFound(result.entry.id);
     // Under the name, and as the part, that it was found to have.
     return { ...result, entry: this.get(result.entry.id) ?? result.entry };
   }
 
   /** A search has met a device that is known: it does not give way to others that the same one brings. */
-  meet(id: string): void {
+  markFound(id: string): void {
     this.#met.set(id, ++this.#meetings);
   }
 
@@ -204,7 +204,7 @@ export class Registry {
    * second, or else the name of the first. Fails with `invalid_payload` where both are reached over one platform already.
    */
   async join(id: string, withId: string): Promise<Entry> {
-    const older = await this.#update((content) => joined(content, known(content, id), known(content, withId)));
+    const older = await this.#update((content) => joinDevices(content, known(content, id), known(content, withId)));
     return this.deviceOf(older.id) ?? older;
   }
 
@@ -213,12 +213,12 @@ export class Registry {
    * `invalid_payload` where there is nothing to split.
    */
   async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
-    const { device, apart } = await this.#update((content) => splitOff(content, known(content, id), platform));
+    const { device, apart } = await this.#update((content) => splitDevice(content, known(content, id), platform));
     return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
 
   /** Says anew how a device stands; with a place, also where it is. Fails with `device_not_found` when it is gone. */
-  stand(id: string, change: (entry: Entry) => Standing | Place): Promise<Entry> {
+  setStanding(id: string, change: (entry: Entry) => Standing | Place): Promise<Entry> {
     return this.#update((content) => {
       const entry = known(content, id);
       const made = change(entry);
@@ -229,14 +229,14 @@ export class Registry {
   }
 
   /** Somebody drives a device: it never gives way any more. Written once. */
-  async use(id: string): Promise<void> {
+  async markUsed(id: string): Promise<void> {
     const entry = this.get(id);
     if (!entry || isUsed(entry)) return;
     await this.#changeEntry(id, (now) => ({ ...now, used: true }));
   }
 
   /** The name that the config has for the default device. The device that it means stays the default, even under another name, until this changes. */
-  async wantDefault(wanted: string): Promise<void> {
+  async setDefaultName(wanted: string): Promise<void> {
     if (this.#wanted === wanted) return;
     this.#wanted = wanted;
     this.#tell();
@@ -244,7 +244,7 @@ export class Registry {
   }
 
   /** The user has said what the default device is called: the name is looked up anew, though it be the same. */
-  async chooseDefault(): Promise<void> {
+  async resetDefault(): Promise<void> {
     await this.#update(({ devices }) => ({ next: { devices }, result: undefined }));
   }
 
@@ -288,12 +288,14 @@ export class Registry {
   }
 
   /** Writes when each device was last seen, and what it said of its power, as far as that is known. */
-  async keepContacts(contactOf: (id: string) => Pick<Contact, "last_seen" | "power"> | undefined): Promise<void> {
+  async saveAvailability(
+    contactOf: (id: string) => Pick<Availability, "last_seen" | "power"> | undefined,
+  ): Promise<void> {
     await this.#update((content) => {
       const devices = content.devices.map((entry) => {
-        const contact = contactOf(entry.id);
-        if (!contact) return entry;
-        const { last_seen, power: last_power } = contact;
+        const availability = contactOf(entry.id);
+        if (!availability) return entry;
+        const { last_seen, power: last_power } = availability;
         const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
         return same ? entry : { ...entry, last_seen, last_power };
       });
@@ -320,7 +322,7 @@ export class Registry {
     const result = await this.#store.update((content) => {
       const before = withDefault(content, this.#wanted);
       const { next, result } = change(before);
-      const judged = next.devices === before.devices ? next : composed(next, this.composition);
+      const judged = next.devices === before.devices ? next : regroup(next, this.composition);
       return { next: withDefault(judged, this.#wanted), result };
     });
     this.#tell();
@@ -453,7 +455,7 @@ function placed(entry: Entry, { host, port, standing }: Place): Entry {
 
 function known(content: Content, id: string): Entry {
   const entry = content.devices.find((device) => device.id === id);
-  if (!entry) throw noLongerKnown();
+  if (!entry) throw removedError();
   return entry;
 }
 
@@ -475,7 +477,7 @@ function withHardwareIds(entry: Entry, { ids = [], alone }: Sighting): Entry {
 }
 
 function replace(content: Content, entry: Entry, next: Entry): Content {
-  if (same(entry, next)) return content;
+  if (isSameEntry(entry, next)) return content;
   return { ...content, devices: content.devices.map((device) => (device === entry ? next : device)) };
 }
 
@@ -504,7 +506,7 @@ function mergeInto(
   found: Discovered,
   metAt: (id: string) => number,
   composition: Composition,
-): Change<Content, Merged> {
+): Change<Content, MergeResult> {
   const { platform, sighting, place } = found;
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
@@ -527,7 +529,7 @@ function mergeInto(
   // A name that the user gives with a part is its device's.
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
   const renamed = device && given !== null ? replace(next, device, { ...device, name: given, named_by: "user" }) : next;
-  return { next: renamed, result: { entry, added: false, gone: [] } };
+  return { next: renamed, result: { entry, isNew: false, evicted: [] } };
 }
 
 /** A device with other labels, which its oldest entry keeps for all of it. */
@@ -554,17 +556,22 @@ function isSamePlace(one: Entry, other: Entry): boolean {
 function seated(
   content: Content,
   entry: Entry,
-  { instead, since }: Pick<Discovered, "instead" | "since">,
+  { evicts, scanStartedAt }: Pick<Discovered, "evicts" | "scanStartedAt">,
   metAt: (id: string) => number,
   composition: Composition,
-): Change<Content, Merged> {
-  const next = led({ ...content, devices: [...content.devices, entry] }, entry, since, composition);
+): Change<Content, MergeResult> {
+  const next = regroupWithLeader(
+    { ...content, devices: [...content.devices, entry] },
+    entry,
+    scanStartedAt,
+    composition,
+  );
   const groups = groupsIn(next);
   const isOwn = (group: readonly Entry[]) => group.some(({ id }) => id === entry.id);
   const mayGo = groups.filter((group) => !isOwn(group) && allGiveWay(group));
   const lastMet = (group: readonly Entry[]) => Math.max(...group.map(({ id }) => metAt(id)));
   const isFull = groups.length > maxDevices || next.devices.length > maxEntries;
-  const named = mayGo.find((group) => group.some(({ id }) => id === instead));
+  const named = mayGo.find((group) => group.some(({ id }) => id === evicts));
   const gone =
     named ??
     (isFull
@@ -578,10 +585,10 @@ function seated(
       hint: "Remove devices that you do not use: zapd forget NAME",
     });
   const devices = gone ? next.devices.filter((one) => !gone.includes(one)) : next.devices;
-  return { next: { ...next, devices }, result: { entry, added: true, gone: gone ?? [] } };
+  return { next: { ...next, devices }, result: { entry, isNew: true, evicted: gone ?? [] } };
 }
 
 /** Whether a device may give way to a new one: each of its entries may. */
 function allGiveWay(group: readonly Entry[]): boolean {
-  return group.every(givesWay);
+  return group.every(isEvictable);
 }

@@ -61,15 +61,15 @@ export interface Place extends Address {
 }
 
 /** What was seen of a device at one time. */
-export interface Seen {
+export interface Observation {
   /** Where it was met; `null` when only the addresses that are known were asked. */
   readonly at: Address | null;
   /** Every address at which its very identity was shown, that one among them. */
   readonly answering: readonly Address[];
   /** Whether it has secrets of its own. */
-  readonly secrets: boolean;
+  readonly hasSecrets: boolean;
   /** Hardware addresses that it has told itself. */
-  readonly told: readonly string[];
+  readonly reportedMacs: readonly string[];
   /** What the neighbour table shows for a host; `null` where it shows nothing. */
   macOf(host: string): string | null;
 }
@@ -79,7 +79,7 @@ export function isSameAddress(one: Address, other: Address): boolean {
 }
 
 /** How a device stands at a time: a day without a rival makes what answers plausible. */
-export function settled(standing: Standing, now: number): Standing {
+export function withoutExpired(standing: Standing, now: number): Standing {
   const { since, probation, rivals, dismissed, macs } = standing;
   // Nearly every device, at each look at the health: nothing is to be forgotten.
   if (since === undefined && probation === undefined && rivals.length === 0) return standing;
@@ -91,13 +91,13 @@ export function settled(standing: Standing, now: number): Standing {
 
 /** Why nothing secret may go to it at a time; `undefined` when it is plausible. */
 export function probationAt(standing: Standing | undefined, now: number): Probation | undefined {
-  return standing && settled(standing, now).probation;
+  return standing && withoutExpired(standing, now).probation;
 }
 
 /** Addresses other than its own to ask whether the device is there: the one that it left, and those of its rivals. */
-export function othersToAsk(standing: Standing | undefined, now: number): Address[] {
+export function otherAddresses(standing: Standing | undefined, now: number): Address[] {
   if (!standing) return [];
-  const { former, rivals } = settled(standing, now);
+  const { former, rivals } = withoutExpired(standing, now);
   return [...(former ? [former] : []), ...rivals];
 }
 
@@ -105,8 +105,8 @@ export function othersToAsk(standing: Standing | undefined, now: number): Addres
  * Where a device is, and how it stands there, after it was met. Its home, the last plausible address, wins whenever it
  * answers; whoever else answers then is a rival. Where home is silent, one that moves is followed.
  */
-export function placeAfter(before: Place, seen: Seen, now: number): Place {
-  const standing = settled(before.standing, now);
+export function placeAfterContact(before: Place, seen: Observation, now: number): Place {
+  const standing = withoutExpired(before.standing, now);
   const here: Place = { host: before.host, port: before.port, standing };
   const home = standing.former ?? here;
   const answers = (one: Address) => seen.answering.some((other) => isSameAddress(one, other));
@@ -117,7 +117,7 @@ export function placeAfter(before: Place, seen: Seen, now: number): Place {
   }
   if (answers(here) || !seen.at) return weighed(withRivals(here, seen, now), seen, now);
   const { at } = seen;
-  const doubted = seen.secrets || standing.probation !== undefined;
+  const doubted = seen.hasSecrets || standing.probation !== undefined;
   const moved: Standing = {
     ...standing,
     since: new Date(now).toISOString(),
@@ -169,7 +169,7 @@ export function isStrangeMac(mac: string | null, standing: Standing | undefined,
   return mac !== null && known.length > 0 && !known.includes(mac);
 }
 
-function withRivals(at: Place, { answering }: Seen, now: number): Place {
+function withRivals(at: Place, { answering }: Observation, now: number): Place {
   const { standing } = at;
   const others = answering.filter(
     (one) => !isSameAddress(one, at) && !standing.dismissed.some((known) => isSameAddress(known, one)),
@@ -184,11 +184,11 @@ function withRivals(at: Place, { answering }: Seen, now: number): Place {
   return { ...at, standing: { ...standing, rivals, probation } };
 }
 
-function weighed(at: Place, { told, macOf }: Seen, now: number): Place {
+function weighed(at: Place, { reportedMacs, macOf }: Observation, now: number): Place {
   const mac = macOf(at.host);
   if (mac === null) return at;
   const { standing } = at;
-  if (isStrangeMac(mac, standing, told)) return { ...at, standing: doubted(standing, mac, now) };
+  if (isStrangeMac(mac, standing, reportedMacs)) return { ...at, standing: doubted(standing, mac, now) };
   const plausible = !standing.probation && !standing.former;
   return plausible && !standing.macs.includes(mac)
     ? { ...at, standing: { ...standing, macs: withMac(standing.macs, mac) } }

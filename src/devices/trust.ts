@@ -1,29 +1,29 @@
 /** How far what answers as a device is believed to be it, where it is then, and what is withheld from it (SECURITY.md 2.4). */
 import { textOf, ZapdError } from "../api/errors.ts";
-import type { Asked } from "../discovery/discover.ts";
-import type { Finding } from "../discovery/probe-queue.ts";
+import type { KnownAddress } from "../discovery/discover.ts";
+import type { FoundDevice } from "../discovery/probe-queue.ts";
 import type { Address, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
 import { addressText } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
 import { descriptionOf, type Entry, memoryOf } from "./entry.ts";
-import { inCommand } from "./names.ts";
+import { asShellWord } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import {
   doubted,
   firstMet,
   isSameAddress,
   isStrangeMac,
-  othersToAsk,
+  type Observation,
+  otherAddresses,
   type Place,
   type Probation,
-  placeAfter,
+  placeAfterContact,
   probationAt,
   repaired,
-  type Seen,
-  settled,
   trusted,
+  withoutExpired,
 } from "./standing.ts";
 
 export interface TrustDependencies {
@@ -42,7 +42,7 @@ const mostWarnings = 32;
 const mostAlsoAsked = 128;
 
 /** Where a known device is that was met. */
-export interface Whereabouts {
+export interface Location {
   readonly place: Place;
   /** What it says there; `null` where it has not been asked. */
   readonly sighting: Sighting | null;
@@ -92,32 +92,38 @@ export class Trust {
   /** Where a device is, and how it stands, after it was met; `answering` are the addresses where its very identity was shown. */
   placeOf(entry: Entry, at: Address | null, answering: readonly Address[]): Place {
     const { credentials, neighbours, now } = this.#deps;
-    const seen: Seen = {
+    const seen: Observation = {
       at,
       answering,
-      secrets: credentials.has(entry.id),
-      told: entry.macs,
+      hasSecrets: credentials.has(entry.id),
+      reportedMacs: entry.macs,
       macOf: (host) => neighbours.macOf(host),
     };
     const { host, port, standing = firstMet } = entry;
-    return placeAfter({ host, port, standing }, seen, now());
+    return placeAfterContact({ host, port, standing }, seen, now());
   }
 
   /** Where else than at their own addresses a scan asks for devices that are known. */
-  alsoAsked(): Asked[] {
+  knownAddresses(): KnownAddress[] {
     const { registry, now } = this.#deps;
     return registry.entries
       .flatMap((entry) => {
         const { platform, identity } = entry;
         const memory = this.#remembered(entry);
-        return othersToAsk(entry.standing, now()).map(({ host, port }) => ({ platform, identity, host, port, memory }));
+        return otherAddresses(entry.standing, now()).map(({ host, port }) => ({
+          platform,
+          identity,
+          host,
+          port,
+          memory,
+        }));
       })
       .slice(0, mostAlsoAsked);
   }
 
   /** The address that a device left not long ago, where it is believed as soon as it answers. */
-  formerOf(entry: Entry): Address | undefined {
-    return settled(entry.standing ?? firstMet, this.#deps.now()).former;
+  formerAddress(entry: Entry): Address | undefined {
+    return withoutExpired(entry.standing ?? firstMet, this.#deps.now()).former;
   }
 
   /** What the neighbour table shows for a host. */
@@ -132,7 +138,7 @@ export class Trust {
   /** The user says that what answers where a device is now is it. */
   trust(entry: Entry): Promise<Entry> {
     const { registry, neighbours } = this.#deps;
-    return registry.stand(entry.id, ({ host, port, standing = firstMet }) =>
+    return registry.setStanding(entry.id, ({ host, port, standing = firstMet }) =>
       trusted({ host, port, standing }, neighbours.macOf(host)),
     );
   }
@@ -140,7 +146,7 @@ export class Trust {
   /** A device is being paired anew at an address: it is there from now on, and no secret of before goes there. */
   move(entry: Entry, { host, port }: Address): Promise<Entry> {
     const { registry, now } = this.#deps;
-    return registry.stand(entry.id, (before) => {
+    return registry.setStanding(entry.id, (before) => {
       const place = { host: before.host, port: before.port, standing: before.standing ?? firstMet };
       return { host, port, standing: repaired(place, { host, port }, now()) };
     });
@@ -170,7 +176,7 @@ export class Trust {
    * Why what answers at an address is not a device that it says to be: what is known of it was shown under a certificate, and
    * here there is another or none (SECURITY.md 2.4). At its own address its platform judges that, with every connection.
    */
-  strangerTo(before: Entry, { sighting, address }: Finding): string | null {
+  impostorReason(before: Entry, { sighting, address }: FoundDevice): string | null {
     const { certificate = null } = sighting;
     const kept = this.#deps.credentials.keeper(before.id).readAnyway()?.["certificate"] ?? null;
     if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
@@ -187,19 +193,19 @@ export class Trust {
   }
 
   /** Finds out where a known device is that was met at an address: the others where it may be are asked, too. */
-  async locate(before: Entry, finding: Finding, timeoutMs: number): Promise<Whereabouts> {
+  async locate(before: Entry, finding: FoundDevice, timeoutMs: number): Promise<Location> {
     const { sighting, address } = finding;
     const here = { host: before.host, port: before.port };
-    const former = this.formerOf(before);
+    const former = this.formerAddress(before);
     // What does not say who it is tells nothing of where the device is.
-    const isIt = provesToBe(sighting, before) && !this.strangerTo(before, finding);
+    const isIt = provesToBe(sighting, before) && !this.impostorReason(before, finding);
     const others = [here, ...(former ? [former] : [])].filter((one) => !isSameAddress(one, address));
     const asked = await Promise.all(
       others.map(async (at) => ({ at, sighting: await this.#identityAt(before, at, timeoutMs) })),
     );
     // One that was asked at a port beside its control port is where that is.
     const answers = asked.flatMap(({ at, sighting: told }) =>
-      told && !this.strangerTo(before, { ...finding, sighting: told, address: at })
+      told && !this.impostorReason(before, { ...finding, sighting: told, address: at })
         ? [{ at: { host: at.host, port: told.port ?? at.port }, sighting: told }]
         : [],
     );
@@ -238,9 +244,9 @@ export class Trust {
   }
 
   /** The failure of adding a device at an address that is another than where it answers, or where its secrets are. */
-  elsewhere(entry: Entry, address: Address, answering: readonly Address[]): ZapdError {
-    const [name, at, other] = [inCommand(entry.name), addressText(entry), addressText(address)];
-    const anew = `if it has moved to ${other} for good: ${this.anewAt(entry, address)}`;
+  elsewhereError(entry: Entry, address: Address, answering: readonly Address[]): ZapdError {
+    const [name, at, other] = [asShellWord(entry.name), addressText(entry), addressText(address)];
+    const anew = `if it has moved to ${other} for good: ${this.startOverHint(entry, address)}`;
     return answering.some((one) => isSameAddress(one, entry))
       ? new ZapdError(
           "device_elsewhere",
@@ -255,15 +261,15 @@ export class Trust {
   }
 
   /** What a user can do who knows that a device is at an address from now on. */
-  anewAt(entry: Entry, address: Address): string {
-    const [name, at] = [inCommand(entry.name), addressText(address)];
+  startOverHint(entry: Entry, address: Address): string {
+    const [name, at] = [asShellWord(entry.name), addressText(address)];
     const forget = `zapd forget ${name}, then zapd add ${at}`;
     if (!this.canPair(entry)) return forget;
     return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
   #wayOut(entry: Entry): string {
-    const name = inCommand(entry.name);
+    const name = asShellWord(entry.name);
     const { former, rivals } = entry.standing ?? firstMet;
     // Where another device has moved to meanwhile, that is the one there.
     const isOthers = (at: Address) => this.#deps.registry.entries.some((one) => isSameAddress(one, at));
@@ -282,9 +288,9 @@ export class Trust {
     const known = probationAt(entry.standing, now);
     if (known) return known;
     if (mac === null || !isStrangeMac(mac, entry.standing, entry.macs)) return undefined;
-    const change = doubted(settled(entry.standing ?? firstMet, now), mac, now);
+    const change = doubted(withoutExpired(entry.standing ?? firstMet, now), mac, now);
     this.#deps.registry
-      .stand(entry.id, () => change)
+      .setStanding(entry.id, () => change)
       .catch((error: unknown) =>
         this.#deps.log.recurring(`How far a device is believed could not be kept: ${textOf(error)}`),
       );

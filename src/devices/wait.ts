@@ -2,8 +2,8 @@
 import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import { orAborted } from "../system/sleep.ts";
-import { type Condition, canJudge } from "./conditions.ts";
-import { type Device, isPartNow } from "./device.ts";
+import { type Condition, hasSeenEnough } from "./conditions.ts";
+import { becamePartOfOther, type Device } from "./device.ts";
 
 /** What a wait comes to: the state by then, and whether it is what was waited for. */
 interface Waited {
@@ -26,11 +26,11 @@ export async function waitFor(
   const since = performance.now();
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
-  const release = device.watch.hold({ waits: true });
+  const release = device.watch.subscribe({ waits: true });
   const forget = device.onState((state) => {
-    if (canJudge(conditions, device.lastState) && holds(state)) resolve({ device, state, matched: true });
+    if (hasSeenEnough(conditions, device.observedParts) && holds(state)) resolve({ device, state, matched: true });
   });
-  const timer = setTimeout(() => resolve({ device, state: device.stateNow, matched: false }), timeoutMs);
+  const timer = setTimeout(() => resolve({ device, state: device.lastStateOrUnknown, matched: false }), timeoutMs);
   device.state(signal).then(
     (state) => {
       if (holds(state)) resolve({ device, state, matched: true });
@@ -40,10 +40,10 @@ export async function waitFor(
     },
   );
   try {
-    return await orAborted(promise, AbortSignal.any([signal, device.leaving]));
+    return await orAborted(promise, AbortSignal.any([signal, device.removed]));
   } catch (error) {
-    if (error !== isPartNow) throw error;
-    return waitFor(device.whole, conditions, Math.max(0, timeoutMs - (performance.now() - since)), signal);
+    if (error !== becamePartOfOther) throw error;
+    return waitFor(device.mergedDevice, conditions, Math.max(0, timeoutMs - (performance.now() - since)), signal);
   } finally {
     clearTimeout(timer);
     forget();

@@ -14,16 +14,16 @@ export interface WakeParts {
   /** What its user can set so that it wakes. */
   readonly hint: string | undefined;
   /** Sends a magic packet for each of its addresses, on every path. */
-  call(): Promise<void>;
+  sendPackets(): Promise<void>;
   /** When it last said by itself that it is on, by the clock. */
-  saidOnAt(): number;
+  reportedOnAt(): number;
   readonly clock?: Clock;
 }
 
 /** How a device is woken. */
-export interface Waking {
+export interface WakeOptions {
   /** It has just not answered: asking it for long would only lose time. */
-  readonly silent: boolean;
+  readonly isSilent: boolean;
   /** Milliseconds that it is called for until it answers. */
   readonly timeoutMs: number;
 }
@@ -55,13 +55,13 @@ type Answer = boolean | null | undefined;
  * Turns a device on and waits until it says so. Fails with `device_unreachable` when nothing wakes it, with `device_error`
  * when it goes on saying that it is off, and at once when another device answers or when it lets nobody in.
  */
-export async function wake(parts: WakeParts, { silent, timeoutMs }: Waking, signal: AbortSignal): Promise<void> {
+export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOptions, signal: AbortSignal): Promise<void> {
   const { power, clock = systemClock } = parts;
   const asking = new Asking(parts, clock, signal);
-  let said = await asking.ask(silent ? refusesWithinMs : firstAskMs);
+  let said = await asking.ask(isSilent ? refusesWithinMs : firstAskMs);
   const isDown = said === undefined && !power.wakesByPacket;
   // A command does not wait for what magic packets cannot do.
-  if (isDown && silent) throw asking.failure;
+  if (isDown && isSilent) throw asking.failure;
   if (!(await takes(power, said, signal)))
     said = await called(parts, asking, isDown ? Math.min(timeoutMs, triedAnywayMs) : timeoutMs, signal);
   if (said === true || !power.on) return;
@@ -104,7 +104,7 @@ async function called(parts: WakeParts, asking: Asking, timeoutMs: number, signa
   while (clock.now() < end) {
     if (clock.now() >= nextCall) {
       nextCall = clock.now() + callEveryMs;
-      await parts.call();
+      await parts.sendPackets();
     }
     if (asking.mayAskAt <= clock.now()) {
       const said = await asking.ask(Math.max(1, Math.min(end, nextCall) - clock.now()));
@@ -142,7 +142,7 @@ class Asking {
 
   /** When it may be asked again; at once when it says by itself that it is on. */
   get mayAskAt(): number {
-    return this.#parts.saidOnAt() > this.#askedAt ? this.#askedAt : this.#askedAt + this.#pauseMs;
+    return this.#parts.reportedOnAt() > this.#askedAt ? this.#askedAt : this.#askedAt + this.#pauseMs;
   }
 
   /** Whether who answered last did not prove to be the one that is meant. */

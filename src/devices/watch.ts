@@ -36,18 +36,18 @@ const jitter = 0.1;
 const hintMs = 100;
 
 /** What a watch asks of its device. */
-export interface Watched {
+export interface PollTarget {
   /** What was last seen; `null` where nothing was. */
   readonly state: State | null;
   readonly access: Access | null;
   /** What it tells by itself while it is connected. */
   readonly pushes: ReadonlySet<StatePart>;
   /** Reads parts of its state, all of them without `parts`; what is seen comes back by `seen`. Fails as reads do. */
-  look(parts: readonly StatePart[] | null): Promise<void>;
+  poll(parts: readonly StatePart[] | null): Promise<void>;
 }
 
 export class Watch {
-  readonly #device: Watched;
+  readonly #device: PollTarget;
   readonly #random: () => number;
   #interested = 0;
   /** Those of them who wait for something, and go away without it before long. */
@@ -62,13 +62,13 @@ export class Watch {
   /** How far the burst after the last command has come, since when it runs, and what the command can change. */
   #burst: { at: number; readonly since: number; readonly parts: readonly StatePart[] } | undefined;
 
-  constructor(device: Watched, random: () => number = Math.random) {
+  constructor(device: PollTarget, random: () => number = Math.random) {
     this.#device = device;
     this.#random = random;
   }
 
   /** Somebody is interested from now on, until they let go; one that is silent is looked for anew by whoever waits for it. */
-  hold({ waits = false } = {}): () => void {
+  subscribe({ waits = false } = {}): () => void {
     const isFirst = ++this.#interested === 1;
     const isSought = waits && this.#failures > 0;
     if (waits) this.#waiting++;
@@ -82,12 +82,12 @@ export class Watch {
       if (!isHeld) return;
       isHeld = false;
       if (waits) this.#waiting--;
-      if (--this.#interested === 0) this.end();
+      if (--this.#interested === 0) this.stop();
     };
   }
 
   /** A command was just taken: its effect is looked for in what it can change, unless the device tells that by itself. */
-  commanded(changes: readonly StatePart[]): void {
+  afterCommand(changes: readonly StatePart[]): void {
     const { pushes, state } = this.#device;
     // Power that the command has made unknown may be as it was, of which nothing is told.
     const parts = changes.filter((part) => !pushes.has(part) || (part === "power" && state?.power === "unknown"));
@@ -97,25 +97,25 @@ export class Watch {
   }
 
   /** Somebody else has just read it, or it has spoken: the next look is counted from here. */
-  seen(isNew: boolean): void {
+  stateObserved(isNew: boolean): void {
     this.#failures = 0;
     if (isNew) this.#burst = undefined;
     if (this.#interested > 0 && !this.#looking && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
   }
 
   /** It does something else than before, and did not say what: it is asked soon, once for all that comes at the same time. */
-  hinted(): void {
+  hintReceived(): void {
     if (this.#interested === 0 || this.#isHinted || this.#burst) return;
     this.#isHinted = true;
     this.#schedule(hintMs);
   }
 
   /** It may be there again: it is asked at once. */
-  appeared(): void {
+  deviceReappeared(): void {
     if (this.#interested > 0 && this.#failures > 0 && !this.#looking) this.#schedule(0);
   }
 
-  end(): void {
+  stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#burst = undefined;
@@ -134,7 +134,7 @@ export class Watch {
     const after = this.#burst;
     try {
       const parts = this.#parts();
-      await this.#device.look(parts);
+      await this.#device.poll(parts);
       this.#hasRead ||= parts === null;
       this.#failures = 0;
     } catch {

@@ -10,7 +10,7 @@ import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
-import { addressOf, type Finding, Intake, type IntakeDependencies } from "./probe-queue.ts";
+import { addressOf, type FoundDevice, type ProbeDependencies, ProbeQueue } from "./probe-queue.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 
@@ -27,21 +27,21 @@ const justBegun = 250;
 const headStartMs = 250;
 
 /** An address at which a device that is known may answer. */
-export interface Asked extends Address {
+export interface KnownAddress extends Address {
   readonly platform: string;
   readonly identity: string;
   /** What its platform remembers of it. */
   readonly memory?: unknown;
 }
 
-export interface DiscoveryDependencies<D> extends Omit<IntakeDependencies<D>, "identify"> {
+export interface DiscoveryDependencies<D> extends Omit<ProbeDependencies<D>, "identify"> {
   readonly platforms: readonly Platform[];
   readonly platformHost: PlatformHost;
   config(): Config["discovery"];
   /** Addresses to ask for devices that are known, beside those that answer a search. */
-  alsoAsked?(): readonly Asked[];
+  knownAddresses?(): readonly KnownAddress[];
   /** A scan begins; gives what is told of those that it found, `null` where it failed. */
-  scanning?(): (found: readonly D[] | null) => void;
+  onScan?(): (found: readonly D[] | null) => void;
   warn(message: string): void;
 }
 
@@ -76,9 +76,9 @@ export class Discovery<D> {
   scan(): Promise<D[]> {
     // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.
     const newest = this.#newest;
-    if (newest?.window.join()) return newest.result;
+    if (newest?.window.extend()) return newest.result;
     const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
-    const finished = this.#deps.scanning?.();
+    const finished = this.#deps.onScan?.();
     const scan = { window, result: this.#scan(window).finally(() => this.#scans.delete(scan)) };
     this.#scans.add(scan);
     scan.result.then(finished, () => finished?.(null));
@@ -86,14 +86,14 @@ export class Discovery<D> {
   }
 
   /** Looks again soon, because a device was missed. */
-  lookAgain(): void {
+  scanInBackground(): void {
     if (performance.now() - this.#lookedAt < lookAgainEvery) return;
     this.#lookedAt = performance.now();
     void this.#background();
   }
 
   /** A scan for a device that was missed just now: the one that has just begun, or one that asks from now on. */
-  look(): Promise<D[]> {
+  scanForMissing(): Promise<D[]> {
     const newest = this.#newest;
     return newest && newest.window.age < justBegun ? newest.result : this.scan();
   }
@@ -103,7 +103,7 @@ export class Discovery<D> {
   }
 
   /** Asks one address which device lives there; `device_unreachable`, `device_error` or `invalid_host` when none does. */
-  async probe(host: string, port: number | null, platform: string | null): Promise<Finding> {
+  async probe(host: string, port: number | null, platform: string | null): Promise<FoundDevice> {
     const address = await resolveHost(host);
     const asked = this.#deps.platforms.filter((one) => platform === null || one.name === platform);
     if (asked.length === 0) {
@@ -115,7 +115,7 @@ export class Discovery<D> {
     // Who is there is known with the first that recognizes it; the others may wait long for a port that nobody has.
     const found = new AbortController();
     const signal = AbortSignal.any([this.#stopped.signal, found.signal]);
-    const tries: Promise<Finding>[] = [];
+    const tries: Promise<FoundDevice>[] = [];
     try {
       const ask = (one: Platform) => {
         const attempt = this.#recognize(one, { host: address, port: port ?? one.ports.control }, signal);
@@ -125,13 +125,13 @@ export class Discovery<D> {
       await inTurn(asked, ask, this.#stopped.signal);
       return await Promise.any(tries);
     } catch (error) {
-      throw error instanceof AggregateError ? tellingMost(error.errors) : error;
+      throw error instanceof AggregateError ? mostInformative(error.errors) : error;
     } finally {
       found.abort(new ZapdError("device_error", "was recognized as another device"));
     }
   }
 
-  async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<Finding> {
+  async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<FoundDevice> {
     if (this.#deps.platformHost.isOwnListener(at)) throw invalidHost(at.host, "it is zapd itself");
     const sighting = await platform.identify(at, this.#deps.platformHost, signal);
     return { platform: platform.name, address: addressOf(at, sighting), sighting };
@@ -167,32 +167,32 @@ export class Discovery<D> {
       `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
     const identify = (platform: Platform, lead: Lead) => platform.identify(lead, platformHost, this.#stopped.signal);
-    const intake = new Intake<D>({ ...this.#deps, identify });
+    const probes = new ProbeQueue<D>({ ...this.#deps, identify });
     const queries = platforms.flatMap((platform) => platform.queries.map((query) => ({ platform, query })));
     const of = <Over extends DiscoveryQuery["over"]>(over: Over) =>
       queries.flatMap(({ platform, query }) =>
         query.over === over ? [{ platform, query: query as DiscoveryQuery & { over: Over } }] : [],
       );
     const common = { interfaces: asked, window, onTrouble: warn };
-    for (const { platform, identity, host, port, memory } of this.#deps.alsoAsked?.() ?? []) {
+    for (const { platform, identity, host, port, memory } of this.#deps.knownAddresses?.() ?? []) {
       const asks = platforms.find((one) => one.name === platform);
-      if (asks) void intake.offer(asks, { host, port, memory }, identity);
+      if (asks) void probes.add(asks, { host, port, memory }, identity);
     }
     let askedAt = performance.now();
-    window.onJoin(() => {
+    window.onExtend(() => {
       // Of many who come at once the first has everybody asked.
       if (performance.now() - askedAt >= justBegun) {
         askedAt = performance.now();
-        intake.askAnew();
+        probes.askAgain();
       }
-      void Promise.all(hosts.map((host) => this.#ask(host, intake)));
+      void Promise.all(hosts.map((host) => this.#ask(host, probes)));
     });
     await Promise.all([
       searchSsdp({
         ...common,
         targets: [...new Set(of("ssdp").map(({ query }) => query.target))],
         onAnswer: (answer) => {
-          for (const { platform, query } of of("ssdp")) void intake.offer(platform, query.read(answer));
+          for (const { platform, query } of of("ssdp")) void probes.add(platform, query.read(answer));
         },
       }),
       browseMdns({
@@ -200,24 +200,23 @@ export class Discovery<D> {
         types: [...new Set(of("mdns").map(({ query }) => query.type))],
         onService: (service) => {
           for (const { platform, query } of of("mdns"))
-            if (query.type === service.type) void intake.offer(platform, query.read(service));
+            if (query.type === service.type) void probes.add(platform, query.read(service));
         },
       }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
       // A name that resolves slowly must not hold the scan.
-      ...hosts.map((host) => Promise.race([this.#ask(host, intake), window.over])),
+      ...hosts.map((host) => Promise.race([this.#ask(host, probes), window.over])),
     ]);
-    return intake.finish(graceMs);
+    return probes.finish(graceMs);
   }
 
   /** Asks a configured host on every platform's usual port, where each may have a device, or whose its own port is. */
-  async #ask(text: string, intake: Intake<D>): Promise<void> {
+  async #ask(text: string, probes: ProbeQueue<D>): Promise<void> {
     const { platforms } = this.#deps;
     try {
       const { host, port } = splitHost(text);
       const address = await resolveHost(host);
-      if (port === null)
-        for (const one of platforms) void intake.offer(one, { host: address, port: one.ports.control });
-      else await inTurn(platforms, (one) => intake.offer(one, { host: address, port }), this.#stopped.signal);
+      if (port === null) for (const one of platforms) void probes.add(one, { host: address, port: one.ports.control });
+      else await inTurn(platforms, (one) => probes.add(one, { host: address, port }), this.#stopped.signal);
     } catch (error) {
       this.#deps.warn(`discovery.hosts: ${textOf(error)}`);
     }
@@ -247,7 +246,7 @@ async function inTurn(
  * Of many platforms' failures at one address, that of one which found something there says more than one which found
  * nothing, and most says who knows what to do about it.
  */
-export function tellingMost(failures: readonly unknown[]): unknown {
+export function mostInformative(failures: readonly unknown[]): unknown {
   const spoken = failures.filter((one) => !hasCode(one, "device_unreachable"));
   // Whoever has recognized its device says what is wrong with it; all others say that it is none of theirs.
   const knowing = spoken.find(

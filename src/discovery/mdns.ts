@@ -27,7 +27,7 @@ export async function browseMdns({ types, interfaces, window, onService, onTroub
   const ask = () => {
     for (const browser of browsers) browser.ask();
   };
-  window.onJoin(ask);
+  window.onExtend(ask);
   const again = setInterval(ask, againAfter);
   ask();
   await window.over;

@@ -10,7 +10,7 @@ const reserved = { candidates: 1_024, perHost: 2 } as const;
 const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
 
 /** A device that was found: who it is, and where. */
-export interface Finding {
+export interface FoundDevice {
   readonly platform: string;
   readonly sighting: Sighting;
   readonly address: Address;
@@ -28,19 +28,19 @@ interface Host {
   asked: number;
 }
 
-export interface IntakeDependencies<D> {
+export interface ProbeDependencies<D> {
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   identify(platform: Platform, lead: Lead): Promise<Sighting>;
   /** A device that is known at an address, and that being asked would turn on: it is left alone there, and found as it is. */
-  asleep?(platform: string, address: Address): D | null;
+  sleepingAt?(platform: string, address: Address): D | null;
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
-  found(finding: Finding, seats: Seats): Promise<D>;
+  addFound(finding: FoundDevice, seats: Seats): Promise<D>;
   debug(message: string): void;
 }
 
 /** Takes candidates of one scan: each address once until it is joined, a bounded number, some at a time. */
-export class Intake<D> {
-  readonly #deps: IntakeDependencies<D>;
+export class ProbeQueue<D> {
+  readonly #deps: ProbeDependencies<D>;
   readonly #seen = new Set<string>();
   readonly #found = new Map<string, D>();
   readonly #hosts = new Map<string, Host>();
@@ -49,7 +49,7 @@ export class Intake<D> {
   #running = 0;
   #tries = 0;
 
-  constructor(deps: IntakeDependencies<D>) {
+  constructor(deps: ProbeDependencies<D>) {
     this.#deps = deps;
   }
 
@@ -57,7 +57,7 @@ export class Intake<D> {
    * Asks who is there, in its turn. Resolves with whether the platform recognized its device; `only` is the identity that it
    * must have, where nobody else is looked for at this address.
    */
-  offer(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
+  add(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
     const no = Promise.resolve(false);
     if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.platformHost.isOwnListener(lead)) return no;
     const key = `${platform.name} ${lead.host} ${lead.port} ${lead.path ?? ""} ${only ?? ""}`;
@@ -80,7 +80,7 @@ export class Intake<D> {
   }
 
   /** Who answers from now on is asked again: who was asked before may be elsewhere by now. The bounds stay those of the scan. */
-  askAnew(): void {
+  askAgain(): void {
     this.#seen.clear();
   }
 
@@ -129,7 +129,7 @@ export class Intake<D> {
 
   async #take(platform: Platform, lead: Lead, only?: string): Promise<boolean> {
     try {
-      const asleep = this.#deps.asleep?.(platform.name, lead) ?? null;
+      const asleep = this.#deps.sleepingAt?.(platform.name, lead) ?? null;
       if (asleep !== null) {
         this.#found.set(`${platform.name} asleep at ${lead.host}:${lead.port}`, asleep);
         return true;
@@ -139,7 +139,7 @@ export class Intake<D> {
       const address = addressOf(lead, sighting);
       this.#found.set(
         `${platform.name} ${sighting.identity}`,
-        await this.#deps.found({ platform: platform.name, sighting, address }, this.#seats),
+        await this.#deps.addFound({ platform: platform.name, sighting, address }, this.#seats),
       );
       return true;
     } catch (error) {

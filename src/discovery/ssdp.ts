@@ -67,7 +67,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
       enlarge(socket);
       ask();
       timers.push(setTimeout(send, window.timeoutMs / 2));
-      window.onJoin(ask);
+      window.onExtend(ask);
     });
     void window.over.then(() => end());
   });

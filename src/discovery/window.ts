@@ -31,7 +31,7 @@ export class ScanWindow {
   }
 
   /** Calls `ask` each time that someone joins. */
-  onJoin(ask: () => void): void {
+  onExtend(ask: () => void): void {
     this.#listeners.push(ask);
   }
 
@@ -39,7 +39,7 @@ export class ScanWindow {
    * Asks again, and listens for the whole time from now. `false` when it is over, or has listened for its whole time once: so
    * it ends however many join, and nobody joins who would be left with less.
    */
-  join(): boolean {
+  extend(): boolean {
     if (!this.#open || this.age > this.timeoutMs) return false;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#close, this.timeoutMs);

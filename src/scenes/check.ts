@@ -14,7 +14,7 @@ import { type Path, tomlLiteral } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
-import { checkPress, type Press, readPress, sentOnce } from "../devices/press.ts";
+import { checkPress, onceOnlyKeys, type Press, readPress } from "../devices/press.ts";
 import { type Capability, isPowerOff, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
@@ -329,7 +329,7 @@ class Check {
   }
 
   #needs(path: Path, common: Common, capability: Capability, doing: string): void {
-    this.#able(path, common, (device) => device.require(capability, doing));
+    this.#able(path, common, (device) => device.requireCapability(capability, doing));
   }
 
   /** It is a mistake if the operation's schema refuses the body, which `isTable` says stands there field by field. */
@@ -479,7 +479,7 @@ class Check {
       if (!press) continue;
       const types = "text" in press;
       isTyped ||= types;
-      if ((times > 1 || hold > 0) && (types || sentOnce.has(key)))
+      if ((times > 1 || hold > 0) && (types || onceOnlyKeys.has(key)))
         this.#wrong(
           at,
           "cannot be held or repeated",

@@ -250,7 +250,7 @@ class Run {
     const condition = { text: "", holds: isSo };
     const { state, matched } = await waitFor(device, [condition], look.afterMs, this.#over).catch(() => {
       this.#over.throwIfAborted();
-      return { state: device.stateNow, matched: false };
+      return { state: device.lastStateOrUnknown, matched: false };
     });
     return matched || (state.power === "unknown" ? null : false);
   }

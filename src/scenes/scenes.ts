@@ -3,7 +3,7 @@ import { ZapdError } from "../api/errors.ts";
 import { type Mistake, SceneGiven, type SceneInfo, type SceneResult, sceneName } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { News } from "../devices/journal.ts";
+import type { NewEvent } from "../devices/journal.ts";
 import { SleepWatch, staleCommandError } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
@@ -17,7 +17,7 @@ export type { Answer, RunOptions } from "./run.ts";
 /** Runs that wait or are under way, at most. */
 const mostRuns = 32;
 
-export type SceneNews = Extract<News, { type: `scene.${string}` }>;
+export type SceneNews = Extract<NewEvent, { type: `scene.${string}` }>;
 
 export class Scenes {
   readonly #folder: string;
@@ -90,7 +90,7 @@ export class Scenes {
    * end. Fails with `device_busy` where too many wait.
    */
   async run(plan: Plan, options: Omit<RunOptions, "told">, tell: (news: SceneNews) => void): Promise<SceneResult> {
-    const signal = AbortSignal.any([options.signal, this.#devices.ending]);
+    const signal = AbortSignal.any([options.signal, this.#devices.stopping]);
     signal.throwIfAborted();
     if (this.#runs.size >= mostRuns)
       throw new ZapdError("device_busy", `${mostRuns} scenes run or wait already`, {

@@ -5,7 +5,7 @@ import { deviceRoute, type Env } from "./route.ts";
 /** Apps: the catalog, launching, leaving, refreshing. */
 export function appRoutes(app: Hono<Env>): void {
   deviceRoute(app, "listApps", async (device, { signal }) => ({
-    platform: device.first("apps").record.platform,
+    platform: device.preferredEndpoint("apps").record.platform,
     apps: await listApps(device, signal),
   }));
 
@@ -20,6 +20,10 @@ export function appRoutes(app: Hono<Env>): void {
   deviceRoute(app, "refreshApps", async (device, { body, signal }) => {
     const cleared = body.clear ?? false;
     const refreshed = await refreshApps(device, cleared, signal);
-    return device.actionResult("refresh", { platform: device.first("apps").record.platform, ...refreshed, cleared });
+    return device.actionResult("refresh", {
+      platform: device.preferredEndpoint("apps").record.platform,
+      ...refreshed,
+      cleared,
+    });
   });
 }

@@ -19,7 +19,7 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
   route(app, "patchConfig", async ({ body }) => {
     const patched = await config.patch(body);
     // Named again, the same name may mean another device by now.
-    if (Object.hasOwn(body, "daemon.default_device")) await registry.chooseDefault();
+    if (Object.hasOwn(body, "daemon.default_device")) await registry.resetDefault();
     return tell(patched);
   });
   route(app, "reloadConfig", async () => tell(await config.reload()));

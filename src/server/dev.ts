@@ -41,15 +41,15 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
       const total = Number.isInteger(length) ? length : null;
       const install = async (archive: Archive, fields: FormFields) => {
         const { password } = fields;
-        if (password !== undefined) device.conceal(password);
-        device.tellInstall("checking", archive.bytes, archive.bytes);
-        const sent = (bytes: number) => device.tellInstall("sending", bytes, archive.bytes);
+        if (password !== undefined) device.hideSecret(password);
+        device.publishInstall("checking", archive.bytes, archive.bytes);
+        const sent = (bytes: number) => device.publishInstall("sending", bytes, archive.bytes);
         const done = await installPackage(device, { ...archive, sent }, fields, turn);
-        device.tellInstall("done", archive.bytes, archive.bytes);
+        device.publishInstall("done", archive.bytes, archive.bytes);
         return done;
       };
       const installed = await withArchive(request, deps.uploads, install, {
-        progress: (bytes) => device.tellInstall("receiving", bytes, total),
+        progress: (bytes) => device.publishInstall("receiving", bytes, total),
         begins({ password }) {
           if (password === undefined) device.developerPassword("installing the package", installingOn);
         },
@@ -74,10 +74,10 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     if (query.follow === "true") {
       const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
       // Its holder follows it for as long as the lease lasts; of others it asks none.
-      const over = leases.heldBy(device.id, turn.lease);
+      const over = leases.signalFor(device.id, turn.lease);
       // What is wrong from the start is told in the envelope; HEAD asks nothing.
       const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
-      const isOver = () => devices.journal.isOver || over?.aborted === true;
+      const isOver = () => devices.journal.isClosed || over?.aborted === true;
       return streams.open(context, formFor(request), () => followed(device, first, isOver));
     }
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);

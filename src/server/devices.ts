@@ -31,9 +31,9 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
 
   deviceRoute(app, "pairDevice", async (device, { body, signal }) => {
     const { host, platform, ...given } = body;
-    const reach = device.pairingReach(platform);
-    const at = host === undefined ? undefined : await devices.recognize(reach.record, host);
-    return device.actionResult("pair", (await device.pair(given, signal, at, reach)) ?? {});
+    const endpoint = device.endpointToPair(platform);
+    const at = host === undefined ? undefined : await devices.recognize(endpoint.record, host);
+    return device.actionResult("pair", (await device.pair(given, signal, at, endpoint)) ?? {});
   });
 
   deviceRoute(app, "cancelPairing", (device) => {
@@ -43,13 +43,13 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
 
   route(app, "joinDevice", async ({ id, body, turn }) => {
     const [one, other] = [devices.find(id), devices.find(body.with)];
-    other.admit(turn.lease);
+    other.checkLease(turn.lease);
     return (await devices.join(one, other)).describe();
   });
 
   route(app, "splitDevice", async ({ id, body }) => {
     const { device } = await registry.split(devices.find(id).record.id, body.platform);
-    return devices.of(device).describe();
+    return devices.deviceOf(device).describe();
   });
 
   deviceRoute(app, "trustDevice", async (device) => {
@@ -65,8 +65,9 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
       return { device: device.describe(), state };
     }
     // HEAD asks for the headers alone: it starts no wait.
-    if (request.method === "HEAD") return { device: device.describe(), state: device.stateNow, matched: false };
-    const over = AbortSignal.any([signal, devices.ending]);
+    if (request.method === "HEAD")
+      return { device: device.describe(), state: device.lastStateOrUnknown, matched: false };
+    const over = AbortSignal.any([signal, devices.stopping]);
     const waited = await waitFor(device, conditions, Number(timeout_ms), over);
     return { ...waited, device: waited.device.describe() };
   });

@@ -17,7 +17,7 @@ export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies, stream
         // One that is empty is none: who has read nothing yet has no id.
         since: request.headers.get("last-event-id") || since || null,
       });
-      const release = devices.watch(ids);
+      const release = devices.watchDevices(ids);
       return {
         next: () => reader.next(),
         close() {

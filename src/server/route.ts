@@ -109,7 +109,7 @@ export function route<Name extends ValueName>(
     if (commands && sleep.hasSleptSince(began)) throw staleCommandError();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
-    if (holders) devices.known(id)?.admit(lease);
+    if (holders) devices.findOrNull(id)?.checkLease(lease);
     const actionId = action === null ? "" : crypto.randomUUID();
     const given = {
       id,
@@ -128,7 +128,7 @@ export function route<Name extends ValueName>(
     };
     const since = performance.now();
     // By its device as it is called now: by the end another may have its name.
-    const meant = action === null ? undefined : devices.known(id)?.id;
+    const meant = action === null ? undefined : devices.findOrNull(id)?.id;
     const tell = (outcome: Ended["outcome"]) => {
       const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
       const durationMs = Math.round(performance.now() - since);
@@ -166,7 +166,7 @@ export function deviceRoute<Name extends ValueName>(
 
 /** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
 function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
-  const device = devices.known(id);
+  const device = devices.findOrNull(id);
   if (!device) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
   const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");

@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Hono } from "hono";
 import { errorBody, toZapdError, ZapdError } from "../api/errors.ts";
 import type { SceneResult } from "../api/scenes.ts";
-import { heartbeatMs, type Told } from "../devices/journal.ts";
+import { heartbeatMs, type JournalMessage } from "../devices/journal.ts";
 import type { Plan } from "../scenes/plan.ts";
 import type { Answer, RunOptions, SceneNews, Scenes } from "../scenes/scenes.ts";
 import type { AppDependencies } from "./app.ts";
@@ -44,7 +44,7 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
 /** A run as a stream: what happens, as it happens, and at last the whole answer. Who hangs up ends it. */
 function told(run: Run): Source {
   const left = new AbortController();
-  const waiting: Told[] = [];
+  const waiting: JournalMessage[] = [];
   let count = 0;
   let isOver = false;
   let wake = () => {};

@@ -1,7 +1,7 @@
 /** Streams: what is told as it comes, to each reader at its own pace, and how many there may be. */
 import type { Context } from "hono";
 import { ZapdError } from "../api/errors.ts";
-import type { Told } from "../devices/journal.ts";
+import type { JournalMessage } from "../devices/journal.ts";
 import type { Env } from "./route.ts";
 
 /** Streams over TCP at a time: each holds a connection for as long as its reader likes. */
@@ -25,7 +25,7 @@ interface Form {
   readonly contentType: string;
   /** What stands before all. */
   readonly head: string;
-  write(told: Told): string;
+  write(told: JournalMessage): string;
 }
 
 const eventStream: Form = {
@@ -47,7 +47,7 @@ const lines: Form = {
 
 /** What a stream tells: waited for, `null` at its end. */
 export interface Source {
-  next(): Promise<readonly Told[] | null>;
+  next(): Promise<readonly JournalMessage[] | null>;
   close(): void;
 }
 

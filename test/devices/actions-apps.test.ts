@@ -3,7 +3,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection, InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: Entry;
@@ -25,13 +25,13 @@ beforeEach(async () => {
 afterEach(() => house.remove());
 
 describe("apps", () => {
-  const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, { signal: never });
+  const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, { signal: neverAborted });
 
   test("come from the cache; a cold one is filled first, once for all who ask", async () => {
     house.set.takes = 10;
-    const lists = await Promise.all([1, 2, 3].map(() => house.actions.apps(tv, never)));
+    const lists = await Promise.all([1, 2, 3].map(() => house.actions.apps(tv, neverAborted)));
     expect(lists.map((list) => list.length)).toEqual([3, 3, 3]);
-    await house.actions.apps(tv, never);
+    await house.actions.apps(tv, neverAborted);
     expect(house.set.done).toEqual(["apps"]);
   });
 
@@ -43,7 +43,7 @@ describe("apps", () => {
   });
 
   test("that the cache lacks are looked for once more on the device", async () => {
-    await house.actions.apps(tv, never);
+    await house.actions.apps(tv, neverAborted);
     listed = [...listed, app("70", "Brand New")];
     expect((await launch("brand new")).app.platform_id).toBe("70");
     expect(house.set.done.filter((one) => one === "apps").length).toBe(2);
@@ -56,7 +56,7 @@ describe("apps", () => {
     });
     try {
       const box = await bare.add("2", { name: "Box" });
-      const start = (wanted: string) => bare.actions.launch(box, wanted, {}, { signal: never });
+      const start = (wanted: string) => bare.actions.launch(box, wanted, {}, { signal: neverAborted });
       expect((await start("netflix")).app).toMatchObject({ id: "netflix", name: "Netflix", platform_id: "99" });
       expect((await start("Netflix")).app).toMatchObject({ id: "netflix", name: "Netflix", platform_id: "99" });
       // A service that has two ids is one app by its name, and each of them by its own.
@@ -72,7 +72,7 @@ describe("apps", () => {
   });
 
   test("by an id that nobody lists go to the device; by a name that nobody has they do not", async () => {
-    await house.actions.apps(tv, never);
+    await house.actions.apps(tv, neverAborted);
     expect((await launch("4242")).app.platform_id).toBe("4242");
     expect(await failureOf(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
     expect(await failureOf(launch("kids?"))).toStartWith("ambiguous_app");
@@ -80,10 +80,10 @@ describe("apps", () => {
   });
 
   test("are left, and the one that was shown is told; with nothing shown that succeeds too", async () => {
-    await house.actions.apps(tv, never);
-    expect(await house.actions.stop(tv, { signal: never })).toMatchObject({ id: "netflix", platform_id: "12" });
+    await house.actions.apps(tv, neverAborted);
+    expect(await house.actions.stop(tv, { signal: neverAborted })).toMatchObject({ id: "netflix", platform_id: "12" });
     const idle = await openHouse();
-    expect(await idle.actions.stop(await idle.add("1"), { signal: never })).toBeNull();
+    expect(await idle.actions.stop(await idle.add("1"), { signal: neverAborted })).toBeNull();
     await idle.remove();
   });
 });
@@ -115,10 +115,15 @@ describe("development", () => {
       const bench = await workbench(fails);
       const entry = await bench.add("1");
       expect(
-        await bench.actions.install(entry, { path: "/x.zip", bytes: 9 }, { password: "secret" }, { signal: never }),
+        await bench.actions.install(
+          entry,
+          { path: "/x.zip", bytes: 9 },
+          { password: "secret" },
+          { signal: neverAborted },
+        ),
       ).toBe(result);
       expect(bench.set.done).toEqual(fails ? ["install /x.zip secret"] : ["install /x.zip secret", "apps"]);
-      expect(await bench.actions.reload(entry, { signal: never })).toMatchObject({
+      expect(await bench.actions.reload(entry, { signal: neverAborted })).toMatchObject({
         id: "dev",
         type: "dev",
         name: "Mine",
@@ -131,7 +136,7 @@ describe("development", () => {
     const bench = await workbench(false);
     const entry = await bench.add("1");
     bench.set.takes = 10;
-    const read = (cursor: string | null) => bench.actions.logs(entry, cursor, never);
+    const read = (cursor: string | null) => bench.actions.logs(entry, cursor, neverAborted);
     await Promise.all([read(null), read(null), read("1"), read("1")]);
     expect(bench.set.done.sort()).toEqual(["read 1", "read null"]);
     await bench.remove();

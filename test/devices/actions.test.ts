@@ -5,7 +5,7 @@ import { readPress } from "../../src/devices/press.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: Entry;
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const key = (wanted: string) => house.actions.key(tv, wanted, { signal: never });
+const key = (wanted: string) => house.actions.key(tv, wanted, { signal: neverAborted });
 
 describe("a key", () => {
   test("is one of the table, or text behind literal:", () => {
@@ -87,7 +87,7 @@ describe("a key", () => {
     });
     const set = await awake.add("1");
     for (const wanted of ["power-on", "power-off", "power", "power"])
-      await awake.actions.key(set, wanted, { signal: never });
+      await awake.actions.key(set, wanted, { signal: neverAborted });
     const turnedOn = ["asked", "on", "asked"];
     expect(house.set.done).toEqual(["home", "text ab c"]);
     expect(awake.set.done).toEqual([...turnedOn, "off", "asked", ...turnedOn, "asked", "off"]);
@@ -112,7 +112,7 @@ describe("a key", () => {
 });
 
 describe("a sequence", () => {
-  const sequence = (wanted: string[], delay: number, signal = never) =>
+  const sequence = (wanted: string[], delay: number, signal = neverAborted) =>
     house.actions.sequence(tv, wanted, delay, { signal });
 
   test("sends its keys in order, with the delay between them and none after the last", async () => {
@@ -141,7 +141,7 @@ describe("a sequence", () => {
         },
       },
     }));
-    await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 160, { signal: never });
+    await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 160, { signal: neverAborted });
     // On the schedule, which a late timer before it does not move; a burst would be no gap at all.
     expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(60);
     await slow.remove();
@@ -168,7 +168,7 @@ describe("a sequence", () => {
     }));
     const entry = await breaking.add("1", { name: "TV" });
     expect(
-      await failureOf(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, { signal: never })),
+      await failureOf(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, { signal: neverAborted })),
     ).toBe("device_timeout: TV did not answer; 2 of 4 keys were sent while running a sequence");
     expect(breaking.set.done).toEqual(["home", "home"]);
     await breaking.remove();

@@ -48,7 +48,7 @@ beforeEach(async () => {
     platforms: [platform],
     platformHost,
     config: () => config.running.discovery,
-    found: (finding) => devices.found(finding),
+    addFound: (finding) => devices.addFound(finding),
     debug: () => {},
     warn: () => {},
   });
@@ -59,15 +59,15 @@ beforeEach(async () => {
   });
   const common = { registry, credentials, platforms: [platform], platformHost, log };
   const trust = trustOf(common);
-  config.subscribe(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
+  config.subscribe(({ daemon }) => void registry.setDefaultName(daemon.default_device).catch(() => {}));
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
   devices = new Devices({
     ...common,
     catalog,
     trust,
     config: () => config.running,
-    lost: () => {},
-    look: async () => {},
+    onUnreachable: () => {},
+    search: async () => {},
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });
@@ -75,7 +75,7 @@ beforeEach(async () => {
 
 const found = (identity: string, host: string, port = 9) => {
   homes.set(`${host}:${port}`, identity);
-  return devices.found({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
+  return devices.addFound({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
 };
 
 describe("a device that a scan finds", () => {
@@ -123,18 +123,18 @@ describe("a device that a scan finds", () => {
     const doubted = await found("1", "192.0.2.3");
     const hint = 'If what is at 192.0.2.2:9 is it: zapd trust "Set 1"; if it is the one at 192.0.2.3:9:';
     const told = expect.objectContaining({ hint: expect.stringMatching(new RegExp(`^${hint}[^;]*$`)) });
-    expect(() => devices.of(doubted).checkTrusted("pressing home")).toThrow(told);
+    expect(() => devices.deviceOf(doubted).checkTrusted("pressing home")).toThrow(told);
   });
 });
 
 describe("a device that falls silent while it is being taken in", () => {
-  const statusOf = (entry: Entry) => devices.reachOf(entry).contact.status;
+  const statusOf = (entry: Entry) => devices.endpointOf(entry).availability.status;
 
   test("where it answered is silent, until it answers anew", async () => {
     const entry = await found("1", "192.0.2.1");
     expect(statusOf(entry)).toBe("online");
     const again = found("1", "192.0.2.1");
-    devices.reachOf(entry).silent();
+    devices.endpointOf(entry).unreachable();
     await again;
     expect(statusOf(entry)).toBe("offline");
     await found("1", "192.0.2.1");
@@ -145,7 +145,7 @@ describe("a device that falls silent while it is being taken in", () => {
     const entry = await found("1", "192.0.2.1");
     homes.delete("192.0.2.1:9");
     const moved = found("1", "192.0.2.2");
-    devices.reachOf(entry).silent();
+    devices.endpointOf(entry).unreachable();
     expect((await moved).host).toBe("192.0.2.2");
     expect(statusOf(entry)).toBe("online");
   });
@@ -222,7 +222,7 @@ describe("a device that the user changes", () => {
     for (const word of [entry.name, "dEN"]) {
       const before = registry.get(entry.id) ?? entry;
       await config.patch({ "daemon.default_device": word });
-      await devices.change(devices.of(before), { name: before.name === "Den" ? "Attic" : "Den" });
+      await devices.change(devices.deviceOf(before), { name: before.name === "Den" ? "Attic" : "Den" });
       expect(config.running.daemon.default_device).toBe(registry.get(entry.id)?.name ?? "");
     }
     expect((await config.onDisk()).daemon.default_device).toBe("Attic");
@@ -230,7 +230,7 @@ describe("a device that the user changes", () => {
 
   test("takes only ports that its platform has", async () => {
     const entry = await found("1", "192.0.2.1");
-    const device = devices.of(entry);
+    const device = devices.deviceOf(entry);
     await devices.change(device, { ports: { door: 8 } });
     expect(await codeOf(devices.change(device, { ports: { constructor: 8 } }))).toBe("invalid_payload");
     expect(registry.get(entry.id)?.ports).toEqual({ door: 8 });

@@ -48,14 +48,14 @@ export async function comeAndGo(count: number): Promise<Left> {
     callers.length = 0;
     const life = async (at: number) => {
       const entry = await house.add(`${done}-${at}`);
-      const device = house.devices.of(entry);
-      refs.push(new WeakRef(device), new WeakRef(device.reach));
+      const device = house.devices.deviceOf(entry);
+      refs.push(new WeakRef(device), new WeakRef(device.leading));
       const asked = [
         () => house.actions.key(entry, "home", { signal: caller() }),
         () => device.state(caller()),
         () => device.pair({}, caller()),
         () => house.actions.refresh(entry, false, caller()),
-        async () => device.watch.hold()(),
+        async () => device.watch.subscribe()(),
       ];
       // One thing is over, and another in its middle, when the device is removed.
       if (at % 2 === 0) await house.actions.key(entry, "up", { signal: caller() });
@@ -70,7 +70,7 @@ export async function comeAndGo(count: number): Promise<Left> {
   await until("the last has been closed", () => open() === 0 && pairing === 0).catch(() => {});
   await Promise.all([house.registry.settled(), house.catalog.settled(), house.credentials.settled()]);
   const listeners = callers.reduce((sum, signal) => sum + getEventListeners(signal, "abort").length, 0);
-  const held = house.devices.held;
+  const held = house.devices.sizes;
   const alive = await stillAlive(refs);
   const left = { held, open: open(), pairing, listeners, alive };
   await house.remove();

@@ -235,7 +235,7 @@ describe("a device of several entries", () => {
       const scan = { by: "scan" } as const;
       await registry.merge(seen("alpha", "a", { name: "Den" }, scan));
       const { entry } = await registry.merge(seen("beta", "b", { name: "Den" }, scan));
-      await registry.use(entry.id);
+      await registry.markUsed(entry.id);
       expect(await registry.removeUnused()).toEqual([]);
       expect((await registry.remove(entry.id)).length).toBe(2);
       expect(registry.entries).toEqual([]);
@@ -247,12 +247,12 @@ describe("a device of several entries", () => {
   test("stays the default one, whichever of its names or ids the config has", () =>
     withRegistry(async (registry) => {
       const { older, younger } = await two(registry);
-      await registry.wantDefault("Den");
+      await registry.setDefaultName("Den");
       await registry.join(older.id, younger.id);
       expect(registry.defaultEntry?.id).toBe(older.id);
-      await registry.wantDefault(younger.id);
+      await registry.setDefaultName(younger.id);
       expect(registry.defaultEntry?.id).toBe(older.id);
-      await registry.wantDefault("");
+      await registry.setDefaultName("");
       expect(registry.defaultEntry?.id).toBe(older.id);
     }));
 
@@ -310,7 +310,7 @@ describe("what the user decides", () => {
       await registry.merge(seen("beta", "b", den));
       await registry.merge(seen("gamma", "g", { ...den, macs: [mac] }));
       await registry.learn(idOf("beta", "b"), { facts: { macs: [mac] } });
-      await registry.wantDefault("Den");
+      await registry.setDefaultName("Den");
       await registry.split(oldest.id, "alpha");
       expect(groups(registry)).toEqual(["alpha a", "beta b + gamma g"]);
       expect(registry.devices.map(({ name }) => name)).toEqual(["Den 2", "Den"]);

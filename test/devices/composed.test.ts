@@ -21,8 +21,8 @@ import { until } from "../support/http-device.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { damaged, trustOf, withoutDiscovery } from "./harness.ts";
 
-const never = new AbortController().signal;
-const now = { signal: never };
+const neverAborted = new AbortController().signal;
+const now = { signal: neverAborted };
 const host = "192.0.2.1";
 const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
 const playing = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: "Heist" } as const;
@@ -86,7 +86,7 @@ beforeEach(async () => {
     log,
   };
   const trust = trustOf(common);
-  const rest = { catalog, trust, config: () => configOf(), lost: () => {} };
+  const rest = { catalog, trust, config: () => configOf(), onUnreachable: () => {} };
   devices = new Devices({ ...common, ...rest, ...withoutDiscovery });
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
@@ -138,7 +138,7 @@ describe("who is asked", () => {
     alpha.set.failure = failed("device_unreachable");
     await launchApp(den(), "news", {}, now);
     expect(beta.set.done).toEqual(["apps", "launch 7 {}"]);
-    expect((await listApps(den(), never)).map(({ id }) => id)).toEqual(["news"]);
+    expect((await listApps(den(), neverAborted)).map(({ id }) => id)).toEqual(["news"]);
   });
 
   test("in a sequence a key that cannot be sent ends it, whosever it is, and says how many were", async () => {
@@ -146,7 +146,7 @@ describe("who is asked", () => {
     const sequence = pressKeys(den(), ["up", "mute", "up"], 0, now);
     expect(await sequence.catch((error: ZapdError) => error.message)).toContain("; 1 of 3 keys were sent");
     expect(alpha.set.done).toEqual(["up"]);
-    expect(den().reaches.map(({ contact }) => contact.status)).toEqual(["unknown", "offline"]);
+    expect(den().endpoints.map(({ availability }) => availability.status)).toEqual(["unknown", "offline"]);
   });
 });
 
@@ -154,25 +154,25 @@ describe("its state", () => {
   test("is put together, part by part: who tells it by itself first, then who leads; who fails is left out", async () => {
     alpha.set.state = { ...asleep, power: "on", volume: { level: 10, muted: false } };
     beta.set.state = { ...asleep, power: "unknown", volume: { level: 20, muted: false }, playback: playing };
-    expect(await den().state(never)).toMatchObject({
+    expect(await den().state(neverAborted)).toMatchObject({
       power: "on",
       volume: { level: 10 },
       playback: { title: "Heist" },
     });
     beta.pushes = new Set(["volume"]);
-    for (const reach of den().reaches) reach.disconnect();
-    expect(await den().state(never)).toMatchObject({ volume: { level: 20 } });
+    for (const endpoint of den().endpoints) endpoint.disconnect();
+    expect(await den().state(neverAborted)).toMatchObject({ volume: { level: 20 } });
     beta.emit({ type: "state", patch: { volume: { level: 30, muted: true } } });
-    expect(den().lastState).toMatchObject({ power: "on", volume: { level: 30 }, playback: { title: "Heist" } });
+    expect(den().observedParts).toMatchObject({ power: "on", volume: { level: 30 }, playback: { title: "Heist" } });
     beta.set.failure = failed("device_unreachable");
-    expect(await den().state(never)).toMatchObject({ power: "on", volume: { level: 10 }, playback: null });
-    expect(den().lastState).toMatchObject({ volume: { level: 10 }, playback: null });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "on", volume: { level: 10 }, playback: null });
+    expect(den().observedParts).toMatchObject({ volume: { level: 10 }, playback: null });
     alpha.set.failure = failed("device_timeout");
-    expect(await codeOf(den().state(never))).toBe("device_timeout");
+    expect(await codeOf(den().state(neverAborted))).toBe("device_timeout");
   });
 
   test("has the position of what plays as of when that was told, whatever another says meanwhile", async () => {
-    await den().state(never);
+    await den().state(neverAborted);
     beta.emit({ type: "state", patch: { playback: playing } });
     const at = den().shownState?.playback?.position_at;
     await Bun.sleep(5);
@@ -183,43 +183,43 @@ describe("its state", () => {
   test("is asked of one that let nobody in, too: it may do so again", async () => {
     beta.set.state = { ...asleep, power: "unknown", playback: playing };
     alpha.withheld = new Set(["state"]);
-    for (const reach of den().reaches) reach.disconnect();
+    for (const endpoint of den().endpoints) endpoint.disconnect();
     alpha.set.failure = new ZapdError("pairing_required", "lets nobody in");
-    expect(await den().state(never)).toMatchObject({ power: "unknown", playback: { title: "Heist" } });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "unknown", playback: { title: "Heist" } });
     alpha.set.failure = undefined;
     alpha.set.state = { ...asleep, power: "on", app };
-    expect(await den().state(never)).toMatchObject({ power: "on", app: { platform_id: "7" } });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "on", app: { platform_id: "7" } });
   });
 
   test("does not wait long for one that hangs", async () => {
     beta.set.takes = 60_000;
     const start = performance.now();
-    expect(await den().state(never)).toMatchObject({ power: "standby" });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "standby" });
     expect(performance.now() - start).toBeLessThan(20_000);
   });
 
   test("is that of the one that leads, though it takes longer than the others", async () => {
     alpha.set.state = { ...asleep, power: "on", app };
     alpha.set.takes = 1_050;
-    expect(await den().state(never)).toMatchObject({ power: "on", app: { platform_id: "7" } });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "on", app: { platform_id: "7" } });
   });
 
   test("does not wait long for that either, once it could not be read", async () => {
     alpha.set.failure = failed("device_timeout");
     beta.set.state = { ...asleep, power: "unknown", playback: playing };
-    await den().state(never);
+    await den().state(neverAborted);
     alpha.set.takes = 60_000;
-    expect(await den().state(never)).toMatchObject({ power: "unknown", playback: { title: "Heist" } });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "unknown", playback: { title: "Heist" } });
     expect(alpha.set.running).toBe(1);
   });
 
   test("is off with the one that leads, when that said so and is silent", async () => {
     alpha.set.state = { ...asleep, power: "on" };
     beta.set.state = { ...asleep, power: "unknown", playback: playing };
-    await den().state(never);
+    await den().state(neverAborted);
     alpha.emit({ type: "disconnected", why: "going_off" });
     alpha.set.failure = failed("device_unreachable");
-    expect(await den().state(never)).toMatchObject({ power: "off" });
+    expect(await den().state(neverAborted)).toMatchObject({ power: "off" });
     expect(den().describe().power).toBe("off");
   });
 });
@@ -239,7 +239,7 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
   test("nor while one of them is on probation; keys go on, and who trusts it trusts it whole", async () => {
     for (const platform of ["alpha", "beta"]) {
       const { id } = entryOf(platform);
-      await registry.stand(id, () => doubted(firstMet, "02:00:00:00:00:99", Date.now()));
+      await registry.setStanding(id, () => doubted(firstMet, "02:00:00:00:00:99", Date.now()));
       expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
       await pressKey(den(), "home", now);
       await den().trust();
@@ -268,9 +268,9 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
 test("who waits for one that becomes a part of another waits on, for that", async () => {
   await registry.split(entryOf("beta").id, "beta");
   for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
-  const part = devices.of(entryOf("alpha"));
-  const waits = waitFor(part, [readCondition("power:standby")], 20_000, never);
-  const whole = devices.of(await registry.join(entryOf("beta").id, entryOf("alpha").id));
+  const part = devices.deviceOf(entryOf("alpha"));
+  const waits = waitFor(part, [readCondition("power:standby")], 20_000, neverAborted);
+  const whole = devices.deviceOf(await registry.join(entryOf("beta").id, entryOf("alpha").id));
   expect(whole).not.toBe(part);
   await until("it is read again", () => alpha.set.done.filter((what) => what === "state").length > 1);
   alpha.emit({ type: "state", patch: { power: "standby" } });
@@ -282,7 +282,7 @@ test("what is joined or split keeps its connections, and removed it leaves nothi
   await pressKey(den(), "mute", now);
   await registry.split(entryOf("beta").id, "beta");
   expect(devices.describeAll().map(({ platforms }) => platforms)).toEqual([["beta"], ["alpha"]]);
-  const joined = devices.of(await registry.join(entryOf("alpha").id, entryOf("beta").id));
+  const joined = devices.deviceOf(await registry.join(entryOf("alpha").id, entryOf("beta").id));
   await pressKey(joined, "mute", now);
   expect([alpha.set.closed, beta.set.closed]).toEqual([[], []]);
   await credentials.keeper(entryOf("alpha").id).keep({ key: "0123456789" });

@@ -4,7 +4,7 @@ import type { Connection } from "../../src/platforms/platform.ts";
 import { failureOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: Entry;
@@ -14,13 +14,13 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
+const press = (key: string, signal = neverAborted) => house.actions.key(tv, key, { signal });
 
 describe("capabilities", () => {
   const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
 
   test("are the methods that are there, less what the set withholds now", async () => {
-    expect(house.devices.of(tv).describe().capabilities).toEqual([
+    expect(house.devices.deviceOf(tv).describe().capabilities).toEqual([
       "state",
       "apps",
       "launch",
@@ -31,11 +31,11 @@ describe("capabilities", () => {
     ]);
     const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
     const entry = await limited.add("1");
-    const view = limited.devices.of(entry).describe();
+    const view = limited.devices.deviceOf(entry).describe();
     expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "hold", "text"]);
     expect(view.withheld.map(({ capability }) => capability)).toEqual(["apps", "power_on"]);
     expect(view.keys).toEqual(["home", "up", "down", "play", "power", "power-off"]);
-    await limited.actions.refresh(entry, false, never);
+    await limited.actions.refresh(entry, false, neverAborted);
     expect(limited.set.done).toEqual(["apps"]);
     await limited.remove();
   });
@@ -44,25 +44,25 @@ describe("capabilities", () => {
     const bare = await of({});
     const entry = await bare.add("1", { name: "Bare" });
     const { actions, devices } = bare;
-    expect(devices.of(entry).describe().capabilities).toEqual([]);
+    expect(devices.deviceOf(entry).describe().capabilities).toEqual([]);
     const asked = [
       ...[
-        devices.of(entry).state(never),
-        actions.apps(entry, never),
-        actions.refresh(entry, true, never),
-        actions.stop(entry, { signal: never }),
+        devices.deviceOf(entry).state(neverAborted),
+        actions.apps(entry, neverAborted),
+        actions.refresh(entry, true, neverAborted),
+        actions.stop(entry, { signal: neverAborted }),
       ],
       ...[
-        actions.launch(entry, "12", {}, { signal: never }),
-        actions.key(entry, "home", { signal: never }),
-        actions.key(entry, "literal:x", { signal: never }),
+        actions.launch(entry, "12", {}, { signal: neverAborted }),
+        actions.key(entry, "home", { signal: neverAborted }),
+        actions.key(entry, "literal:x", { signal: neverAborted }),
       ],
       ...[
-        actions.sequence(entry, ["home"], 0, { signal: never }),
-        actions.reload(entry, { signal: never }),
-        actions.logs(entry, null, never),
+        actions.sequence(entry, ["home"], 0, { signal: neverAborted }),
+        actions.reload(entry, { signal: neverAborted }),
+        actions.logs(entry, null, neverAborted),
       ],
-      actions.install(entry, { path: "/nowhere", bytes: 1 }, { password: "x" }, { signal: never }),
+      actions.install(entry, { path: "/nowhere", bytes: 1 }, { password: "x" }, { signal: neverAborted }),
     ];
     for (const work of asked)
       expect(await failureOf(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
@@ -75,16 +75,16 @@ describe("capabilities", () => {
       sighting: sightingOf("9", { name: "Old" }),
       address: { host: "192.0.2.1", port: 9 },
     });
-    expect(house.devices.of(entry).describe().capabilities).toEqual([]);
-    expect(outcomeOf(() => house.devices.of(entry).reach.connection)).toBe("unsupported_operation");
-    expect(await failureOf(house.devices.of(entry).state(never))).toStartWith("unsupported_operation");
+    expect(house.devices.deviceOf(entry).describe().capabilities).toEqual([]);
+    expect(outcomeOf(() => house.devices.deviceOf(entry).leading.connection)).toBe("unsupported_operation");
+    expect(await failureOf(house.devices.deviceOf(entry).state(neverAborted))).toStartWith("unsupported_operation");
   });
 });
 
 describe("a connection", () => {
   test("is made once, and anew, the old one closed, when the device has moved; what it says new is known to the one that is open", async () => {
     await press("home");
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     expect(house.connected.length).toBe(1);
     await house.registry.merge({
       platform: "fake",
@@ -95,7 +95,7 @@ describe("a connection", () => {
     expect(house.connected.map(({ target }) => target.host)).toEqual(["192.0.2.1", "192.0.2.8"]);
     expect(house.set.closed.length).toBe(1);
     house.connected[1]?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "limited" }) });
-    expect(house.devices.of(tv).describe().access).toBe("limited");
+    expect(house.devices.deviceOf(tv).describe().access).toBe("limited");
     await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
     await press("down");
     expect(house.connected.at(-1)?.target.facts.access).toBe("limited");
@@ -105,7 +105,7 @@ describe("a connection", () => {
   test("is closed when its device is forgotten, and all are when zapd ends", async () => {
     const other = await house.add("2");
     await press("home");
-    await house.actions.key(other, "home", { signal: never });
+    await house.actions.key(other, "home", { signal: neverAborted });
     house.devices.forget([tv]);
     expect(house.set.closed.length).toBe(1);
     house.devices.close();
@@ -116,7 +116,7 @@ describe("a connection", () => {
 describe("the default device", () => {
   test("is the only one, or the one that is set, by name or id, and none otherwise", async () => {
     expect(house.devices.find("default").id).toBe(tv.id);
-    expect(house.devices.of(tv).describe().is_default).toBe(true);
+    expect(house.devices.deviceOf(tv).describe().is_default).toBe(true);
     const other = await house.add("2", { name: "Box" });
     expect(outcomeOf(() => house.devices.find("default"))).toBe("default_device_missing");
     for (const word of ["Box", "box", other.id]) {
@@ -135,12 +135,12 @@ test("a list makes no connection, and a device removed in the midst of a read le
   const before = house.connected.length;
   expect(house.devices.describeAll()).toHaveLength(21);
   expect(house.connected.length).toBe(before);
-  const device = house.devices.of(tv);
+  const device = house.devices.deviceOf(tv);
   house.set.takes = 50;
-  const reading = device.state(never);
+  const reading = device.state(neverAborted);
   await house.devices.remove(device);
   // Asked for once more by who holds it still, after it was removed.
-  const late = device.state(never).catch(() => null);
+  const late = device.state(neverAborted).catch(() => null);
   await Promise.allSettled([reading, late]);
   expect(house.set.closed.length).toBe(house.connected.length);
   expect(house.registry.get(tv.id)).toBeUndefined();

@@ -4,7 +4,7 @@ import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: Entry;
@@ -14,37 +14,37 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
+const press = (key: string, signal = neverAborted) => house.actions.key(tv, key, { signal });
 describe("the state", () => {
   test("is read once for all who ask at the same time, and again for who asks later", async () => {
     house.set.takes = 20;
-    const states = await Promise.all(Array.from({ length: 50 }, () => house.devices.of(tv).state(never)));
+    const states = await Promise.all(Array.from({ length: 50 }, () => house.devices.deviceOf(tv).state(neverAborted)));
     expect(house.set.done).toEqual(["state"]);
     expect(new Set(states.map((state) => state.observed_at)).size).toBe(1);
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     expect(house.set.done).toEqual(["state", "state"]);
   });
 
   test("is never one from before the caller's last command, though a reading is under way", async () => {
     house.set.takes = 30;
-    const early = house.devices.of(tv).state(never);
+    const early = house.devices.deviceOf(tv).state(neverAborted);
     house.set.takes = 0;
     await press("home");
     house.set.state = { ...house.set.state, power: "on" };
     house.set.takes = 0;
-    expect((await house.devices.of(tv).state(never)).power).toBe("on");
+    expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("on");
     await early;
     expect(house.set.done).toEqual(["home", "state", "state"]);
   });
 
   test("is not one from before a command that failed, either", async () => {
     house.set.takes = 30;
-    const early = house.devices.of(tv).state(never);
+    const early = house.devices.deviceOf(tv).state(neverAborted);
     house.set.takes = 0;
     house.set.failure = new ZapdError("device_timeout", "did not answer");
     await failureOf(press("home"));
     house.set.failure = undefined;
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     await early.catch(() => {});
     expect(house.set.done.filter((one) => one === "state").length).toBe(2);
   });
@@ -53,7 +53,7 @@ describe("the state", () => {
     house.set.takes = 100;
     const pressing = press("home");
     house.set.takes = 0;
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     expect(house.set.done).toEqual(["state"]);
     await pressing;
   });
@@ -62,25 +62,25 @@ describe("the state", () => {
     house.set.takes = 30;
     const caller = new AbortController();
     const leaving = house.devices
-      .of(tv)
+      .deviceOf(tv)
       .state(caller.signal)
       .catch((reason: unknown) => reason);
-    const staying = house.devices.of(tv).state(never);
+    const staying = house.devices.deviceOf(tv).state(neverAborted);
     caller.abort("gone");
     expect(await leaving).toBe("gone");
     expect((await staying).power).toBe("standby");
     house.set.failure = new ZapdError("device_refused", "refused to say");
-    const both = [1, 2].map(() => failureOf(house.devices.of(tv).state(never)));
+    const both = [1, 2].map(() => failureOf(house.devices.deviceOf(tv).state(neverAborted)));
     expect(await Promise.all(both)).toEqual(["device_refused: TV refused to say", "device_refused: TV refused to say"]);
     house.set.failure = undefined;
-    expect((await house.devices.of(tv).state(never)).power).toBe("standby");
+    expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("standby");
   });
 
   test("names its app as the catalog does", async () => {
     const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
     await house.catalog.refresh(tv.id, "fake", [app, { ...app, platformId: "13" }]);
     house.set.state = { ...house.set.state, app: { ...app, platformId: "13" } };
-    expect((await house.devices.of(tv).state(never)).app).toMatchObject({
+    expect((await house.devices.deviceOf(tv).state(neverAborted)).app).toMatchObject({
       id: "netflix-13",
       platform_id: "13",
       installed: true,
@@ -94,7 +94,7 @@ describe("commands", () => {
     house.set.takes = 10;
     await Promise.all([
       ...["home", "up", "down"].map((key) => press(key)),
-      house.actions.key(other, "play", { signal: never }),
+      house.actions.key(other, "play", { signal: neverAborted }),
     ]);
     expect(house.set.done.filter((one) => one !== "play")).toEqual(["home", "up", "down"]);
     expect(house.set.mostRunning).toBe(2);
@@ -115,25 +115,25 @@ describe("commands", () => {
   test("end at their deadline, which says what was attempted", async () => {
     house.set.takes = 60_000;
     const task = {
-      doing: "pressing home",
+      activity: "pressing home",
       needs: "keys",
       timeoutMs: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
-    expect(await failureOf(house.devices.of(tv).command({ signal: never }, task))).toBe(
+    expect(await failureOf(house.devices.deviceOf(tv).command({ signal: neverAborted }, task))).toBe(
       "device_timeout: TV did not finish within 0 s while pressing home",
     );
   });
 
   test("with a deadline beyond what a timer holds do not end at once", async () => {
     const task = {
-      doing: "waiting",
+      activity: "waiting",
       needs: "keys",
       timeoutMs: 2 ** 33,
       work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
     } as const;
     house.set.takes = 20;
-    expect(await house.devices.of(tv).command({ signal: never }, task)).toBe("done");
+    expect(await house.devices.deviceOf(tv).command({ signal: neverAborted }, task)).toBe("done");
   });
 });
 
@@ -147,13 +147,13 @@ describe("a failure", () => {
   test("of a device that does not answer marks it offline and has it looked for; a refusal does not", async () => {
     house.set.failure = new ZapdError("device_refused", "refused");
     await failureOf(press("home"));
-    expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["online", []]);
+    expect([house.devices.deviceOf(tv).describe().status, house.lost]).toEqual(["online", []]);
     house.set.failure = new ZapdError("device_unreachable", "did not answer");
     await failureOf(press("home"));
-    expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["offline", ["TV"]]);
+    expect([house.devices.deviceOf(tv).describe().status, house.lost]).toEqual(["offline", ["TV"]]);
     house.set.failure = undefined;
     await press("home");
-    expect(house.devices.of(tv).describe().status).toBe("online");
+    expect(house.devices.deviceOf(tv).describe().status).toBe("online");
   });
 
   test("of a command whose caller hung up says nothing of the device", async () => {
@@ -164,7 +164,7 @@ describe("a failure", () => {
     await until("it has begun", () => house.set.running === 1);
     caller.abort(gone);
     expect(await pressing).toStartWith("device_unreachable");
-    expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["online", []]);
+    expect([house.devices.deviceOf(tv).describe().status, house.lost]).toEqual(["online", []]);
   });
 
   test("that is none of a device's is passed on as it is", async () => {

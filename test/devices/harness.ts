@@ -25,7 +25,7 @@ import { createLog } from "../../src/system/log.ts";
 import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 
-export const never = new AbortController().signal;
+export const neverAborted = new AbortController().signal;
 
 /** Trust, on a network whose hardware addresses nobody can tell. */
 export function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Trust {
@@ -34,7 +34,7 @@ export function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Tr
 
 /** What devices are looked for and added with, where a test does neither. */
 export const withoutDiscovery = {
-  look: async () => {},
+  search: async () => {},
   discovery(): never {
     throw new Error("nothing is looked for");
   },
@@ -86,7 +86,7 @@ function actionsOf(devices: Devices) {
   const of =
     <F extends (device: Device, ...rest: never[]) => unknown>(command: F) =>
     (entry: Entry, ...rest: Rest<F>) =>
-      command(devices.of(entry), ...rest) as ReturnType<F>;
+      command(devices.deviceOf(entry), ...rest) as ReturnType<F>;
   return {
     apps: of(commands.listApps),
     refresh: of(commands.refreshApps),
@@ -144,7 +144,7 @@ export async function openHouse(
     catalog,
     trust,
     config: () => house.config,
-    lost: (entry) => lost.push(entry.name),
+    onUnreachable: (entry) => lost.push(entry.name),
     ...withoutDiscovery,
     ...(wake && { wake }),
   });
@@ -166,12 +166,12 @@ export async function openHouse(
     },
     set config(given) {
       config = given;
-      void registry.wantDefault(given.daemon.default_device);
+      void registry.setDefaultName(given.daemon.default_device);
     },
     async add(identity, more) {
       const sighting = sightingOf(identity, more);
       const { entry } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
-      devices.of(entry).reach.answered();
+      devices.deviceOf(entry).leading.answered();
       return entry;
     },
     async remove() {

@@ -4,14 +4,14 @@ import type { Device, State } from "../../src/api/schemas.ts";
 import { Feed } from "../../src/devices/feed.ts";
 import {
   Journal,
+  type JournalMessage,
   journalLimits,
   type Reader,
   readerLimits,
-  type Told,
-  type Wanted,
+  type Subscription,
 } from "../../src/devices/journal.ts";
 
-const everything: Wanted = { devices: null, types: null, snapshot: true, since: null };
+const everything: Subscription = { devices: null, types: null, snapshot: true, since: null };
 const ids = ["c773fc2f-cb2f-5e1d-9763-7b5f3a2d8001", "c773fc2f-cb2f-5e1d-9763-7b5f3a2d8002"] as const;
 
 function journalOf(count = 2, now?: () => number) {
@@ -20,7 +20,7 @@ function journalOf(count = 2, now?: () => number) {
     (_, at) => ids[at] ?? `c773fc2f-cb2f-5e1d-9763-${String(at).padStart(12, "0")}`,
   );
   return new Journal({
-    shown: () => known.map((id) => ({ id, show: () => ({ device: { id } as Device, state: null }) })),
+    devices: () => known.map((id) => ({ id, show: () => ({ device: { id } as Device, state: null }) })),
     ...(now && { now }),
   });
 }
@@ -36,7 +36,7 @@ interface Read {
 
 /** What a reader is told at once, without waiting. */
 async function told(reader: Reader): Promise<Read[]> {
-  const all: Told[] = [];
+  const all: JournalMessage[] = [];
   for (;;) {
     const next = await Promise.race([reader.next(), Bun.sleep(20).then(() => "nothing" as const)]);
     if (next === "nothing" || next === null) break;
@@ -57,7 +57,7 @@ test("a position that slips away little by little is told once it is far from wh
   for (let second = 0; second <= 10; second++) {
     const at = `2026-11-22T21:00:${String(second).padStart(2, "0")}.000Z`;
     const playback = { ...plays, position_ms: second * 500, position_at: at };
-    feed.state(ids[0], { ...nothing, power: "on", playback, observed_at: at }, "poll");
+    feed.publishState(ids[0], { ...nothing, power: "on", playback, observed_at: at }, "poll");
   }
   const positions = (await told(reader)).flatMap(({ state }) => (state as State)?.playback?.position_ms ?? []);
   expect(positions).toEqual([0, 2_500, 5_000]);

@@ -4,7 +4,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import { until } from "../support/http-device.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: Entry;
@@ -15,7 +15,7 @@ beforeEach(async () => {
       press: (key, signal) => set.do(key, signal, undefined),
       async down(key, signal) {
         await set.do(`${key} down`, signal, undefined);
-        return () => set.do(`${key} up`, never, undefined);
+        return () => set.do(`${key} up`, neverAborted, undefined);
       },
     },
   }));
@@ -23,9 +23,9 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const device = () => house.devices.of(tv);
+const device = () => house.devices.deviceOf(tv);
 const done = () => house.set.done.join(", ");
-const hold = (how: Parameters<typeof holdKey>[2], signal = never) => holdKey(device(), "up", how, { signal });
+const hold = (how: Parameters<typeof holdKey>[2], signal = neverAborted) => holdKey(device(), "up", how, { signal });
 
 test("for a time: once down, once up, and no press", async () => {
   const begun = performance.now();
@@ -42,7 +42,7 @@ test("so often: they are presses", async () => {
 test("down is answered once it is down, and up once it is up; what comes meanwhile waits", async () => {
   await hold({ phase: "down" });
   expect(done()).toBe("up down");
-  const waiting = house.actions.key(tv, "home", { signal: never });
+  const waiting = house.actions.key(tv, "home", { signal: neverAborted });
   await Bun.sleep(50);
   expect(done()).toBe("up down");
   await hold({ phase: "up" });
@@ -74,16 +74,16 @@ test("it is let go when its caller hangs up, and when the device is removed", as
   await holding;
   await until("it is let go", () => done() === "up down, up up");
   await hold({ phase: "down" });
-  device().letGo();
+  device().releaseKey();
   await until("it is let go again", () => done() === "up down, up up, up down, up up");
 });
 
 test("where its keys are pressed again and again: up that comes before the first press has been taken ends it", async () => {
   const other = await openHouse();
   try {
-    const tv = other.devices.of(await other.add("2", { name: "TV" }));
+    const tv = other.devices.deviceOf(await other.add("2", { name: "TV" }));
     other.set.takes = 100;
-    const say = (phase: "down" | "up", key = "up") => holdKey(tv, key, { phase }, { signal: never });
+    const say = (phase: "down" | "up", key = "up") => holdKey(tv, key, { phase }, { signal: neverAborted });
     const down = say("down");
     await say("up");
     // When up has been answered no press comes.

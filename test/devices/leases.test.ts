@@ -31,11 +31,11 @@ async function open(hooks: Partial<LeaseHooks> = {}): Promise<Leases> {
     damaged: (problem) => told.push(problem),
     failed: () => told.push("not kept"),
   });
-  leases.attend({
+  leases.connect({
     nameOf: (id) => id,
-    settled: async () => {},
-    letGo: (id) => told.push(`let go of ${id}`),
-    detach: (id) => told.push(`detached ${id}`),
+    whenIdle: async () => {},
+    releaseKey: (id) => told.push(`let go of ${id}`),
+    closeConsole: (id) => told.push(`detached ${id}`),
     changed: (id, lease, why) => told.push(`${id} ${why} ${lease?.owner ?? "nobody"}`),
     ...hooks,
   });
@@ -43,7 +43,7 @@ async function open(hooks: Partial<LeaseHooks> = {}): Promise<Leases> {
   return leases;
 }
 
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 const wanted = (owner: string, more: { ttl_s?: number; wait_s?: number } = {}) => ({
   owner,
   ttl_s: 60,
@@ -52,18 +52,18 @@ const wanted = (owner: string, more: { ttl_s?: number; wait_s?: number } = {}) =
 });
 /** Whether a caller is let in: to a device that nobody has, or that is its own. */
 function admitted(leases: Leases, id: string, carried?: string): string {
-  return outcomeOf(() => (leases.admit(id, carried) === null ? "free" : "own"));
+  return outcomeOf(() => (leases.check(id, carried) === null ? "free" : "own"));
 }
 
 test("a token opens its own device, and does not stand in the way at others", async () => {
   const leases = await open();
-  const { token: a } = await leases.take("a", wanted("ada"), undefined, never);
+  const { token: a } = await leases.take("a", wanted("ada"), undefined, neverAborted);
   expect([admitted(leases, "a"), admitted(leases, "a", a), admitted(leases, "b", a)]).toEqual([
     "device_leased",
     "own",
     "free",
   ]);
-  const { token: b } = await leases.take("b", wanted("ada"), a, never);
+  const { token: b } = await leases.take("b", wanted("ada"), a, neverAborted);
   for (const both of [`${a}, ${b}`, `${b},${a}`])
     expect([admitted(leases, "a", both), admitted(leases, "b", both), admitted(leases, "c", both)]).toEqual([
       "own",
@@ -72,45 +72,49 @@ test("a token opens its own device, and does not stand in the way at others", as
     ]);
   // A list of guesses is no way in.
   expect(admitted(leases, "a", [...Array(40).fill("guess"), a].join(","))).toBe("device_leased");
-  await leases.free("b", b, false);
+  await leases.release("b", b, false);
   expect([admitted(leases, "a", `${a},${b}`), admitted(leases, "b", `${a},${b}`)]).toEqual(["own", "device_leased"]);
 });
 
 test("what cannot be kept is not given, and what cannot be renewed stays as it was", async () => {
   const leases = await open();
-  const { token } = await leases.take("a", wanted("ada"), undefined, never);
+  const { token } = await leases.take("a", wanted("ada"), undefined, neverAborted);
   rmSync(join(folder, "state"), { recursive: true });
   writeFileSync(join(folder, "state"), "");
-  expect(await codeOf(leases.take("b", wanted("bob"), undefined, never))).toBe("storage_error");
-  expect(await codeOf(leases.take("a", wanted("other"), token, never))).toBe("storage_error");
-  expect([leases.shown("a")?.owner, leases.shown("b"), admitted(leases, "b")]).toEqual(["ada", null, "free"]);
+  expect(await codeOf(leases.take("b", wanted("bob"), undefined, neverAborted))).toBe("storage_error");
+  expect(await codeOf(leases.take("a", wanted("other"), token, neverAborted))).toBe("storage_error");
+  expect([leases.get("a")?.owner, leases.get("b"), admitted(leases, "b")]).toEqual(["ada", null, "free"]);
   // It is given back all the same, and somebody hears that this is not on disk.
-  expect([await leases.free("a", token, false), leases.none, told.includes("not kept")]).toEqual([true, true, true]);
+  expect([await leases.release("a", token, false), leases.isEmpty, told.includes("not kept")]).toEqual([
+    true,
+    true,
+    true,
+  ]);
 });
 
 test("what was under way before ends first: else nobody is given the device", async () => {
   const busy = new ZapdError("device_busy", "is in the midst of something");
   let settling = Promise.reject<void>(busy);
-  const leases = await open({ settled: () => settling });
-  expect(await codeOf(leases.take("a", wanted("ada"), undefined, never))).toBe("device_busy");
+  const leases = await open({ whenIdle: () => settling });
+  expect(await codeOf(leases.take("a", wanted("ada"), undefined, neverAborted))).toBe("device_busy");
   const { promise, resolve } = Promise.withResolvers<void>();
   settling = promise;
-  const taking = leases.take("a", wanted("bob"), undefined, never);
-  expect([admitted(leases, "a"), leases.shown("a")]).toEqual(["device_leased", null]);
+  const taking = leases.take("a", wanted("bob"), undefined, neverAborted);
+  expect([admitted(leases, "a"), leases.get("a")]).toEqual(["device_leased", null]);
   resolve();
   await taking;
-  expect([leases.shown("a")?.owner, told.filter((one) => one.startsWith("a "))]).toEqual(["bob", ["a taken bob"]]);
+  expect([leases.get("a")?.owner, told.filter((one) => one.startsWith("a "))]).toEqual(["bob", ["a taken bob"]]);
 });
 
 test("who hangs up before it is told gives the device to the next in line", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const leases = await open({ settled: () => promise });
+  const leases = await open({ whenIdle: () => promise });
   const gone = new AbortController();
   const first = codeOf(leases.take("a", wanted("gone"), undefined, gone.signal));
-  const next = leases.take("a", wanted("next", { wait_s: 60 }), undefined, never);
+  const next = leases.take("a", wanted("next", { wait_s: 60 }), undefined, neverAborted);
   gone.abort(new ZapdError("internal_error", "hung up"));
   resolve();
-  expect([await first, (await next).token.length > 30, leases.shown("a")?.owner]).toEqual([
+  expect([await first, (await next).token.length > 30, leases.get("a")?.owner]).toEqual([
     "internal_error",
     true,
     "next",
@@ -120,10 +124,10 @@ test("who hangs up before it is told gives the device to the next in line", asyn
 
 test("a device that is removed is nobody's, and its holder is told", async () => {
   const leases = await open();
-  const { token } = await leases.take("a", wanted("ada"), undefined, never);
-  const over = leases.admit("a", token);
+  const { token } = await leases.take("a", wanted("ada"), undefined, neverAborted);
+  const over = leases.check("a", token);
   leases.drop("a");
-  expect([over?.aborted, leases.none]).toEqual([true, true]);
+  expect([over?.aborted, leases.isEmpty]).toEqual([true, true]);
   expect(told.slice(-3)).toEqual(["let go of a", "detached a", "a removed nobody"]);
   await leases.settled();
   expect(JSON.parse(readFileSync(path, "utf8")).leases).toEqual({});
@@ -131,10 +135,10 @@ test("a device that is removed is nobody's, and its holder is told", async () =>
 
 test("it is kept, without its token, and no longer than it may last", async () => {
   const before = await open();
-  const { token } = await before.take("a", wanted("ada"), undefined, never);
+  const { token } = await before.take("a", wanted("ada"), undefined, neverAborted);
   expect(readFileSync(path, "utf8")).not.toContain(token);
   const after = await open();
-  expect([admitted(after, "a"), admitted(after, "a", token), after.shown("a")?.owner]).toEqual([
+  expect([admitted(after, "a"), admitted(after, "a", token), after.get("a")?.owner]).toEqual([
     "device_leased",
     "own",
     "ada",
@@ -145,14 +149,14 @@ test("it is kept, without its token, and no longer than it may last", async () =
   const leases = { a: { ...kept.leases.a, until: at(365 * 86_400_000) }, b: { ...kept.leases.a, until: at(-1) } };
   writeFileSync(path, JSON.stringify({ ...kept, leases }));
   const again = await open();
-  expect(Date.parse(again.shown("a")?.until ?? "") - Date.now()).toBeLessThanOrEqual(3_600_000);
-  expect(again.shown("b")).toBe(null);
+  expect(Date.parse(again.get("a")?.until ?? "") - Date.now()).toBeLessThanOrEqual(3_600_000);
+  expect(again.get("b")).toBe(null);
 });
 
 test("nobody waits for a daemon that stops", async () => {
   const leases = await open();
-  await leases.take("a", wanted("ada"), undefined, never);
-  const waiting = codeOf(leases.take("a", wanted("bob", { wait_s: 60 }), undefined, never));
+  await leases.take("a", wanted("ada"), undefined, neverAborted);
+  const waiting = codeOf(leases.take("a", wanted("bob", { wait_s: 60 }), undefined, neverAborted));
   leases.close();
-  expect([await waiting, leases.shown("a")?.owner]).toEqual(["internal_error", "ada"]);
+  expect([await waiting, leases.get("a")?.owner]).toEqual(["internal_error", "ada"]);
 });

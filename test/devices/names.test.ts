@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkName, inventName, resolveName } from "../../src/devices/names.ts";
+import { checkName, resolveName, uniqueName } from "../../src/devices/names.ts";
 import { outcomeOf } from "../support/failure.ts";
 
 const named = (...names: string[]) =>
@@ -67,22 +67,22 @@ describe("a name that a user gives", () => {
 
 describe("a name made of what a device calls itself", () => {
   test("keeps what it can", () => {
-    expect(inventName("TCL•Roku TV", [])).toBe("TCL•Roku TV");
-    expect(inventName('  43" TV / Kids\n100% ', [])).toBe('43" TV Kids 100');
-    expect(inventName("\u202eevil\u200b\ud83d", [])).toBe("evil");
+    expect(uniqueName("TCL•Roku TV", [])).toBe("TCL•Roku TV");
+    expect(uniqueName('  43" TV / Kids\n100% ', [])).toBe('43" TV Kids 100');
+    expect(uniqueName("\u202eevil\u200b\ud83d", [])).toBe("evil");
   });
 
   test("gets a number when it is taken, whoever took it", () => {
-    expect(inventName("TV", named("TV"))).toBe("TV 2");
-    expect(inventName("tv", named("TV", "TV 2", "Tv 3"))).toBe("tv 4");
-    expect(inventName("Default", [])).toBe("Default 2");
+    expect(uniqueName("TV", named("TV"))).toBe("TV 2");
+    expect(uniqueName("tv", named("TV", "TV 2", "Tv 3"))).toBe("tv 4");
+    expect(uniqueName("Default", [])).toBe("Default 2");
   });
 
   test("is never longer than a name may be, however many have it", () => {
     const taken: { id: string; name: string }[] = [];
     for (const wanted of ["x".repeat(300), "📺".repeat(300)]) {
       for (let number = 1; number <= 12; number++) {
-        const name = inventName(wanted, taken);
+        const name = uniqueName(wanted, taken);
         expect(checkName(name, taken)).toBe(name);
         taken.push({ id: String(taken.length), name });
       }
@@ -90,9 +90,9 @@ describe("a name made of what a device calls itself", () => {
   });
 
   test("is there even where nothing is left of it", () => {
-    expect(inventName("///", [])).toBe("Device");
-    expect(inventName("", named("Device"))).toBe("Device 2");
-    expect(inventName("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55", [])).toBe("Device 8c0d4f4e");
+    expect(uniqueName("///", [])).toBe("Device");
+    expect(uniqueName("", named("Device"))).toBe("Device 2");
+    expect(uniqueName("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55", [])).toBe("Device 8c0d4f4e");
   });
 
   test("always passes for one that a user gives, however many there are", () => {
@@ -100,8 +100,8 @@ describe("a name made of what a device calls itself", () => {
       fc.property(anyName, fc.array(anyName, { maxLength: 4 }), fc.boolean(), (wanted, others, again) => {
         const taken: { id: string; name: string }[] = [];
         for (const other of [...others, ...(again ? [wanted, wanted] : [])])
-          taken.push({ id: String(taken.length), name: inventName(other, taken) });
-        const name = inventName(wanted, taken);
+          taken.push({ id: String(taken.length), name: uniqueName(other, taken) });
+        const name = uniqueName(wanted, taken);
         expect(checkName(name, taken)).toBe(name);
       }),
       { numRuns: 5_000 },
@@ -154,7 +154,7 @@ describe("the device meant by a path", () => {
     fc.assert(
       fc.property(fc.array(anyName, { minLength: 1, maxLength: 5 }), (wanted) => {
         const devices: { id: string; name: string }[] = [];
-        for (const one of wanted) devices.push({ id: String(devices.length), name: inventName(one, devices) });
+        for (const one of wanted) devices.push({ id: String(devices.length), name: uniqueName(one, devices) });
         for (const device of devices) expect(resolveName(device.name, devices)).toBe(device);
       }),
       { numRuns: 2_000 },

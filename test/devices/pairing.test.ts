@@ -9,7 +9,7 @@ import type { PairingRequest } from "../../src/devices/pairing.ts";
 import type { Paired, Pairing } from "../../src/platforms/platform.ts";
 import { factsOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 const key = "0123456789abcdef";
 const given: Paired = { secret: { key, certificate: "aa11" }, facts: { access: "full" } };
@@ -62,8 +62,8 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const device = () => house.devices.of(tv);
-const pair = (request: PairingRequest = {}, signal = never) => device().pair(request, signal);
+const device = () => house.devices.deviceOf(tv);
+const pair = (request: PairingRequest = {}, signal = neverAborted) => device().pair(request, signal);
 const keeper = () => house.credentials.keeper(tv.id);
 const file = () => join(house.folder, "credentials.json");
 const last = () => asked.at(-1) ?? expect.unreachable();
@@ -189,7 +189,7 @@ describe("a pairing that is accepted at the set", () => {
 
   test("does not wait behind commands, nor they behind it", async () => {
     const waiting = pair();
-    await house.actions.key(tv, "home", { signal: never });
+    await house.actions.key(tv, "home", { signal: neverAborted });
     last().end.resolve(given);
     await waiting;
   });
@@ -356,7 +356,7 @@ describe("a device that talks to one at a time", () => {
     const { platform, connected, set } = house;
     Object.assign(platform, { oneConversation: true });
     set.takes = 100;
-    const before = house.actions.key(tv, "home", { signal: never });
+    const before = house.actions.key(tv, "home", { signal: neverAborted });
     await until("it is under way", () => set.running === 1);
     set.closed.length = 0;
     let closedFirst: readonly string[] = [];
@@ -367,15 +367,15 @@ describe("a device that talks to one at a time", () => {
     await pair({ begin: true });
     await before;
     expect(closedFirst).toEqual(["home", "closed"]);
-    expect(await failure(house.actions.key(tv, "home", { signal: never }))).toStartWith(
+    expect(await failure(house.actions.key(tv, "home", { signal: neverAborted }))).toStartWith(
       "device_busy: TV is being paired already",
     );
     // What it does is no conversation.
-    await device().state(never);
+    await device().state(neverAborted);
     expect(connected.length).toBeGreaterThan(1);
     last().end.resolve(given);
     await until("it is paired", () => access() === "full");
-    await house.actions.key(tv, "home", { signal: never });
+    await house.actions.key(tv, "home", { signal: neverAborted });
     expect(set.done.filter((one) => one === "home").length).toBe(2);
   });
 });

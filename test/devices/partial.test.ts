@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { pressKey } from "../../src/devices/commands.ts";
-import { mergedState } from "../../src/devices/compose.ts";
+import { mergeStates } from "../../src/devices/compose.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Discovered } from "../../src/devices/entry.ts";
@@ -82,7 +82,7 @@ describe("what reaches a part of a device belongs", () => {
   test("and is of one id, whichever one scan has met first; a later scan changes none, nor one that is used", () =>
     withRegistry(async (registry) => {
       const since = new Date(0).toISOString();
-      const come = (one: Discovered, from = since) => registry.merge({ ...one, by: "scan", since: from });
+      const come = (one: Discovered, from = since) => registry.merge({ ...one, by: "scan", scanStartedAt: from });
       const early = await come(seen("part", "Den"));
       const late = await come(seen("alpha", "Den"));
       expect(registry.devices.map(({ id, name }) => [id, name])).toEqual([[late.entry.id, "Den"]]);
@@ -90,7 +90,7 @@ describe("what reaches a part of a device belongs", () => {
       for (const how of ["later", "used"]) {
         const host = `192.0.2.${how.length}`;
         const first = await come(seen("part", how, {}, host));
-        if (how === "used") await registry.use(first.entry.id);
+        if (how === "used") await registry.markUsed(first.entry.id);
         await come(seen("alpha", how, {}, host), how === "used" ? since : new Date(Date.now() + 60_000).toISOString());
         expect(registry.partsOf(first.entry.id).map(({ id }) => id)[0]).toBe(first.entry.id);
       }
@@ -169,8 +169,8 @@ test("its word on the state stands where nobody else says anything, though it is
   };
   const whole = { state: { volume: { level: 5 }, playback: null }, pushed: new Set<string>() };
   const wanted = { volume: { level: 5 }, playback: { title: "b" } };
-  expect(mergedState<object>(whole, part)).toEqual(wanted);
-  expect(mergedState<object>(part, whole)).toEqual(wanted);
+  expect(mergeStates<object>(whole, part)).toEqual(wanted);
+  expect(mergeStates<object>(part, whole)).toEqual(wanted);
 });
 
 test("of a part of the state of which another knows more, its word stands behind that one's, and nowhere else", () => {
@@ -181,9 +181,9 @@ test("of a part of the state of which another knows more, its word stands behind
   };
   const other = { state: { power: "unknown", volume: { level: 5 } }, pushed: new Set<string>() };
   const wanted = { power: "on", volume: { level: 5 } };
-  expect(mergedState<object>(remote, other)).toEqual(wanted);
-  expect(mergedState<object>(other, remote)).toEqual(wanted);
-  expect(mergedState<object>(remote, { ...other, state: { volume: null } })).toEqual(remote.state);
+  expect(mergeStates<object>(remote, other)).toEqual(wanted);
+  expect(mergeStates<object>(other, remote)).toEqual(wanted);
+  expect(mergeStates<object>(remote, { ...other, state: { volume: null } })).toEqual(remote.state);
 });
 
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
@@ -211,7 +211,7 @@ test("it takes what the device lacks, and no key of one that has keys of its own
       catalog: await Catalog.open({ path: join(folder, "apps.json"), damaged }),
       trust: trustOf(common),
       config: () => configOf(),
-      lost: () => {},
+      onUnreachable: () => {},
       ...withoutDiscovery,
     });
     try {

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
 import { codeOf } from "../support/failure.ts";
 
-const never = new AbortController().signal;
-const turn = (more: Partial<Turn> = {}): Turn => ({ signal: never, ...more });
+const neverAborted = new AbortController().signal;
+const turn = (more: Partial<Turn> = {}): Turn => ({ signal: neverAborted, ...more });
 
 /** Work that waits until it is let go. */
 function gate(): { work: () => Promise<void>; open: () => void; begun: () => boolean } {
@@ -84,13 +84,13 @@ describe("commands to one device", () => {
   test("are dropped rather than sent late: after 5 s, or when the known work ahead is long overdue for the patient", async () => {
     const queue = new Queue();
     const sequence = gate();
-    const running = queue.run(turn({ takes: 300 }), sequence.work);
+    const running = queue.run(turn({ expectedMs: 300 }), sequence.work);
     let late = 0;
     const start = performance.now();
     const impatient = codeOf(queue.run(turn(), async () => void late++)).then(
       (code) => [code, performance.now() - start] as const,
     );
-    const patient = codeOf(queue.run(turn({ patient: true }), async () => void late++)).then(
+    const patient = codeOf(queue.run(turn({ waitsForLongCommands: true }), async () => void late++)).then(
       (code) => [code, performance.now() - start] as const,
     );
     const [[code, waited], [patientCode, patientWaited]] = await Promise.all([impatient, patient]);
@@ -108,9 +108,9 @@ describe("commands to one device", () => {
   test("R14 that waited while nothing ran are dropped when their turn comes before their timers; those behind them are not", async () => {
     const queue = new Queue();
     const [first, patient] = [gate(), gate()];
-    const running = queue.run(turn({ takes: 8_000 }), first.work);
+    const running = queue.run(turn({ expectedMs: 8_000 }), first.work);
     const late = [0, 1, 2].map(() => codeOf(queue.run(turn(), () => Promise.resolve())));
-    const waiting = queue.run(turn({ patient: true }), patient.work);
+    const waiting = queue.run(turn({ waitsForLongCommands: true }), patient.work);
     const { now } = performance;
     performance.now = () => now.call(performance) + 6_000;
     try {

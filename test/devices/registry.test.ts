@@ -57,8 +57,8 @@ describe("the id of a device", () => {
 
 describe("a device that is seen", () => {
   test("for the first time is added, on disk when that is said, 0600, and there after a restart", async () => {
-    const { entry, added } = await registry.merge(found("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
-    expect(added).toBe(true);
+    const { entry, isNew } = await registry.merge(found("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
+    expect(isNew).toBe(true);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const kept = JSON.parse(readFileSync(path, "utf8"));
     expect(kept).toEqual({ version: 1, devices: [entry] });
@@ -185,12 +185,12 @@ describe("ports, contact and removal", () => {
   test("when a device was last seen is written at the end, and only where that is news", async () => {
     const { id } = await merge("1");
     const seen = { last_seen: "2026-11-22T01:02:03.000Z", power: "standby" as const };
-    await registry.keepContacts(() => seen);
+    await registry.saveAvailability(() => seen);
     const { ino } = statSync(path);
     registry = await open();
     expect(registry.get(id)).toMatchObject({ last_seen: seen.last_seen, last_power: "standby" });
-    await registry.keepContacts(() => seen);
-    await registry.keepContacts(() => undefined);
+    await registry.saveAvailability(() => seen);
+    await registry.saveAvailability(() => undefined);
     expect(statSync(path).ino).toBe(ino);
   });
 

@@ -2,16 +2,16 @@
 import { describe, expect, test } from "bun:test";
 import {
   firstMet,
-  othersToAsk,
+  type Observation,
+  otherAddresses,
   type Place,
-  placeAfter,
+  placeAfterContact,
   probationAt,
   repaired,
-  type Seen,
-  settled,
   settlesAfter,
   standingSchema,
   trusted,
+  withoutExpired,
 } from "../../src/devices/standing.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 
@@ -26,10 +26,14 @@ function after(
   before: Place,
   at: Address | null,
   answering: readonly Address[],
-  more: Partial<Seen> & { now?: number } = {},
+  more: Partial<Observation> & { now?: number } = {},
 ) {
   const { now = start, ...seen } = more;
-  const place = placeAfter(before, { at, answering, secrets: true, told: [], macOf: () => null, ...seen }, now);
+  const place = placeAfterContact(
+    before,
+    { at, answering, hasSecrets: true, reportedMacs: [], macOf: () => null, ...seen },
+    now,
+  );
   expect(standingSchema.safeParse(JSON.parse(JSON.stringify(place.standing))).success).toBe(true);
   return place;
 }
@@ -40,14 +44,14 @@ describe("T29 a device that is met elsewhere, while its home", () => {
   test("is silent, has moved: on probation with secrets, followed as ever without", () => {
     const moved = after(atHome, away, [away]);
     expect([where(moved), reason(moved)]).toEqual([away, "moved"]);
-    const followed = after(atHome, away, [away], { secrets: false });
+    const followed = after(atHome, away, [away], { hasSecrets: false });
     expect([where(followed), reason(followed)]).toEqual([away, undefined]);
-    expect(othersToAsk(followed.standing, start)).toEqual([home]);
+    expect(otherAddresses(followed.standing, start)).toEqual([home]);
   });
 
   test("answers, stays there, and two answer for it, also without secrets", () => {
-    for (const secrets of [true, false]) {
-      const met = after(atHome, away, [home, away], { secrets });
+    for (const hasSecrets of [true, false]) {
+      const met = after(atHome, away, [home, away], { hasSecrets });
       expect([where(met), reason(met)]).toEqual([home, "rival"]);
       expect(met.standing.rivals).toMatchObject([away]);
     }
@@ -55,15 +59,15 @@ describe("T29 a device that is met elsewhere, while its home", () => {
 });
 
 describe("T29 the former address wins when it answers again", () => {
-  for (const secrets of [true, false])
+  for (const hasSecrets of [true, false])
     for (const [by, seen] of [
       ["it is met there", { at: home, answering: [home, away] }],
       ["it is asked there when it is met where it moved to", { at: away, answering: [away, home] }],
       ["it is asked there when it is met at a third", { at: third, answering: [third, home] }],
     ] as const)
-      test(`and ${by}, ${secrets ? "with" : "without"} secrets`, () => {
-        const moved = after(atHome, away, [away], { secrets });
-        const back = after(moved, seen.at, seen.answering, { secrets, now: start + hour });
+      test(`and ${by}, ${hasSecrets ? "with" : "without"} secrets`, () => {
+        const moved = after(atHome, away, [away], { hasSecrets });
+        const back = after(moved, seen.at, seen.answering, { hasSecrets, now: start + hour });
         expect([where(back), reason(back, start + hour)]).toEqual([home, "rival"]);
         expect(back.standing.former).toBeUndefined();
       });
@@ -84,7 +88,7 @@ describe("T29 the former address wins when it answers again", () => {
     const late = start + settlesAfter;
     expect(reason(moved, late - 1)).toBe("moved");
     expect(reason(moved, late)).toBeUndefined();
-    expect(othersToAsk(moved.standing, late)).toEqual([]);
+    expect(otherAddresses(moved.standing, late)).toEqual([]);
     const met = after(moved, home, [home, away], { now: late });
     expect([where(met), reason(met, late)]).toEqual([away, "rival"]);
   });
@@ -98,7 +102,7 @@ describe("probation", () => {
     expect(reason(place, start + 43 * hour)).toBe("rival");
     expect(reason(place, start + 44 * hour)).toBeUndefined();
     expect(reason(place, start - 1_000 * hour)).toBe("rival");
-    expect(settled(place.standing, start + 44 * hour)).toEqual(firstMet);
+    expect(withoutExpired(place.standing, start + 44 * hour)).toEqual(firstMet);
   });
 
   test("ends with trust; a rival that was dismissed is none while the trusted address answers, another one is", () => {
@@ -134,24 +138,24 @@ describe("the neighbour table", () => {
   const [own, other] = ["0a:00:00:00:00:01", "0a:00:00:00:00:02"];
 
   test("with other hardware than every known one puts a device on probation, no more", () => {
-    const met = after(atHome, home, [home], { told: [own], secrets: false, ...shows(other) });
+    const met = after(atHome, home, [home], { reportedMacs: [own], hasSecrets: false, ...shows(other) });
     expect([where(met), reason(met)]).toEqual([home, "hardware"]);
-    expect(reason(after(atHome, home, [home], { told: [own], ...shows(own) }))).toBeUndefined();
+    expect(reason(after(atHome, home, [home], { reportedMacs: [own], ...shows(own) }))).toBeUndefined();
   });
 
   test("with nothing to say, or of a device of which no hardware is known, is no reason", () => {
-    expect(after(atHome, home, [home], { told: [own] })).toEqual(atHome);
+    expect(after(atHome, home, [home], { reportedMacs: [own] })).toEqual(atHome);
     const learned = after(atHome, home, [home], shows(own));
     expect(reason(learned)).toBeUndefined();
     expect(reason(after(learned, home, [home], shows(other)))).toBe("hardware");
   });
 
   test("is known from then on by trust, or by a day", () => {
-    const doubted = after(atHome, home, [home], { told: [own], ...shows(other) });
+    const doubted = after(atHome, home, [home], { reportedMacs: [own], ...shows(other) });
     const believed = { ...home, standing: trusted(doubted, other) };
-    expect(reason(after(believed, home, [home], { told: [own], ...shows(other) }))).toBeUndefined();
+    expect(reason(after(believed, home, [home], { reportedMacs: [own], ...shows(other) }))).toBeUndefined();
     const late = start + settlesAfter;
-    const later = after(doubted, home, [home], { told: [own], now: late, ...shows(other) });
+    const later = after(doubted, home, [home], { reportedMacs: [own], now: late, ...shows(other) });
     expect(reason(later, late)).toBeUndefined();
   });
 });

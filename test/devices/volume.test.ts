@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { setVolume } from "../../src/devices/controls.ts";
 import { asleep } from "../support/fake-platform.ts";
-import { never, openHouse } from "./harness.ts";
+import { neverAborted, openHouse } from "./harness.ts";
 
 /** A set that heeds each step so many milliseconds after the one before, and the first not at all where that only shows its scale. */
 async function stepping({ lagMs = 0, showsScale = false } = {}) {
@@ -22,13 +22,13 @@ async function stepping({ lagMs = 0, showsScale = false } = {}) {
     return { ...set.connection(), volume: { step } };
   });
   house.set.state = { ...asleep, power: "on", volume: { level: 10, muted: false } };
-  const device = house.devices.of(await house.add("Steps"));
+  const device = house.devices.deviceOf(await house.add("Steps"));
   const to = async (level: number) => {
-    const { volume, confirmed } = await setVolume(device, { level }, { signal: never });
+    const { volume, confirmed } = await setVolume(device, { level }, { signal: neverAborted });
     await heeded;
     return { told: volume?.level, is: house.set.state.volume?.level, confirmed };
   };
-  const by = async (step: number) => (await setVolume(device, { step }, { signal: never })).volume?.level;
+  const by = async (step: number) => (await setVolume(device, { step }, { signal: neverAborted })).volume?.level;
   return { to, by, house };
 }
 

@@ -1,11 +1,11 @@
 /** How a device is turned on, by a clock that nobody waits for. */
 import { expect, test } from "bun:test";
 import { DeviceError, type DeviceReason, inStandby, wrongDevice, ZapdError } from "../../src/api/errors.ts";
-import { type WakeParts, type Waking, wake } from "../../src/devices/wake.ts";
+import { type WakeOptions, type WakeParts, wake } from "../../src/devices/wake.ts";
 import { TestClock } from "../support/test-clock.ts";
 
-const key: Waking = { silent: false, timeoutMs: 30_000 };
-const command: Waking = { silent: true, timeoutMs: 30_000 };
+const key: WakeOptions = { isSilent: false, timeoutMs: 30_000 };
+const command: WakeOptions = { isSilent: true, timeoutMs: 30_000 };
 
 interface Story {
   /** What it answers to the question whether it is on, at a moment after the beginning: a word, or how it fails. */
@@ -29,7 +29,7 @@ const failing = (reason: DeviceReason, code: "device_unreachable" | "device_unpr
   new DeviceError(code, `fails by ${reason}`, { phase: "connect", reason });
 
 /** Plays a story; how it ends, after how long, and all that was done. */
-async function play(story: Story, waking: Waking, caller = new AbortController().signal) {
+async function play(story: Story, waking: WakeOptions, caller = new AbortController().signal) {
   const clock = new TestClock();
   const begun = clock.now();
   const at = () => clock.now() - begun;
@@ -38,8 +38,8 @@ async function play(story: Story, waking: Waking, caller = new AbortController()
     clock,
     macs: story.macs ?? ["aa:bb:cc:dd:ee:ff"],
     hint: "see its menu",
-    saidOnAt: () => (story.saysOnAt !== undefined && at() >= story.saysOnAt ? begun + story.saysOnAt : -1),
-    call: async () => void set.called.push(at()),
+    reportedOnAt: () => (story.saysOnAt !== undefined && at() >= story.saysOnAt ? begun + story.saysOnAt : -1),
+    sendPackets: async () => void set.called.push(at()),
     power: {
       async isOn(signal) {
         set.asked.push(at());
@@ -90,13 +90,13 @@ test("one that still says that it is off after 5 s is told once more, and then i
   expect(late.outcome).toBe("on");
   expect(late.told.length).toBe(2);
   expect(late.told[1]).toBeWithin(5_000, 6_000);
-  const never = await play({ isOn: () => false, on: () => undefined }, key);
-  expect(never).toMatchObject({
+  const unwoken = await play({ isOn: () => false, on: () => undefined }, key);
+  expect(unwoken).toMatchObject({
     outcome: "device_error: took the power-on key but still says that it is off",
     called: [],
   });
-  expect(never.told.length).toBe(2);
-  expect(never.after).toBeWithin(10_000, 12_000);
+  expect(unwoken.told.length).toBe(2);
+  expect(unwoken.after).toBeWithin(10_000, 12_000);
 });
 
 test("of one that does not say whether it is on, no more is known than that it was told", async () => {
@@ -117,7 +117,7 @@ test("one in deep sleep is called every second until it answers, then told", asy
 });
 
 test("one that was just silent is called at once, and no longer than it is to be", async () => {
-  const set = await play({ isOn: () => "silence" }, { silent: true, timeoutMs: 4_000 });
+  const set = await play({ isOn: () => "silence" }, { isSilent: true, timeoutMs: 4_000 });
   expect(set.called).toEqual([250, 1_250, 2_250, 3_250]);
   expect(set.outcome).toBe("device_unreachable: did not wake within 4 s of being called by magic packets");
   expect(set.after).toBeWithin(4_000, 4_500);
@@ -142,10 +142,10 @@ test("one in a standby that only a packet ends is called, and asked once a secon
   expect(set.outcome).toBe("on");
   expect(set.called.slice(0, 3)).toEqual([0, 1_000, 2_000]);
   expect(set.asked.length).toBeLessThan(8);
-  const never = await play({ isOn: () => false, on: () => inStandby() }, key);
-  expect(never.outcome).toStartWith("device_unreachable: did not wake within 30 s");
-  expect(never.asked.length).toBeLessThan(40);
-  expect(never.after).toBeWithin(30_000, 31_500);
+  const unwoken = await play({ isOn: () => false, on: () => inStandby() }, key);
+  expect(unwoken.outcome).toStartWith("device_unreachable: did not wake within 30 s");
+  expect(unwoken.asked.length).toBeLessThan(40);
+  expect(unwoken.after).toBeWithin(30_000, 31_500);
 });
 
 test("it is asked at once when it says by itself that it is on", async () => {
@@ -155,7 +155,7 @@ test("it is asked at once when it says by itself that it is on", async () => {
 });
 
 test("one that answers at the last moment has 10 s more to be on", async () => {
-  const set = await play({ isOn: (ms) => (ms < 3_000 ? "silence" : ms > 9_000) }, { silent: true, timeoutMs: 3_500 });
+  const set = await play({ isOn: (ms) => (ms < 3_000 ? "silence" : ms > 9_000) }, { isSilent: true, timeoutMs: 3_500 });
   expect(set.outcome).toBe("on");
   expect(set.after).toBeWithin(9_000, 11_000);
 });

@@ -2,16 +2,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import type { Waking } from "../../src/devices/wake.ts";
+import type { WakeOptions } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { type House, never, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: Entry;
 /** What the set does when it is called; by default it wakes. */
-let wakes: (waking: Waking, signal: AbortSignal) => Promise<void>;
+let wakes: (waking: WakeOptions, signal: AbortSignal) => Promise<void>;
 const silent = () => new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
 
 beforeEach(async () => {
@@ -19,7 +19,7 @@ beforeEach(async () => {
     (set) => ({ ...set.connection(), power: neverOff }),
     [],
     async (_parts, waking, signal) => {
-      house.set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.timeoutMs / 1000)}`);
+      house.set.done.push(`called ${waking.isSilent ? "silent" : "asked"} ${Math.round(waking.timeoutMs / 1000)}`);
       await wakes(waking, signal);
     },
   );
@@ -30,10 +30,10 @@ beforeEach(async () => {
 });
 afterEach(() => house.remove());
 
-const press = (key: string) => house.actions.key(tv, key, { signal: never });
+const press = (key: string) => house.actions.key(tv, key, { signal: neverAborted });
 const fallAsleep = async (power: "standby" | "off" = "standby") => {
   house.set.state = { ...house.set.state, power };
-  await house.devices.of(tv).state(never);
+  await house.devices.deviceOf(tv).state(neverAborted);
   house.set.failure = silent();
   house.set.done.length = 0;
 };
@@ -48,18 +48,18 @@ describe("a device that connecting wakes", () => {
       },
     );
     const sleeper = await quiet.add("1", { name: "TV" });
-    const state = () => quiet.devices.of(sleeper).state(never);
+    const state = () => quiet.devices.deviceOf(sleeper).state(neverAborted);
     quiet.set.state = { ...quiet.set.state, power: "on" };
     expect((await state()).power).toBe("on");
     quiet.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     quiet.set.done.length = 0;
     expect((await state()).power).toBe("off");
-    expect(await failureOf(quiet.actions.refresh(sleeper, false, never))).toStartWith(
+    expect(await failureOf(quiet.actions.refresh(sleeper, false, neverAborted))).toStartWith(
       "device_unreachable: TV is in standby",
     );
     expect(quiet.set.done).toEqual([]);
     quiet.set.failure = silent();
-    await quiet.actions.key(sleeper, "home", { signal: never });
+    await quiet.actions.key(sleeper, "home", { signal: neverAborted });
     expect((await state()).power).toBe("on");
     expect(quiet.set.done).toEqual(["home", "state"]);
     await quiet.remove();
@@ -75,12 +75,12 @@ test("a device is called by the hardware address that the network has shown for 
   );
   const wired = await other.add("1", { name: "TV", macs: ["02:00:00:00:00:01"] });
   const macs = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
-  await other.registry.stand(wired.id, ({ host, port }) => ({
+  await other.registry.setStanding(wired.id, ({ host, port }) => ({
     host,
     port,
     standing: { rivals: [], dismissed: [], macs },
   }));
-  await other.actions.key(other.registry.get(wired.id) ?? wired, "power-on", { signal: never });
+  await other.actions.key(other.registry.get(wired.id) ?? wired, "power-on", { signal: neverAborted });
   expect(called).toEqual([macs]);
   other.remove();
 });
@@ -88,47 +88,47 @@ test("a device is called by the hardware address that the network has shown for 
 describe("the state of a silent device", () => {
   test("is off when its last word was that it is off or in standby; it stays in the registry, offline", async () => {
     await fallAsleep();
-    const { observed_at, ...state } = await house.devices.of(tv).state(never);
+    const { observed_at, ...state } = await house.devices.deviceOf(tv).state(neverAborted);
     expect(state).toEqual({ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null });
     expect(Date.parse(observed_at)).toBeGreaterThan(Date.now() - 5_000);
-    expect(house.devices.of(tv).describe().status).toBe("offline");
+    expect(house.devices.deviceOf(tv).describe().status).toBe("offline");
     // It is where it was: nobody needs to look for it.
     expect(house.lost).toEqual([]);
   });
 
   test("is a failure when its last word was that it is on, or none", async () => {
     house.set.failure = silent();
-    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.deviceOf(tv).state(neverAborted))).toStartWith("device_unreachable");
     house.set.failure = undefined;
     house.set.state = { ...house.set.state, power: "on" };
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     house.set.failure = silent();
-    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.deviceOf(tv).state(neverAborted))).toStartWith("device_unreachable");
     expect(house.lost).toEqual(["TV", "TV"]);
   });
 
   test("is off after it took power-off, and after it said by itself that it goes off", async () => {
     await press("power-off");
     house.set.failure = silent();
-    expect((await house.devices.of(tv).state(never)).power).toBe("off");
+    expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("off");
     house.set.failure = undefined;
     await press("power-on");
     house.set.failure = silent();
-    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.deviceOf(tv).state(neverAborted))).toStartWith("device_unreachable");
     house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
-    expect((await house.devices.of(tv).state(never)).power).toBe("off");
+    expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("off");
   });
 
   test("is off when it said so while it was being asked: the answer is older", async () => {
-    const device = house.devices.of(tv);
+    const device = house.devices.deviceOf(tv);
     house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
-    await device.state(never);
+    await device.state(neverAborted);
     house.set.takes = 50;
-    const asked = device.state(never);
+    const asked = device.state(neverAborted);
     await until("it is asked", () => house.set.running === 1);
     house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     expect(await asked).toMatchObject({ power: "off", volume: null });
-    expect(device.lastState).toMatchObject({ power: "off", volume: null });
+    expect(device.observedParts).toMatchObject({ power: "off", volume: null });
     expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
     // So it is where a command was on its way.
     await press("power-on");
@@ -140,60 +140,60 @@ describe("the state of a silent device", () => {
   });
 
   test("its last state has one writer, whoever saw a part of it", async () => {
-    const device = house.devices.of(tv);
+    const device = house.devices.deviceOf(tv);
     house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
-    await device.state(never);
+    await device.state(neverAborted);
     const { emit } = house.connected[0] ?? expect.unreachable();
     emit({ type: "state", patch: { volume: { level: 4, muted: true } } });
-    expect(device.lastState).toMatchObject({ power: "on", volume: { level: 4, muted: true } });
+    expect(device.observedParts).toMatchObject({ power: "on", volume: { level: 4, muted: true } });
     emit({ type: "disconnected", why: "going_off" });
-    expect(device.lastState).toMatchObject({ power: "off", volume: null });
+    expect(device.observedParts).toMatchObject({ power: "off", volume: null });
     expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
     await press("power-on");
-    expect(device.lastState.power).toBe("on");
+    expect(device.observedParts.power).toBe("on");
     await house.devices.remove(device);
     emit({ type: "state", patch: { power: "standby" } });
-    expect(device.lastState.power).toBe("on");
+    expect(device.observedParts.power).toBe("on");
   });
 
   test("is not off for a word that is older than a command it took", async () => {
     house.set.state = { ...house.set.state, power: "standby" };
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     await press("home");
     house.set.failure = silent();
-    expect(await failureOf(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
+    expect(await failureOf(house.devices.deviceOf(tv).state(neverAborted))).toStartWith("device_unreachable");
   });
 
   test("is what it said while a command was on its way; in standby it shows nothing, whatever it showed before", async () => {
-    const device = house.devices.of(tv);
+    const device = house.devices.deviceOf(tv);
     const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
     const playback = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: null } as const;
     house.set.state = { ...house.set.state, power: "on", app, playback, input: "hdmi1" };
-    await device.state(never);
+    await device.state(neverAborted);
     house.set.takes = 50;
     const pressed = press("home");
     await until("it is pressed", () => house.set.running === 1);
     house.connected[0]?.emit({ type: "state", patch: { power: "standby" } });
     await pressed;
-    expect(device.lastState).toMatchObject({ power: "standby", app: null, playback: null, input: null });
+    expect(device.observedParts).toMatchObject({ power: "standby", app: null, playback: null, input: null });
     expect(device.describe()).toMatchObject({ status: "online", power: "standby" });
   });
 
   test("that it wants to be paired says that it is there only where it was asked", async () => {
-    const device = house.devices.of(tv);
+    const device = house.devices.deviceOf(tv);
     house.set.failure = silent();
-    await failureOf(device.state(never));
+    await failureOf(device.state(neverAborted));
     house.set.failure = pairingRequired("is not paired", "Pair it", "connect");
-    expect(await failureOf(device.state(never))).toStartWith("pairing_required");
+    expect(await failureOf(device.state(neverAborted))).toStartWith("pairing_required");
     expect(device.describe().status).toBe("offline");
     house.set.failure = pairingRequired("lets nobody in", "Pair it");
-    expect(await failureOf(device.state(never))).toStartWith("pairing_required");
+    expect(await failureOf(device.state(neverAborted))).toStartWith("pairing_required");
     expect(device.describe().status).toBe("online");
   });
 
   test("is known after a restart", async () => {
     await fallAsleep("off");
-    await house.devices.keepContacts();
+    await house.devices.saveAvailability();
     const { Registry } = await import("../../src/devices/registry.ts");
     const again = await Registry.open({ path: `${house.folder}/devices.json`, damaged: () => {} });
     expect(again.get(tv.id)?.last_power).toBe("off");
@@ -205,7 +205,7 @@ describe("a command to a device that is asleep", () => {
     await fallAsleep();
     await press("home");
     expect(house.set.done).toEqual(["called silent 30", "home"]);
-    expect(house.devices.of(tv).describe().status).toBe("online");
+    expect(house.devices.deviceOf(tv).describe().status).toBe("online");
     house.set.failure = silent();
     house.set.done.length = 0;
     // Its last word is that it is on: it may as well be unplugged, and is called only as long as one answer may take.
@@ -216,13 +216,13 @@ describe("a command to a device that is asleep", () => {
 
   test("one that says that it is in standby is there, and is woken for as long as that takes", async () => {
     house.set.state = { ...house.set.state, power: "on" };
-    await house.devices.of(tv).state(never);
+    await house.devices.deviceOf(tv).state(neverAborted);
     house.set.done.length = 0;
     house.set.failure = inStandby();
     wakes = () => Promise.reject(new ZapdError("device_error", "did not turn on"));
     expect(await failureOf(press("home"))).toBe("device_error: TV did not turn on while waking it");
     expect(house.set.done).toEqual(["called asked 30"]);
-    expect(house.devices.of(tv).describe()).toMatchObject({ status: "online", power: "standby" });
+    expect(house.devices.deviceOf(tv).describe()).toMatchObject({ status: "online", power: "standby" });
   });
 
   test("fails with how waking failed", async () => {
@@ -235,7 +235,7 @@ describe("a command to a device that is asleep", () => {
   test("power-off and leaving the app have nothing to do there; power turns it on, once", async () => {
     await fallAsleep();
     await press("power-off");
-    expect(await house.actions.stop(tv, { signal: never })).toBeNull();
+    expect(await house.actions.stop(tv, { signal: neverAborted })).toBeNull();
     expect(house.set.done).toEqual([]);
     await press("power");
     expect(house.set.done).toEqual(["called silent 30"]);
@@ -245,7 +245,7 @@ describe("a command to a device that is asleep", () => {
     house.set.failure = silent();
     house.set.done.length = 0;
     expect(await failureOf(press("power-off"))).toStartWith("device_unreachable: TV did not answer");
-    expect(await failureOf(house.actions.stop(tv, { signal: never }))).toStartWith("device_unreachable");
+    expect(await failureOf(house.actions.stop(tv, { signal: neverAborted }))).toStartWith("device_unreachable");
     expect(house.set.done).toEqual([]);
   });
 
@@ -258,10 +258,10 @@ describe("a command to a device that is asleep", () => {
 
   test("a sequence wakes it before its first key, and is not begun again when a later one finds it silent", async () => {
     await fallAsleep();
-    await house.actions.sequence(tv, ["home", "home"], 0, { signal: never });
+    await house.actions.sequence(tv, ["home", "home"], 0, { signal: neverAborted });
     expect(house.set.done).toEqual(["called silent 30", "home", "home"]);
     house.set.done.length = 0;
-    const running = failureOf(house.actions.sequence(tv, ["home", "home", "home"], 50, { signal: never }));
+    const running = failureOf(house.actions.sequence(tv, ["home", "home", "home"], 50, { signal: neverAborted }));
     await Bun.sleep(20);
     house.set.failure = silent();
     expect(await running).toContain("1 of 3 keys were sent");
@@ -288,15 +288,15 @@ describe("a command to a device that is asleep", () => {
 
   test("a read wakes nobody", async () => {
     await fallAsleep();
-    await house.devices.of(tv).state(never);
-    await failureOf(house.actions.refresh(tv, false, never));
+    await house.devices.deviceOf(tv).state(neverAborted);
+    await failureOf(house.actions.refresh(tv, false, neverAborted));
     expect(house.set.done).toEqual([]);
   });
 });
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
-  const task = { doing: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
-  const hanging = failureOf(house.devices.of(tv).command({ signal: never }, task));
+  const task = { activity: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
+  const hanging = failureOf(house.devices.deviceOf(tv).command({ signal: neverAborted }, task));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");
   expect(house.set.done).toEqual(["home"]);

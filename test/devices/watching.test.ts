@@ -6,7 +6,7 @@ import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
 import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";
 import { until } from "../support/http-device.ts";
-import { never, openHouse } from "./harness.ts";
+import { neverAborted, openHouse } from "./harness.ts";
 
 const all = new Set<StatePart>(["power", "app", "playback", "volume", "screensaver", "input"]);
 const on: PlatformState = {
@@ -26,7 +26,7 @@ test("one that tells it all is left alone, and looked at again as soon as its co
   }));
   house.set.state = on;
   const { id } = await house.add("Teller");
-  const letGo = house.devices.watch(new Set([id]));
+  const letGo = house.devices.watchDevices(new Set([id]));
   const looks = () => house.set.done.length;
   await until("it is looked at", () => looks() === 1);
   for (const part of all) pushes.add(part);
@@ -51,10 +51,10 @@ test("what has not been seen yet is neither taken for nothing by a wait nor told
   const read = Promise.withResolvers<PlatformState>();
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: () => read.promise } }));
   const entry = await house.add("Late");
-  const device = house.devices.of(entry);
+  const device = house.devices.deviceOf(entry);
   const events = house.devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: "oldest" });
   const waits = ["app:none", "playback:stopped", "power:on", "app:netflix"].map((text) =>
-    waitFor(device, [readCondition(text)], 60_000, never).then(({ matched }) => [text, matched]),
+    waitFor(device, [readCondition(text)], 60_000, neverAborted).then(({ matched }) => [text, matched]),
   );
   await until("it is read", () => house.connected.length > 0);
   // It answers, and has not said yet what it shows.
@@ -90,11 +90,11 @@ test("a command that makes it unknown whether it is on has that asked, though it
     observed_at: "2026-11-22T21:00:00.000Z",
     playback: null,
   };
-  const look = async (parts: readonly StatePart[] | null) => void looks.push(parts);
-  const watch = new Watch({ state, access: null, pushes: all, look });
-  const letGo = watch.hold();
+  const poll = async (parts: readonly StatePart[] | null) => void looks.push(parts);
+  const watch = new Watch({ state, access: null, pushes: all, poll });
+  const letGo = watch.subscribe();
   await until("it is looked at", () => looks.length === 1);
-  watch.commanded(["volume", "power"]);
+  watch.afterCommand(["volume", "power"]);
   await until("it is looked at again", () => looks.length === 2);
   expect(looks).toEqual([null, ["power"]]);
   letGo();
@@ -108,34 +108,34 @@ test("what a command has shown is not taken back by a look that had begun before
     state: { read: () => read.promise, readParts: async () => ({ volume: loud }) },
     volume: { set: (level, signal) => set.do(`volume ${level}`, signal, undefined) },
   }));
-  const device = house.devices.of(await house.add("Slow"));
-  const looking = device.state(never);
-  await setVolume(device, { level: 60 }, { signal: never });
+  const device = house.devices.deviceOf(await house.add("Slow"));
+  const looking = device.state(neverAborted);
+  await setVolume(device, { level: 60 }, { signal: neverAborted });
   read.resolve({ ...on, input: "hdmi1" });
   expect(await looking).toMatchObject({ volume: loud, input: "hdmi1" });
-  expect(device.lastState).toMatchObject({ volume: loud, input: "hdmi1" });
+  expect(device.observedParts).toMatchObject({ volume: loud, input: "hdmi1" });
   await house.remove();
 });
 
 test("one that is off and silent is looked for at once by whoever waits for it, however long nobody else would", async () => {
   let looks = 0;
   const state = { ...on, app: null, power: "off" as const, observed_at: "2026-11-22T21:00:00.000Z", playback: null };
-  const look = () => Promise.reject(new Error(`It is off, seen ${++looks} times`));
-  const watch = new Watch({ state, access: null, pushes: new Set(), look });
-  watch.hold();
+  const poll = () => Promise.reject(new Error(`It is off, seen ${++looks} times`));
+  const watch = new Watch({ state, access: null, pushes: new Set(), poll });
+  watch.subscribe();
   await until("it is looked at", () => looks === 1);
-  watch.hold();
+  watch.subscribe();
   await Bun.sleep(50);
   expect(looks).toBe(1);
-  watch.hold({ waits: true });
+  watch.subscribe({ waits: true });
   await until("it is looked for", () => looks === 2);
-  watch.end();
+  watch.stop();
 });
 
 test("nobody waits for what is removed meanwhile", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => on } }));
-  const device = house.devices.of(await house.add("Leaves"));
-  const waits = waitFor(device, [readCondition("power:off")], 60_000, never).catch(({ code }) => code);
+  const device = house.devices.deviceOf(await house.add("Leaves"));
+  const waits = waitFor(device, [readCondition("power:off")], 60_000, neverAborted).catch(({ code }) => code);
   await until("it is read", () => house.connected.length > 0);
   await house.devices.remove(device);
   expect(await waits).toBe("device_not_found");

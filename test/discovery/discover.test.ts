@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DeviceError, protocolError, ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
-import { Discovery, tellingMost } from "../../src/discovery/discover.ts";
-import type { Finding } from "../../src/discovery/probe-queue.ts";
+import { Discovery, mostInformative } from "../../src/discovery/discover.ts";
+import type { FoundDevice } from "../../src/discovery/probe-queue.ts";
 import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { createZapd } from "../../src/zapd.ts";
@@ -39,7 +39,7 @@ function platformFor(
 
 interface Looking {
   readonly discovery: Discovery<string>;
-  readonly findings: (Finding & { readonly at: number })[];
+  readonly findings: (FoundDevice & { readonly at: number })[];
   readonly warnings: string[];
 }
 
@@ -62,7 +62,7 @@ function look(
       hosts: [],
       ...config,
     }),
-    found: async (finding) => {
+    addFound: async (finding) => {
       findings.push({ ...finding, at: performance.now() - start });
       return finding.sighting.identity;
     },
@@ -260,7 +260,7 @@ describe.concurrent("the course of things", () => {
     const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
     const { discovery } = look([platform], { timeout_ms: 100, interfaces: ["none"], hosts: ["127.0.0.1"] });
     for (let round = 0; round < 3; round++) {
-      discovery.lookAgain();
+      discovery.scanInBackground();
       await Bun.sleep(150);
     }
     expect(scans).toBe(1);
@@ -332,11 +332,11 @@ test("of all failures at an address the one is told that knows what to do, then 
     new DeviceError("device_error", "is of 2014", { phase: "answered", reason: "protocol", hint });
   const silent = new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
   const knowing = failed("Drive one of 2016");
-  expect(tellingMost([silent, protocolError("is no lamp"), knowing])).toBe(knowing);
+  expect(mostInformative([silent, protocolError("is no lamp"), knowing])).toBe(knowing);
   const lamp = protocolError("is no lamp");
-  expect(tellingMost([silent, lamp, silent])).toBe(lamp);
-  expect(tellingMost([lamp, protocolError("is no radio")])).toMatchObject({
+  expect(mostInformative([silent, lamp, silent])).toBe(lamp);
+  expect(mostInformative([lamp, protocolError("is no radio")])).toMatchObject({
     message: "answers as nothing that zapd knows",
   });
-  expect(tellingMost([silent, silent])).toBe(silent);
+  expect(mostInformative([silent, silent])).toBe(silent);
 });

@@ -11,7 +11,7 @@ import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
 
 const lo = { name: "lo", address: "127.0.0.1", netmask: "255.0.0.0", broadcast: "127.255.255.255", loopback: true };
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
 async function browse(types: readonly string[], timeoutMs: number, wanted = "", on = lo) {
   const services: { service: MdnsService; at: number }[] = [];
@@ -80,7 +80,7 @@ test("T6 what was sent on another link than the one that is asked on is not told
 
 test("without a type, or without an interface, nothing is asked and nothing waits", async () => {
   expect((await browse([], 5_000)).took).toBeLessThan(4_000);
-  const window = new ScanWindow(200, never);
+  const window = new ScanWindow(200, neverAborted);
   await browseMdns({ types: ["_x._tcp"], interfaces: [], window, onService: () => {}, onTrouble: () => {} });
   await window.over;
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { Intake } from "../../src/discovery/probe-queue.ts";
+import { ProbeQueue } from "../../src/discovery/probe-queue.ts";
 import type { Address, Sighting } from "../../src/platforms/platform.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 
@@ -11,11 +11,11 @@ const usual = async (address: Address) => sightingOf(idOf(address));
 function intakeOf(
   identify: (address: Address) => Promise<Sighting> = usual,
   found?: (sighting: Sighting) => Promise<string>,
-): Intake<string> {
-  return new Intake<string>({
+): ProbeQueue<string> {
+  return new ProbeQueue<string>({
     platformHost: { isOwnListener: ({ port }) => port === 7_272 },
     identify: (_platform, address) => identify(address),
-    found: async ({ sighting }) => (found ? found(sighting) : sighting.identity),
+    addFound: async ({ sighting }) => (found ? found(sighting) : sighting.identity),
     debug: () => {},
   });
 }
@@ -25,7 +25,7 @@ async function storm(hosts: number, ports: number) {
   const running = new Map<string, number>();
   let mostOfOne = 0;
   let most = 0;
-  const intake = intakeOf(async (address) => {
+  const probes = intakeOf(async (address) => {
     running.set(address.host, (running.get(address.host) ?? 0) + 1);
     mostOfOne = Math.max(mostOfOne, running.get(address.host) ?? 0);
     most = Math.max(
@@ -37,8 +37,8 @@ async function storm(hosts: number, ports: number) {
     return usual(address);
   });
   for (let port = 1; port <= ports; port++)
-    for (let host = 1; host <= hosts; host++) intake.offer(platform, { host: `192.0.2.${host}`, port });
-  return { found: await intake.finish(20_000), most, mostOfOne };
+    for (let host = 1; host <= hosts; host++) probes.add(platform, { host: `192.0.2.${host}`, port });
+  return { found: await probes.finish(20_000), most, mostOfOne };
 }
 
 describe("R16 candidates", () => {
@@ -54,14 +54,14 @@ describe("R16 candidates", () => {
 
   test("of one host that answers for a thousand leave the others their turn", async () => {
     const asked: string[] = [];
-    const intake = intakeOf(async (address) => {
+    const probes = intakeOf(async (address) => {
       asked.push(idOf(address));
       await Bun.sleep(1);
       return usual(address);
     });
-    for (let port = 1; port <= 1_500; port++) intake.offer(platform, { host: "192.0.2.1", port });
-    intake.offer(platform, { host: "192.0.2.2", port: 8_060 });
-    const found = await intake.finish(20_000);
+    for (let port = 1; port <= 1_500; port++) probes.add(platform, { host: "192.0.2.1", port });
+    probes.add(platform, { host: "192.0.2.2", port: 8_060 });
+    const found = await probes.finish(20_000);
     expect(found).toContain("192.0.2.2:8060");
     expect(asked.indexOf("192.0.2.2:8060")).toBeLessThan(20);
     expect(found.length).toBeLessThan(200);
@@ -70,39 +70,39 @@ describe("R16 candidates", () => {
 
   test("are asked once, and once more only when they could not say who they are", async () => {
     let tries = 0;
-    const intake = intakeOf(async (address) => {
+    const probes = intakeOf(async (address) => {
       if (++tries === 1) throw new ZapdError("device_timeout", "did not answer");
       return usual(address);
     });
     for (let round = 0; round < 4; round++) {
-      intake.offer(platform, { host: "192.0.2.1", port: 1 });
+      probes.add(platform, { host: "192.0.2.1", port: 1 });
       await Bun.sleep(2);
     }
-    expect(await intake.finish(1_000)).toEqual(["192.0.2.1:1"]);
+    expect(await probes.finish(1_000)).toEqual(["192.0.2.1:1"]);
     expect(tries).toBe(2);
   });
 
   test("that are none are not asked: nobody, zapd's own door, a port that is none", async () => {
-    const intake = intakeOf();
-    intake.offer(platform, null);
-    for (const port of [0, -1, 65_536, 7_272]) intake.offer(platform, { host: "127.0.0.1", port });
-    expect(await intake.finish(5_000)).toEqual([]);
+    const probes = intakeOf();
+    probes.add(platform, null);
+    for (const port of [0, -1, 65_536, 7_272]) probes.add(platform, { host: "127.0.0.1", port });
+    expect(await probes.finish(5_000)).toEqual([]);
   });
 
   test("that fail, or cannot be taken in, take nobody with them", async () => {
-    const intake = intakeOf(usual, async ({ identity }) => {
+    const probes = intakeOf(usual, async ({ identity }) => {
       if (identity.endsWith(":2")) throw new Error("the disk is full");
       return identity;
     });
-    for (const port of [1, 2, 3]) intake.offer(platform, { host: "192.0.2.1", port });
-    expect((await intake.finish(1_000)).sort()).toEqual(["192.0.2.1:1", "192.0.2.1:3"]);
+    for (const port of [1, 2, 3]) probes.add(platform, { host: "192.0.2.1", port });
+    expect((await probes.finish(1_000)).sort()).toEqual(["192.0.2.1:1", "192.0.2.1:3"]);
   });
 
   test("that never answer are waited for no longer than the grace", async () => {
-    const intake = intakeOf((address) => (address.port === 1 ? new Promise(() => {}) : usual(address)));
-    for (const port of [1, 2]) intake.offer(platform, { host: "192.0.2.1", port });
+    const probes = intakeOf((address) => (address.port === 1 ? new Promise(() => {}) : usual(address)));
+    for (const port of [1, 2]) probes.add(platform, { host: "192.0.2.1", port });
     const start = performance.now();
-    expect(await intake.finish(100)).toEqual(["192.0.2.1:2"]);
+    expect(await probes.finish(100)).toEqual(["192.0.2.1:2"]);
     expect(performance.now() - start).toBeLessThan(5_000);
   });
 });

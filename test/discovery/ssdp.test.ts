@@ -88,7 +88,7 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
     const answers: { answer: SsdpAnswer; at: number }[] = [];
     const troubles: string[] = [];
     const window = new ScanWindow(timeoutMs, options.stop ?? new AbortController().signal);
-    if (options.join !== undefined) setTimeout(() => window.join(), options.join);
+    if (options.join !== undefined) setTimeout(() => window.extend(), options.join);
     await searchSsdp({
       targets,
       interfaces: options.interfaces ?? [lo],

@@ -115,7 +115,7 @@ describe("R11 at every length and with every byte changed, what is opened is the
       async open(path) {
         const leases = await Leases.open({ path, damaged, failed: damaged });
         leases.close();
-        return leases.none ? 0 : 1;
+        return leases.isEmpty ? 0 : 1;
       },
     },
   };

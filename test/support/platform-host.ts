@@ -47,17 +47,17 @@ export function keptSecret<Secret>(kept: Secret | null = null): KeptSecret<Secre
   };
 }
 
-/** Turns a set on as the daemon's `power-on` does; `silent` as a command to a set that has just not answered. */
+/** Turns a set on as the daemon's `power-on` does; `isSilent` as a command to a set that has just not answered. */
 export async function turnOn(
   { power }: Connection,
   { host, facts: { macs }, ports }: Target,
   signal: AbortSignal,
-  silent = false,
+  isSilent = false,
 ): Promise<void> {
   if (!power) throw new Error("it has no power of its own");
-  const call = () => sendMagicPackets(macs, [host], ports["wake"] ?? 9);
-  const parts = { power, macs, hint: "hint", saidOnAt: () => Number.NEGATIVE_INFINITY, call };
-  await wake(parts, { silent, timeoutMs: 30_000 }, signal);
+  const sendPackets = () => sendMagicPackets(macs, [host], ports["wake"] ?? 9);
+  const parts = { power, macs, hint: "hint", reportedOnAt: () => Number.NEGATIVE_INFINITY, sendPackets };
+  await wake(parts, { isSilent, timeoutMs: 30_000 }, signal);
 }
 
 export interface Told<Memory = unknown> {

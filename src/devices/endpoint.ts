@@ -5,7 +5,7 @@
  */
 import { DeviceError, hasReason, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import type { Finding } from "../discovery/probe-queue.ts";
+import type { FoundDevice } from "../discovery/probe-queue.ts";
 import {
   type Address,
   type Capability,
@@ -27,33 +27,33 @@ import {
 import { redacted } from "../system/log.ts";
 import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
-import type { Seen } from "./compose.ts";
+import type { StateSource } from "./compose.ts";
 import { typed } from "./credentials.ts";
-import { both, descriptionOf, type Entry, factsOf, type Learned, memoryOf, withLearned } from "./entry.ts";
-import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
+import { descriptionOf, type Entry, factsOf, type Learned, memoryOf, mergeLearned, withLearned } from "./entry.ts";
+import { lacksCapability, requireCapability, subjectOf, withDeviceName } from "./failures.ts";
 import type { Cause } from "./feed.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
-import { Seeking } from "./seeking.ts";
+import { DeviceSearch } from "./search.ts";
 import { isSameAddress } from "./standing.ts";
-import { type Waking, wake } from "./wake.ts";
+import { type WakeOptions, wake } from "./wake.ts";
 
-export interface ReachDependencies extends PairingDependencies {
+export interface EndpointDependencies extends PairingDependencies {
   readonly platforms: readonly Platform[];
   config(): Config;
   /** Told when a device did not answer, so that it may be looked for. */
-  lost(entry: Entry): void;
+  onUnreachable(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
-  changed(id: string): void;
+  onChange(id: string): void;
   /** Told when a device hints that it does something else than before. */
-  hinted(id: string): void;
+  onHint(id: string): void;
   /** Looks for devices; ends when the search is over. */
-  look(): Promise<unknown>;
+  search(): Promise<unknown>;
   /** Turns a device on, in a test that has none. */
   readonly wake?: typeof wake;
 }
 
 /** What contact with a device has shown since the start. */
-export interface Contact {
+export interface Availability {
   readonly status: "online" | "offline" | "unknown";
   readonly last_seen: string | null;
   /** The last word of the device on its power. */
@@ -61,43 +61,43 @@ export interface Contact {
 }
 
 /** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
-export type Observe = (patch: Partial<PlatformState>, cause: Cause, reach: Reach) => void;
+export type Observe = (patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint) => void;
 
 /** One command or read of a device. */
 export interface Task<T> {
   /** What is attempted, for the error: "pressing home". */
-  readonly doing: string;
+  readonly activity: string;
   /** Milliseconds from its turn to its end. */
   readonly timeoutMs: number;
   /** Words of the caller's that the device is given, and may repeat. */
-  readonly given?: readonly string[];
+  readonly callerTexts?: readonly string[];
   /** The capability that it needs: of the reaches that have it the preferred is asked first. Without it, the leading one is. */
   readonly needs?: Capability;
   /** Whether a reach that has the capability can do this very thing. */
-  fits?(reach: Reach): boolean;
+  accepts?(endpoint: Endpoint): boolean;
   /** It may hold a secret: it goes to nobody but those that have secrets of their own, where there are such. */
-  readonly confidential?: boolean;
+  readonly isConfidential?: boolean;
   /** The one that is to do it, and no other. */
-  readonly at?: At;
-  work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
+  readonly at?: Route;
+  work(connection: Connection, signal: AbortSignal, endpoint: Endpoint): Promise<T>;
   /** The parts of the state that it can change; without it, any. */
   readonly changes?: readonly StatePart[];
   /** What is known of its state once it took the command. */
-  readonly makes?: Partial<PlatformState> | undefined;
+  readonly resultingState?: Partial<PlatformState> | undefined;
   /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
-  readonly apart?: boolean;
+  readonly skipsAvailability?: boolean;
   /** It is a part of pairing. */
-  readonly pairs?: boolean;
+  readonly isPairing?: boolean;
   /** Whether a part of it has been done, so that it cannot be begun again. */
-  begun?(): boolean;
+  hasStarted?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
   readonly whenOff?: { readonly wake: boolean; readonly result: T };
 }
 
 /** One reach of a device; `asIs`: it is neither woken nor looked for, since another may be asked. */
-export interface At {
-  readonly reach: Reach;
-  readonly asIs?: boolean;
+export interface Route {
+  readonly endpoint: Endpoint;
+  readonly withoutRecovery?: boolean;
 }
 
 const noParts: ReadonlySet<StatePart> = new Set();
@@ -121,7 +121,7 @@ const answeredBy: ReadonlySet<string> = new Set([
 ]);
 
 /** What is known of a device at one moment, and what that was made from. */
-interface Known {
+interface Derived {
   readonly of: Entry;
   readonly learned: Learned | undefined;
   readonly entry: Entry;
@@ -134,9 +134,9 @@ interface Known {
 
 const nothing: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
 
-export class Reach {
+export class Endpoint {
   readonly id: string;
-  readonly #deps: ReachDependencies;
+  readonly #deps: EndpointDependencies;
   readonly #observe: Observe;
   /** What ends each attempt that is under way. */
   readonly #running = new Set<(reason: ZapdError) => void>();
@@ -147,8 +147,8 @@ export class Reach {
   #learned: Learned | undefined;
   /** What it told last, and what was known then: told again, it is no news. */
   #lastTold: { readonly words: string; readonly by: Entry } | undefined;
-  #known: Known | undefined;
-  #contact: Contact | undefined;
+  #known: Derived | undefined;
+  #availability: Availability | undefined;
   /** Where, and when, it was last known not to answer. */
   #silence: (Address & { readonly at: number }) | undefined;
   #pairing: DevicePairing | undefined;
@@ -157,14 +157,14 @@ export class Reach {
   readonly #shownAt = new Map<string, number>();
   /** When the position of what plays was last seen. */
   positionAt: string | null = null;
-  readonly #seeking = new Seeking();
+  readonly #seeking = new DeviceSearch();
   /** When it last said by itself how its power is, that it is on, and that it goes off. */
   #saidPowerAt = Number.NEGATIVE_INFINITY;
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #saidOffAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
 
-  constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
+  constructor(deps: EndpointDependencies, record: Entry, observe: Observe) {
     this.#deps = deps;
     this.#observe = observe;
     this.#record = deps.registry.get(record.id) ?? record;
@@ -184,7 +184,7 @@ export class Reach {
   }
 
   /** The same with what it has told since; its name is the registry's to give. */
-  get known(): Entry {
+  get currentRecord(): Entry {
     return this.#now.entry;
   }
 
@@ -199,21 +199,21 @@ export class Reach {
   }
 
   /** What contact with it has shown since the start; before any, what was kept of it. */
-  get contact(): Contact {
-    if (this.#contact) return this.#contact;
+  get availability(): Availability {
+    if (this.#availability) return this.#availability;
     const { last_seen, last_power = null } = this.record;
-    this.#contact = { status: "unknown", last_seen, power: last_power };
-    return this.#contact;
+    this.#availability = { status: "unknown", last_seen, power: last_power };
+    return this.#availability;
   }
 
   /** Its last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
   get isOff(): boolean {
-    return isPowerOff(this.contact.power);
+    return isPowerOff(this.availability.power);
   }
 
   /** What is known of its power without asking it: of one that is silent, and was on, nothing. */
   get power(): Power {
-    const { status, power } = this.contact;
+    const { status, power } = this.availability;
     if (status === "online") return power ?? "unknown";
     if (status === "offline" && isPowerOff(power)) return "off";
     return isPowerOff(power) ? (power ?? "unknown") : "unknown";
@@ -226,13 +226,13 @@ export class Reach {
   answered(said?: Power | null, at = performance.now()): void {
     const silence = this.#silence;
     if (silence && silence.at > at && isSameAddress(silence, this.record)) return;
-    const { power: before } = this.contact;
+    const { power: before } = this.availability;
     this.#note({ status: "online", last_seen: new Date().toISOString(), power: said === undefined ? before : said });
   }
 
   /** Notes that it does not answer, or is about to; `off`, where it said so. */
-  silent(said?: Power): void {
-    const { last_seen, power } = this.contact;
+  unreachable(said?: Power): void {
+    const { last_seen, power } = this.availability;
     const { host, port } = this.record;
     const at = performance.now();
     this.#silence = { host, port, at };
@@ -240,14 +240,14 @@ export class Reach {
     this.#note({ status: "offline", last_seen, power: said ?? power });
   }
 
-  #note(contact: Contact): void {
-    const { status, power } = this.contact;
-    this.#contact = contact;
-    if (status !== contact.status || power !== contact.power) this.#deps.changed(this.id);
+  #note(availability: Availability): void {
+    const { status, power } = this.availability;
+    this.#availability = availability;
+    if (status !== availability.status || power !== availability.power) this.#deps.onChange(this.id);
   }
 
   /** What was last seen of its state, and which parts of it it tells by itself. */
-  get seen(): Seen {
+  get observed(): StateSource {
     return { state: this.#lastState, pushed: this.#opened?.connection.state?.pushes ?? noParts };
   }
 
@@ -255,9 +255,9 @@ export class Reach {
    * Takes what was seen of its state. Power that is `unknown` after a command may be either by now; read, it says nothing new.
    * What says by itself that it is off will not answer.
    */
-  note(patch: Partial<PlatformState>, cause: Cause): void {
+  noteState(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
-    if (power === "off" && cause === "push") this.silent(power);
+    if (power === "off" && cause === "push") this.unreachable(power);
     else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
     else this.answered(power);
     if (patch.playback !== undefined) this.positionAt = new Date().toISOString();
@@ -321,7 +321,7 @@ export class Reach {
   }
 
   /** What is known of it now, in its platform's terms. */
-  get #now(): Known {
+  get #now(): Derived {
     const { record } = this;
     const known = this.#known;
     if (known?.of === record && known.learned === this.#learned) return known;
@@ -354,7 +354,9 @@ export class Reach {
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) => this.emit(event));
+    const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) =>
+      this.handleEvent(event),
+    );
     this.#opened = { of: record, connection };
     return connection;
   }
@@ -386,7 +388,7 @@ export class Reach {
   }
 
   /** The device where it was met, when it was met elsewhere than it is known, with what it says there; and with another secret. */
-  targetAt(at: Finding | undefined, secret: KeptSecret<unknown> | undefined): Target {
+  targetAt(at: FoundDevice | undefined, secret: KeptSecret<unknown> | undefined): Target {
     const { record, platform } = this;
     const there = at ? { ...withLearned(record, at.sighting, []), ...at.address } : record;
     const { host, port } = there;
@@ -396,13 +398,13 @@ export class Reach {
   }
 
   /** Closes what is open once nothing is under way any more, which is waited for a while. */
-  async leave(): Promise<void> {
+  async disconnectWhenIdle(): Promise<void> {
     await until(() => this.#running.size === 0, { timeoutMs: leavesWithin, everyMs: 20 });
     this.disconnect();
   }
 
   /** Hangs up on its console. */
-  detach(): void {
+  closeConsole(): void {
     this.#opened?.connection.dev?.console.close();
   }
 
@@ -414,16 +416,16 @@ export class Reach {
   }
 
   /** Looks for it after it did not answer where it was (`was`); whether it is elsewhere now. */
-  seek(was: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    const { look, config } = this.#deps;
+  searchElsewhere(was: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const { search, config } = this.#deps;
     const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, was);
     const longestMs = config().discovery.timeout_ms + 1_000;
-    return this.#seeking.seek({ isElsewhere, look, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+    return this.#seeking.find({ isElsewhere, search, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
   }
 
   /** A search has met it: those who wait for it go on. */
-  met(): void {
-    this.#seeking.met();
+  foundAgain(): void {
+    this.#seeking.foundAgain();
   }
 
   /**
@@ -445,7 +447,7 @@ export class Reach {
     }
     const over = new AbortController();
     const both = AbortSignal.any([signal, over.signal]);
-    const found = this.seek(before, "command", Math.min(this.timeoutMs, timeoutMs - waited), both).then(
+    const found = this.searchElsewhere(before, "command", Math.min(this.timeoutMs, timeoutMs - waited), both).then(
       (isElsewhere): "elsewhere" => {
         if (!isElsewhere) throw error;
         return "elsewhere";
@@ -466,10 +468,11 @@ export class Reach {
     const wasOff = this.isOff;
     if (!this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
-      doing: "waking it",
+      activity: "waking it",
       needs: "power_on",
       timeoutMs: timeoutMs + powerOnTimeoutMs,
-      work: (connection, within) => this.turnOn(connection, within, { silent: !hasReason(error, "asleep"), timeoutMs }),
+      work: (connection, within) =>
+        this.turnOn(connection, within, { isSilent: !hasReason(error, "asleep"), timeoutMs }),
     };
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
@@ -481,7 +484,7 @@ export class Reach {
   async turnOn(
     connection: Connection,
     signal: AbortSignal,
-    waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
+    waking: WakeOptions = { isSilent: false, timeoutMs: wakeTimeoutMs },
   ): Promise<void> {
     const { platformHost } = this.#deps;
     const { host, ports, name, standing } = this.record;
@@ -491,8 +494,8 @@ export class Reach {
       power: requireCapability(connection.power, "power_on"),
       macs,
       hint: this.platform.sleepHint,
-      saidOnAt: () => this.#saidOnAt,
-      call: () => {
+      reportedOnAt: () => this.#saidOnAt,
+      sendPackets: () => {
         const destinations = destinationsFor(host, platformHost.broadcasts());
         platformHost.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
         return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
@@ -507,7 +510,7 @@ export class Reach {
    */
   async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     if (this.#over) throw this.#over;
-    this.#pairing?.checkFree(task);
+    this.#pairing?.checkNotPairing(task);
     const { log } = this.#deps;
     const controller = new AbortController();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -523,20 +526,21 @@ export class Reach {
     const timer = setTimeout(() => end(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     const asked = performance.now();
     try {
-      if (task.needs) this.require(task.needs);
+      if (task.needs) this.requireCapability(task.needs);
       task.work(this.connection, controller.signal, this).then(resolve, reject);
       const result = await promise;
       // An answer from before it said that it goes off is no sign of life.
-      if (!task.apart && !this.saidOffSince(asked)) this.answered();
+      if (!task.skipsAvailability && !this.saidOffSince(asked)) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
-      log.debug(`${record.name}: ${task.doing}: ${messageOf(error)}`);
+      log.debug(`${record.name}: ${task.activity}: ${messageOf(error)}`);
       // A caller who hung up says nothing of the device; what is named already is another reach's failure.
-      if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.apart) this.#noteFailure(error);
+      if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.skipsAvailability)
+        this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
-      const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
-      throw named(told, subjectOf(record, this.#platform), task.doing);
+      const told = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
+      throw withDeviceName(told, subjectOf(record, this.#platform), task.activity);
     } finally {
       clearTimeout(timer);
       clearTimeout(behind);
@@ -548,13 +552,13 @@ export class Reach {
   }
 
   #noteFailure(error: ZapdError): void {
-    const { lost } = this.#deps;
+    const { onUnreachable } = this.#deps;
     // It says so itself: it is where it was, and answers.
     if (hasReason(error, "asleep")) this.answered("standby");
     else if (error.code === "device_unreachable") {
-      this.silent();
+      this.unreachable();
       // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
-      if (!this.isOff || hasReason(error, "refused")) lost(this.record);
+      if (!this.isOff || hasReason(error, "refused")) onUnreachable(this.record);
     } else if (answeredBy.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       this.answered();
     }
@@ -571,7 +575,7 @@ export class Reach {
     this.disconnect();
     // The same device, added anew, can be paired at once.
     this.#pairing?.end(new ZapdError("device_not_found", "was removed while it was being paired"));
-    this.#contact = undefined;
+    this.#availability = undefined;
   }
 
   /** Ends what is under way, too, and begins nothing any more: a device that hangs must not hold the process. */
@@ -583,25 +587,26 @@ export class Reach {
   }
 
   /** Fails with `unsupported_operation` where it lacks a capability; one that its settings withhold it has. */
-  require(capability: Capability): void {
+  requireCapability(capability: Capability): void {
     // Says first that its platform is not known, where that is so.
-    if (this.platform && !this.description.has.has(capability)) throw lacks(capability, this.description.keys);
+    if (this.platform && !this.description.has.has(capability))
+      throw lacksCapability(capability, this.description.keys);
   }
 
   /** Fails with `device_unproven` while it is on probation, under its name. */
-  checkTrusted(doing: string): void {
+  checkTrusted(activity: string): void {
     const doubt = this.#deps.trust.doubt(this.record);
-    if (doubt) throw named(doubt, this.record, doing);
+    if (doubt) throw withDeviceName(doubt, this.record, activity);
   }
 
   /** Takes what a connection of it tells. */
-  emit(event: DeviceEvent): void {
+  handleEvent(event: DeviceEvent): void {
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
       const words = JSON.stringify([event.facts, event.memory]);
       if (this.#lastTold?.words === words && this.#lastTold.by === this.#record) return;
       this.#lastTold = { words, by: this.#record };
-      const learned = both(this.#learned ?? {}, event);
+      const learned = mergeLearned(this.#learned ?? {}, event);
       this.#learned = learned;
       registry.learn(this.id, learned).then(
         () => {
@@ -615,13 +620,13 @@ export class Reach {
       if (power === "on") this.#saidOnAt = this.#saidPowerAt;
       this.#observe(event.patch, "push", this);
     } else if (event.type === "hint") {
-      this.#deps.hinted(this.id);
+      this.#deps.onHint(this.id);
     } else if (event.why === "going_off") {
       this.#observe({ power: "off" }, "push", this);
     } else {
-      this.silent();
+      this.unreachable();
       // It pushes nothing until it is connected to again.
-      this.#deps.hinted(this.id);
+      this.#deps.onHint(this.id);
     }
   }
 }

@@ -5,7 +5,7 @@ export interface Search {
   /** Whether it is known to be elsewhere now. */
   isElsewhere(): boolean;
   /** Looks for devices; ends when the search is over. */
-  look(): Promise<unknown>;
+  search(): Promise<unknown>;
   /** It is missed by a command, or by a read, which looks less often. */
   readonly what: keyof typeof every;
   readonly timeoutMs: number;
@@ -16,19 +16,19 @@ const freely = 3;
 const every = { command: 5_000, read: 30_000 } as const;
 
 /** The searches for one device. */
-export class Seeking {
+export class DeviceSearch {
   readonly #waiting = new Set<() => void>();
   #inVain = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   /** A search has met it: those who wait for it go on. */
-  met(): void {
+  foundAgain(): void {
     this.#inVain = 0;
     for (const go of this.#waiting) go();
   }
 
   /** `true` as soon as it is known to be elsewhere; `false` when it was not found, or has been looked for in vain too often. */
-  async seek({ isElsewhere, look, what, timeoutMs }: Search, signal: AbortSignal): Promise<boolean> {
+  async find({ isElsewhere, search, what, timeoutMs }: Search, signal: AbortSignal): Promise<boolean> {
     if (isElsewhere()) return true;
     const isTooSoon = this.#inVain >= freely && performance.now() - this.#lookedAt < every[what];
     if (timeoutMs <= 0 || isTooSoon || signal.aborted) return false;
@@ -42,7 +42,7 @@ export class Seeking {
     this.#waiting.add(go);
     const timer = setTimeout(end, timeoutMs);
     signal.addEventListener("abort", end, { once: true });
-    look().then(end, end);
+    search().then(end, end);
     try {
       await over.promise;
       return isElsewhere();
