@@ -49,7 +49,7 @@ export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
 };
 
 const always: readonly Capability[] = ["state", "power_on"];
-/** What a set that does not offer a feature lacks. */
+/** What a TV that does not offer a feature lacks. */
 const byFeature: readonly (readonly [keyof typeof features, readonly Capability[]])[] = [
   ["key", ["keys", "hold", "stop", "playback"]],
   ["ime", ["text"]],
@@ -105,7 +105,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
       on: (signal) => device.turnOn(signal),
       off: (signal) => device.turnOff(signal),
       wakesByPacket: true,
-      // Each new connection turns some sets on (players.md 4.3).
+      // Each new connection turns some TVs on (players.md 4.3).
       get wakesByConnecting() {
         return device.current === undefined;
       },

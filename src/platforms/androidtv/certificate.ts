@@ -1,5 +1,5 @@
 /**
- * Certificates that we sign ourselves (players.md 1.3): a set knows us by ours, and we it by its own. X.509 is written here by
+ * Certificates that we sign ourselves (players.md 1.3): a TV knows us by ours, and we it by its own. X.509 is written here by
  * hand, since no runtime makes one.
  */
 import { generateKeyPair, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
@@ -25,7 +25,7 @@ export async function createCertificate(): Promise<Own> {
 let stranger: Promise<Own> | undefined;
 
 /**
- * One that says nothing of us: shown to who has not proven who it is yet, since some sets hang up on who shows none. Made once,
+ * One that says nothing of us: shown to who has not proven who it is yet, since some TVs hang up on who shows none. Made once,
  * in no time.
  */
 export function strangersCertificate(): Promise<Own> {
@@ -89,7 +89,7 @@ export function rsaNumbersOf(certificate: Uint8Array): RsaNumbers | null {
   return { modulus: Buffer.from(n, "base64url"), exponent: Buffer.from(e, "base64url") };
 }
 
-/** What a set says of itself in its certificate (players.md 4.1). */
+/** What a TV says of itself in its certificate (players.md 4.1). */
 export interface Subject {
   /** Whether it is that of a remote service. */
   readonly isRemote: boolean;

@@ -13,17 +13,17 @@ import { says, ways } from "./protocol.ts";
 import { appOf, isHome, linkOf, packagesOf, shell } from "./services.ts";
 import { RemoteSession, type Told } from "./session.ts";
 
-/** A session is kept: one that is opened again may wake a set that sleeps, and one that is open tells when it comes on. */
+/** A session is kept: one that is opened again may wake a TV that sleeps, and one that is open tells when it comes on. */
 const keptForMs = 7 * 24 * 3_600_000;
 /** Who hangs up may be going off. */
 const firstRetryMs = 5_000;
-/** A set that has just been turned on lets nobody in for a while; one that goes on so has forgotten us (players.md 1.3). */
+/** A TV that has just been turned on lets nobody in for a while; one that goes on so has forgotten us (players.md 1.3). */
 const startsWithinMs = 3_000;
 /** An app shows within this, or it is not known whether there is one (players.md 4.2). */
 const shownWithinMs = 5_000;
 const leavesWithinMs = 4_000;
 const mutedWithinMs = 1_000;
-/** From the key until the set tells that it is off. */
+/** From the key until the TV tells that it is off. */
 const offWithinMs = 3_000;
 
 export class AndroidTv {
@@ -67,14 +67,14 @@ export class AndroidTv {
     return this.#link.use(within, { eager });
   }
 
-  /** The session for a command, with a set that has just been heard, asleep or not. */
+  /** The session for a command, with a TV that has just been heard, asleep or not. */
   async reach(signal: AbortSignal): Promise<RemoteSession> {
     // Nothing that is sent is answered: over a line that died without a word it would be lost.
     if (this.current?.isDoubtful) this.#link.drop();
     return unlessSlept(this.session(signal, true));
   }
 
-  /** The same, with a set that is on. */
+  /** The same, with a TV that is on. */
   async command(signal: AbortSignal): Promise<RemoteSession> {
     const session = await this.reach(signal);
     if (session.told.isOn === false) throw inStandby();
@@ -128,7 +128,7 @@ export class AndroidTv {
       this.#emit({ type: "facts", memory: { volume: hasVolume } });
     const { power, app, volume } = describeState(told);
     const words = JSON.stringify([power, app, volume]);
-    // Sets say the same more than once.
+    // TVs say the same more than once.
     if (words === this.#said) return;
     this.#said = words;
     this.#emit({ type: "state", patch: { power, app, volume } });
@@ -148,7 +148,7 @@ export class AndroidTv {
     session.hold(1);
     return async () => {
       session.hold(-1);
-      // A set that was hung up on has let go by itself.
+      // A TV that was hung up on has let go by itself.
       if (session.alive) session.send(says.key(code, ways.up));
     };
   }
@@ -159,7 +159,7 @@ export class AndroidTv {
     await session.type(text, signal);
   }
 
-  /** Opens a link, or an app by its package; a set says nothing of it, but what its screen shows then. */
+  /** Opens a link, or an app by its package; a TV says nothing of it, but what its screen shows then. */
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     const link = linkOf(id, params["content_id"] ?? null);
     if (link === null)
@@ -214,7 +214,7 @@ export class AndroidTv {
     return (await this.reach(signal)).told.isOn;
   }
 
-  /** Some sets know no key that wakes: told again, the one that toggles is pressed, since they say that they are off. */
+  /** Some TVs know no key that wakes: told again, the one that toggles is pressed, since they say that they are off. */
   async turnOn(signal: AbortSignal): Promise<void> {
     const session = await this.reach(signal);
     if (session.told.isOn !== false) return;

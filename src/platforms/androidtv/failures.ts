@@ -5,7 +5,7 @@ import { subjectOf } from "./certificate.ts";
 import type { AndroidTarget } from "./memory.ts";
 
 export const pairHint = "Run zapd pair {device}, and type the code that the TV shows";
-/** What mends a set that has forgotten us, or lets nobody be paired. */
+/** What mends a TV that has forgotten us, or lets nobody be paired. */
 export const resetHint =
   "Run zapd pair {device}. If that does not last: on the TV, Settings > Apps > See all apps > Show system apps > Android TV Remote Service > Storage > Clear data, then restart it and pair again";
 

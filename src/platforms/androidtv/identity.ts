@@ -19,7 +19,7 @@ export function readService(service: MdnsService): Lead | null {
 }
 
 /**
- * The certificate that is shown at an address, to one who shows nothing of us and says nothing. A set that speaks TLS 1.2 hangs
+ * The certificate that is shown at an address, to one who shows nothing of us and says nothing. A TV that speaks TLS 1.2 hangs
  * up on strangers before it shows its own, but for the port where they are paired.
  */
 export async function lookAt(

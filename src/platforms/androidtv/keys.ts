@@ -27,7 +27,7 @@ export const keyCodes = {
   options: 82,
 } as const satisfies Partial<Record<Key, number>>;
 
-/** A box has none of these; a set whose kind is not known may. */
+/** A box has none of these; a TV whose kind is not known may. */
 const televisionCodes = {
   "input-hdmi1": 243,
   "input-hdmi2": 244,
@@ -42,7 +42,7 @@ export const allCodes: Readonly<Partial<Record<Key, number>>> = { ...keyCodes, .
 /** `power` toggles; these do not (players.md 4.3). Next and previous are keys that no remote here has. */
 export const codes = { sleep: 223, wake: 224, power: 26, next: 87, previous: 88 } as const;
 
-/** The keys of a box, or of a set. */
+/** The keys of a box, or of a TV. */
 export function keysOf(isBox: boolean): ReadonlySet<Key> {
   return new Set<Key>([...keysIn(isBox ? keyCodes : allCodes), "power", "power-on", "power-off"]);
 }

@@ -16,7 +16,7 @@ export const androidMemory: z.ZodType<AndroidMemory> = memory;
 
 /**
  * Our certificate, and its key, in base64 without lines: the certificate is what was paired, and is kept for ever. `certificate`
- * is the fingerprint of the one that the set showed.
+ * is the fingerprint of the one that the TV showed.
  */
 export const androidSecret = z.looseObject({ cert: z.string(), key: z.string(), certificate: z.string() });
 

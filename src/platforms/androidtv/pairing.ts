@@ -1,6 +1,6 @@
 /**
- * Being let in by a set (players.md 4.1): it shows a code, of which the first byte is that of a hash over both keys and the rest
- * of it. A code that was mistyped is found by that, and the set is not told; one that it refuses ends the pairing there.
+ * Being let in by a TV (players.md 4.1): it shows a code, of which the first byte is that of a hash over both keys and the rest
+ * of it. A code that was mistyped is found by that, and the TV is not told; one that it refuses ends the pairing there.
  */
 import { DeviceError, pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
@@ -17,7 +17,7 @@ import { asks, codeLength, framing, pairing as messages, secretOf, statuses } fr
 
 /** As long as a code is worth typing; sets say nothing of how long they show it. */
 const shownFor = 120_000;
-/** Some sets never answer to a code that they refuse (4.4). */
+/** Some TVs never answer to a code that they refuse (4.4). */
 const answersWithin = 10_000;
 
 const againHint = "It shows another: run zapd pair {device} again";
@@ -99,7 +99,7 @@ class Talk {
     this.ended.catch(() => {});
   }
 
-  /** Fails when the set ends it by itself. */
+  /** Fails when the TV ends it by itself. */
   get ended(): Promise<never> {
     return this.#end.promise;
   }

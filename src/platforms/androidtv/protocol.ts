@@ -24,7 +24,7 @@ function readHead(bytes: Buffer): { readonly head: number; readonly body: number
   return null;
 }
 
-/** What both can do, as bits (4.1, 4.4): what a set does not offer is not asked of it. Voice (8) is not spoken here. */
+/** What both can do, as bits (4.1, 4.4): what a TV does not offer is not asked of it. Voice (8) is not spoken here. */
 export const features = { ping: 1, key: 2, ime: 4, power: 32, volume: 64, appLink: 512 } as const;
 export const ours = Object.values(features).reduce((sum, bit) => sum | bit, 0);
 
@@ -53,7 +53,7 @@ export const says = {
   pong: (value: number) => frameOf({ [remote.pong]: { 1: value } }),
   key: (code: number, way: number) => frameOf({ [remote.key]: { 1: code, 2: way } }),
   link: (link: string) => frameOf({ [remote.link]: { 1: link } }),
-  /** The counters are those that the set told last; both ends of the text are its last character (4.3, 4.4). */
+  /** The counters are those that the TV told last; both ends of the text are its last character (4.3, 4.4). */
   text(text: string, { ime, field }: { readonly ime: number; readonly field: number }) {
     const end = text.length - 1;
     return frameOf({ [remote.edit]: { 1: ime, 2: field, 3: { 1: 1, 2: { 1: end, 2: end, 3: text } } } });
@@ -93,7 +93,7 @@ export interface RsaNumbers {
 
 /**
  * What a code proves (4.1): a hash over both keys and all of the code but its first byte, which is that of the hash. `null`
- * where it is not: the code is wrong, and the set need not be told.
+ * where it is not: the code is wrong, and the TV need not be told.
  */
 export function secretOf(client: RsaNumbers, server: RsaNumbers, code: string): Uint8Array | null {
   if (code.length !== codeLength || !/^[0-9a-f]+$/i.test(code)) return null;

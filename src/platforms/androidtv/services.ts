@@ -104,7 +104,7 @@ export function isAndroidAppId(text: string): boolean {
   return isPackage(text) || isLink(text);
 }
 
-/** What a set shows while it shows no app. */
+/** What a TV shows while it shows no app. */
 const homes =
   /^(com\.google\.android\.(tvlauncher|leanbacklauncher|apps\.tv\.(launcherx|dreamx))|com\.android\.systemui|android)$/;
 
@@ -112,5 +112,5 @@ export function isHome(id: string): boolean {
   return homes.test(id);
 }
 
-/** What is handed to the set from elsewhere runs in this one; what it is only who hands it over can tell. */
+/** What is handed to the TV from elsewhere runs in this one; what it is only who hands it over can tell. */
 export const shell = "com.google.android.apps.mediashell";

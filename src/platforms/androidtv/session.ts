@@ -19,12 +19,12 @@ const silentMs = 16_000;
 const lookEveryMs = 1_000;
 /** What has been silent for longer than it should is not told anything any more, but called anew. */
 const doubtfulMs = 8_000;
-/** A set that does not tell its power is ready once it has been greeted. */
+/** A TV that does not tell its power is ready once it has been greeted. */
 const startWithinMs = 1_500;
 /** Its volume and its app come right behind that it is on, where they do. */
 const restWithinMs = 500;
 
-/** What a set has told. What it has not is `null`. */
+/** What a TV has told. What it has not is `null`. */
 export interface Told {
   readonly isOn: boolean | null;
   /** The package of the app on the screen. */
@@ -36,7 +36,7 @@ export interface Told {
   readonly features: number;
 }
 
-/** What was agreed on with a set: our certificate, and the fingerprint of its own. */
+/** What was agreed on with a TV: our certificate, and the fingerprint of its own. */
 interface Agreed {
   readonly own: Own;
   readonly certificate: string;
@@ -83,7 +83,7 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
     });
   }
 
-  /** Waits until the set, once its line is open, can be told something, and has told what it tells at first. */
+  /** Waits until the TV, once its line is open, can be told something, and has told what it tells at first. */
   async whenReady(hasVolume: boolean, signal: AbortSignal): Promise<void> {
     const early = this.#early ?? [];
     this.#early = null;
@@ -118,12 +118,12 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
     this.tell((line) => line.send(message));
   }
 
-  /** Types into the field that is open; of which a set may say nothing to who connects when it is. */
+  /** Types into the field that is open; of which a TV may say nothing to who connects when it is. */
   async type(text: string, signal: AbortSignal): Promise<void> {
     await until(() => this.#counters !== null || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
     const counters = this.#counters;
     this.send(says.text(text, counters ?? { ime: 0, field: 0 }));
-    // What comes next needs the counters of after it, where a set counts.
+    // What comes next needs the counters of after it, where a TV counts.
     await until(() => this.#counters !== counters || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
   }
 

@@ -49,7 +49,7 @@ export const samsung: Platform<SamsungMemory, SamsungSecret> = {
 
 /** What sets do for everybody in their network. */
 const open = ["state", "apps", "launch", "stop"] as const;
-/** What wants the socket, to which a set lets those alone whom its user has accepted. */
+/** What wants the socket, to which a TV lets those alone whom its user has accepted. */
 const pairedOnly = ["keys", "text", "playback"] as const;
 
 function describeSamsung({ macs, access }: Facts, { year, renderer, saysPower }: SamsungMemory): Description {
@@ -75,7 +75,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
   const { reconnecting } = remote;
   let lastMedia: "play" | "pause" = "play";
 
-  /** Runs a command on a set that is on, and has proven to be the one that is meant. */
+  /** Runs a command on a TV that is on, and has proven to be the one that is meant. */
   async function command<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       await unlessSlept(rest.mustBeOn(signal));
@@ -197,7 +197,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
 
 const allParts: ReadonlySet<StatePart> = new Set(["app", "volume"]);
 
-/** A part that the set refuses is not known; a caller who has hung up is told so. */
+/** A part that the TV refuses is not known; a caller who has hung up is told so. */
 function unlessOver(signal: AbortSignal): () => null {
   return () => {
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
 /**
- * Apps of a set (smart-tvs.md 3.3): from its own list where it gives one, else those that are known, each asked for by its id.
+ * Apps of a TV (smart-tvs.md 3.3): from its own list where it gives one, else those that are known, each asked for by its id.
  * What it has is remembered, since what is on the screen is told app by app.
  */
 import { until } from "../../system/sleep.ts";
@@ -10,7 +10,7 @@ import { noSuchApp, type Rest } from "./rest.ts";
 import { knownApps } from "./services.ts";
 import type { RemoteSession } from "./session.ts";
 
-/** Sets that list nothing do not answer at all (3.4). */
+/** TVs that list nothing do not answer at all (3.4). */
 const listsWithin = 3_000;
 const seenWithin = 5_000;
 const goneWithin = 3_000;
@@ -30,7 +30,7 @@ export class Apps {
     this.#emit = emit;
   }
 
-  /** `session` is that of a set that lets us in; without it those that are known are looked for. */
+  /** `session` is that of a TV that lets us in; without it those that are known are looked for. */
   async list(session: RemoteSession | null, signal: AbortSignal): Promise<PlatformApp[]> {
     const { lists } = this.#target.memory;
     const listed = session && lists !== false ? readApps(await session.apps(signal, listsWithin)) : null;
@@ -62,7 +62,7 @@ export class Apps {
   ): Promise<Confirmed> {
     const listed = this.#target.memory.apps?.find((app) => app.id === id);
     const isTold = !listed?.native && (await this.#rest.app(id, signal)) !== null;
-    // The set's own, whose ids have dots, keep their state to themselves, and may be there all the same.
+    // The TV's own, whose ids have dots, keep their state to themselves, and may be there all the same.
     const native = listed?.native ?? (!isTold && id.includes("."));
     if (!isTold && !native) throw noSuchApp(id);
     const metaTag = metaTagOf(link);
@@ -104,7 +104,7 @@ export class Apps {
     return found.map(({ app: { platformId, name } }) => ({ id: platformId, name, native: false }));
   }
 
-  /** Asks for each app, some at a time; those that the set has, and of which something holds, in order. */
+  /** Asks for each app, some at a time; those that the TV has, and of which something holds, in order. */
   async #each(ids: readonly string[], signal: AbortSignal, holds: (now: AppNow) => boolean): Promise<AppNow[]> {
     const found = new Map<string, AppNow>();
     const waiting = [...ids];

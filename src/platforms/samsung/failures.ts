@@ -1,9 +1,9 @@
-/** What a set means by letting nobody in (smart-tvs.md 3.2, 3.4), each with the setting that mends it. */
+/** What a TV means by letting nobody in (smart-tvs.md 3.2, 3.4), each with the setting that mends it. */
 import { DeviceError, pairingRequired } from "../../api/errors.ts";
 
 const manager = "Settings > General > External Device Manager > Device Connection Manager";
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
-/** A set whose user denied it once refuses without asking, until the entry is removed. */
+/** A TV whose user denied it once refuses without asking, until the entry is removed. */
 export const deniedHint = `On the TV: ${manager} > Device List: remove zapd or allow it, then run zapd pair {device} again`;
 /** It asks with every connection, unless it is set otherwise. */
 export const promptHint = `On the TV: ${manager} > Access Notification: First Time Only, then run zapd pair {device}`;

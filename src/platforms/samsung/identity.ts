@@ -1,4 +1,4 @@
-/** Who a Samsung set says it is (smart-tvs.md 3.1), without a word that could wake it or show anything on it. */
+/** Who a Samsung TV says it is (smart-tvs.md 3.1), without a word that could wake it or show anything on it. */
 import { DeviceError, hasReason } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
@@ -13,7 +13,7 @@ const targets = ["urn:samsung.com:device:RemoteControlReceiver:1", "urn:samsung.
 /** Every renderer answers to it; those of Samsung say so in the header. */
 const rendering = "urn:schemas-upnp-org:service:RenderingControl:1";
 
-/** One set answers to several (3.1); what its answers say of other places is not looked at. */
+/** One TV answers to several (3.1); what its answers say of other places is not looked at. */
 export const queries: readonly DiscoveryQuery[] = [
   ...[...targets, rendering].map(
     (target): DiscoveryQuery => ({

@@ -1,4 +1,4 @@
-/** The keys of a Samsung set (smart-tvs.md 8). */
+/** The keys of a Samsung TV (smart-tvs.md 8). */
 import { type Key, keysIn, type PlatformInput } from "../platform.ts";
 
 /** Keys that are one message each. */
@@ -28,7 +28,7 @@ const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
   options: "KEY_TOOLS",
 };
 
-/** Sets after 2018 ignore these, and change their input over the cloud alone (smart-tvs.md 3.3). */
+/** TVs after 2018 ignore these, and change their input over the cloud alone (smart-tvs.md 3.3). */
 const inputKeys: Readonly<Partial<Record<Key, string>>> = {
   "input-hdmi1": "KEY_HDMI1",
   "input-hdmi2": "KEY_HDMI2",
@@ -40,7 +40,7 @@ const lastWithInputs = 2018;
 
 export const allKeys: Readonly<Partial<Record<Key, string>>> = { ...samsungKeys, ...inputKeys };
 
-/** Whether a set of a year takes the keys of its inputs; one that does not tell its year is taken for a new one. */
+/** Whether a TV of a year takes the keys of its inputs; one that does not tell its year is taken for a new one. */
 export function hasInputs(year: number | undefined): boolean {
   return year !== undefined && year <= lastWithInputs;
 }
@@ -58,7 +58,7 @@ export function inputCodeOf(id: string): string {
 
 export const powerKey = "KEY_POWER";
 
-/** The keys of a set of a year. */
+/** The keys of a TV of a year. */
 export function keysOf(year: number | undefined, canWake: boolean): ReadonlySet<Key> {
   const own = keysIn(hasInputs(year) ? allKeys : samsungKeys);
   return new Set<Key>([...own, "play-pause", "power", "power-off", ...(canWake ? ["power-on" as const] : [])]);

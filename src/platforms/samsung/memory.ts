@@ -1,4 +1,4 @@
-/** What zapd remembers of a Samsung set beyond its facts, and what lets it in there. */
+/** What zapd remembers of a Samsung TV beyond its facts, and what lets it in there. */
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
@@ -6,11 +6,11 @@ const memory = z
   .object({
     /** The year of the model (2021): what it can do is told by it. */
     year: z.int(),
-    /** It wants a token, as sets of 2018 on do, and is reached over TLS. */
+    /** It wants a token, as TVs of 2018 on do, and is reached over TLS. */
     token: z.boolean(),
     /** It says by itself whether it is on. */
     saysPower: z.boolean(),
-    /** A set of the Frame series: a short press of power shows art there. */
+    /** A TV of the Frame series: a short press of power shows art there. */
     frame: z.boolean(),
     /** Whether it has a service for its volume; not known before it was asked. */
     renderer: z.boolean(),
@@ -26,7 +26,7 @@ const memory = z
 export type SamsungMemory = z.infer<typeof memory>;
 export const samsungMemory: z.ZodType<SamsungMemory> = memory;
 
-/** The token that the set gave, and the certificate that it showed then. */
+/** The token that the TV gave, and the certificate that it showed then. */
 export const samsungSecret = z.looseObject({ token: z.string().optional(), certificate: z.string().optional() });
 
 export type SamsungSecret = z.infer<typeof samsungSecret>;

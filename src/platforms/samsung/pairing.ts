@@ -1,5 +1,5 @@
 /**
- * Being let in by a set (smart-tvs.md 3.2): there is no message to ask by. The socket is opened without a token, the set shows
+ * Being let in by a TV (smart-tvs.md 3.2): there is no message to ask by. The socket is opened without a token, the TV shows
  * its request, and what it says first is the answer: allowed, denied, or that nobody answered.
  */
 import { hasReason, inStandby, pairingFailed, ZapdError } from "../../api/errors.ts";
@@ -12,7 +12,7 @@ import { encrypted, type Info } from "./protocol.ts";
 import { isSecure, mustBe } from "./rest.ts";
 import { RemoteSession } from "./session.ts";
 
-/** The set waits for about 30 s (3.2), and its own word comes first. */
+/** The TV waits for about 30 s (3.2), and its own word comes first. */
 const answeredWithin = 35_000;
 /** Who is refused sooner was refused by a list, and not by a person. */
 const nobodyWithin = 1_000;

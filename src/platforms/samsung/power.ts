@@ -1,4 +1,4 @@
-/** Turning a set on and off (smart-tvs.md 1.2, 3.3): HTTP is asked first, since the socket alone turns some sets on. */
+/** Turning a TV on and off (smart-tvs.md 1.2, 3.3): HTTP is asked first, since the socket alone turns some TVs on. */
 import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { neverAborted, sleep, until } from "../../system/sleep.ts";
 import type { Emit, PowerControl } from "../platform.ts";
@@ -7,16 +7,16 @@ import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import type { Rest } from "./rest.ts";
 import type { Remote, RemoteSession } from "./session.ts";
 
-/** A set of the Frame series that is pressed for less shows art (3.3). */
+/** A TV of the Frame series that is pressed for less shows art (3.3). */
 const frameHoldMs = 3_000;
-/** From the key until the set says so, or falls silent. */
+/** From the key until the TV says so, or falls silent. */
 const leavesWithin = 6_000;
-/** One that the socket alone turns on says so within this; how long real sets take is in no source. */
+/** One that the socket alone turns on says so within this; how long real TVs take is in no source. */
 const wokenWithin = 1_500;
-/** Pressed twice, it would turn the set off again. */
+/** Pressed twice, it would turn the TV off again. */
 const startsWithin = 8_000;
 
-/** How a set is turned on and off; `command` gives the socket of one that is on. */
+/** How a TV is turned on and off; `command` gives the socket of one that is on. */
 export function powerOf(
   { reconnecting, useAsleep }: Remote,
   rest: Rest,

@@ -1,4 +1,4 @@
-/** What a Samsung set says, read into zapd's words, and what is said to it. Pure. Facts and their evidence: protocols/smart-tvs.md 3. */
+/** What a Samsung TV says, read into zapd's words, and what is said to it. Pure. Facts and their evidence: protocols/smart-tvs.md 3. */
 import { DeviceError, protocolError } from "../../api/errors.ts";
 import { asJson, isJson, type Json, listOf, readJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
@@ -6,11 +6,11 @@ import type { DeepLink, Facts, PlatformApp, Power } from "../platform.ts";
 import type { SamsungMemory } from "./memory.ts";
 import { knownApps, samsungServices } from "./services.ts";
 
-/** Where the set says who it is, and where its apps are. */
+/** Where the TV says who it is, and where its apps are. */
 export const infoPath = "/api/v2/";
 export const appPath = (id: string) => `/api/v2/applications/${encodeURIComponent(id)}`;
 
-/** The name by which the set knows zapd: its list of those that it lets in is kept by it, so that it must never change (3.2). */
+/** The name by which the TV knows zapd: its list of those that it lets in is kept by it, so that it must never change (3.2). */
 const ownName = Buffer.from("zapd").toString("base64");
 
 /** The channel of the remote, with the token that lets us in. */
@@ -19,7 +19,7 @@ export function channelPath(token: string | null): string {
   return `/api/v2/channels/samsung.remote.control?${query}`;
 }
 
-/** What a set says of itself to everybody (3.1). */
+/** What a TV says of itself to everybody (3.1). */
 export interface Info {
   /** `null` where it does not say. */
   readonly duid: string | null;
@@ -29,7 +29,7 @@ export interface Info {
   readonly memory: SamsungMemory & { readonly token: boolean };
 }
 
-/** Reads it. Fails with `device_error` where it is no set that is driven so. */
+/** Reads it. Fails with `device_error` where it is no TV that is driven so. */
 export function readInfo(body: string): Info {
   const said = readJson(body);
   const device = isJson(said) ? asJson(said["device"]) : {};
@@ -42,7 +42,7 @@ export function readInfo(body: string): Info {
   const year = yearOf(text(device["model"]));
   if (year === undefined ? /^.{4}[HJ]/.test(model ?? "") : year < 2016) throw encrypted();
   const state = text(device["PowerState"])?.toLowerCase();
-  // It is the address of its Wi-Fi, whichever it uses (1.2): a packet to that wakes no set on a cable.
+  // It is the address of its Wi-Fi, whichever it uses (1.2): a packet to that wakes no TV on a cable.
   const mac = text(device["networkType"]) === "wired" ? null : readMac(device["wifiMac"]);
   return {
     duid,
@@ -75,7 +75,7 @@ function noTelevision(type: string): DeviceError {
   });
 }
 
-/** Sets of 2014 and 2015, which answer here, too (3.1). */
+/** TVs of 2014 and 2015, which answer here, too (3.1). */
 export function encrypted(): DeviceError {
   return new DeviceError("device_error", "is a set of 2014 or 2015, and speaks an encrypted protocol of its own", {
     phase: "answered",
@@ -106,7 +106,7 @@ function isTrue(said: unknown): boolean {
   return said === true || said === "true";
 }
 
-/** An app as the set has it now: whether it is on the screen. */
+/** An app as the TV has it now: whether it is on the screen. */
 export interface AppNow {
   readonly app: PlatformApp;
   readonly visible: boolean;
@@ -150,7 +150,7 @@ export function metaTagOf(given: DeepLink): string {
   return contentId ?? new URLSearchParams(rest).toString();
 }
 
-/** A token is a text, though some sets say it as a number (3.2). */
+/** A token is a text, though some TVs say it as a number (3.2). */
 export function readToken(data: Json): string | null {
   const said = data["token"];
   const token = typeof said === "number" ? String(said) : text(said);

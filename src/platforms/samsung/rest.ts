@@ -1,5 +1,5 @@
 /**
- * What a set is asked over HTTP (smart-tvs.md 3.1, 3.3): who it is, whether it is on, and its apps. Nothing of it wakes a set
+ * What a TV is asked over HTTP (smart-tvs.md 3.1, 3.3): who it is, whether it is on, and its apps. Nothing of it wakes a TV
  * or shows anything on it, and it needs no token. Sets that give tokens are asked over TLS, and must show the certificate of
  * their pairing before a word is said.
  */
@@ -10,19 +10,19 @@ import { isStandIn } from "../query.ts";
 import type { SamsungTarget } from "./memory.ts";
 import { type AppNow, appPath, type Info, infoPath, readAppNow, readInfo } from "./protocol.ts";
 
-/** The ports of the set (3.1): over TLS, and without. */
+/** The ports of the TV (3.1): over TLS, and without. */
 export const securePort = 8_002;
 export const plainPort = 8_001;
 
-/** What a set said of itself so lately is so still: many keys come at a time. */
+/** What a TV said of itself so lately is so still: many keys come at a time. */
 const freshMs = 2_000;
 
-/** Whether a set is reached over TLS: all but those that have been seen not to; one that gave a token whatever is said of it. */
+/** Whether a TV is reached over TLS: all but those that have been seen not to; one that gave a token whatever is said of it. */
 export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" | "port" | "secret">): boolean {
   return secret.readAnyway()?.token !== undefined || (memory.token ?? port !== plainPort);
 }
 
-/** Fails with `wrong_device` where another set answers, and with `device_unproven` where it keeps to itself who it is, and did not. */
+/** Fails with `wrong_device` where another TV answers, and with `device_unproven` where it keeps to itself who it is, and did not. */
 export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "host">, { duid }: Info): void {
   if (duid === identity || isStandIn(identity)) return;
   if (duid !== null) throw wrongDevice(host);
@@ -33,7 +33,7 @@ export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "hos
   });
 }
 
-/** What a set says of itself. Fails with `device_error` where it says nothing. */
+/** What a TV says of itself. Fails with `device_error` where it says nothing. */
 export function infoOf(answer: Answer): Info {
   if (answer.status !== 200) throw protocolError(`answered ${answer.status} when it was asked who it is`);
   return readInfo(bodyText(answer));
@@ -54,7 +54,7 @@ export class Rest {
     });
   }
 
-  /** What the set says of itself now: it has proven to be the one that is meant. Fails as a command does where it does not answer. */
+  /** What the TV says of itself now: it has proven to be the one that is meant. Fails as a command does where it does not answer. */
   async info(signal: AbortSignal): Promise<Info> {
     return this.#take(await this.#http.read(infoPath, signal));
   }
@@ -72,7 +72,7 @@ export class Rest {
     this.#http.mistrust();
   }
 
-  /** An app as it is now; `null` where the set has none of that id, or keeps its state to itself. */
+  /** An app as it is now; `null` where the TV has none of that id, or keeps its state to itself. */
   async app(id: string, signal: AbortSignal): Promise<AppNow | null> {
     const answer = await this.#http.read(appPath(id), signal, { proven: true });
     if (answer.status === 404) return null;

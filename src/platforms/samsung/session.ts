@@ -1,5 +1,5 @@
 /**
- * The one socket of a set (smart-tvs.md 3.2, 3.3): it speaks first, and says by that whether it lets us in. Keys and text are
+ * The one socket of a TV (smart-tvs.md 3.2, 3.3): it speaks first, and says by that whether it lets us in. Keys and text are
  * never answered; what was refused shows behind the first of them alone.
  */
 import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
@@ -23,13 +23,13 @@ const refusedWithinMs = 300;
 const readWithinMs = 500;
 /** That a field has the focus is told soon after it was opened, or the socket. */
 const focusWithinMs = 800;
-/** The code that no close may have, by which a set hangs up on too many (3.4), and for how long it is left alone then. */
+/** The code that no close may have, by which a TV hangs up on too many (3.4), and for how long it is left alone then. */
 const crowdedCode = 1_005;
 const crowdedMs = 5_000;
 /** A list of apps with their names; nothing else is as long. */
 const maxBytes = 1024 * 1024;
 
-/** What a set says first: it lets us in, its user refused, nobody answered its request, or it speaks another protocol. */
+/** What a TV says first: it lets us in, its user refused, nobody answered its request, or it speaks another protocol. */
 export type Admission =
   | { readonly by: "connect"; readonly token: string | null }
   | { readonly by: "unauthorized" | "timeOut" | "error"; readonly token?: never };
@@ -42,7 +42,7 @@ export interface RemoteOptions {
   readonly token: string | null;
 }
 
-/** When a set takes another key, over whichever connection the last one came. */
+/** When a TV takes another key, over whichever connection the last one came. */
 export class Pace {
   #free = Promise.resolve();
 
@@ -70,7 +70,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pace = new Pace()) {
     const path = channelPath(token);
-    // Pings come from the set, and ours are not answered by all of them (3.4): whether it lives is asked over HTTP.
+    // Pings come from the TV, and ours are not answered by all of them (3.4): whether it lives is asked over HTTP.
     super({
       address,
       path,
@@ -101,7 +101,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     return orAborted(this.#first.promise, signal);
   }
 
-  /** Presses a key. Fails with `pairing_required` where the set refuses all of them. */
+  /** Presses a key. Fails with `pairing_required` where the TV refuses all of them. */
   async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
     // What is held is let go of at once, even if all is about to end.
     if (how !== "Release") await this.#pace.turn(signal);
@@ -121,12 +121,12 @@ export class RemoteSession extends WebSocketRpc<Json> {
     await this.#say([messages.text(given), messages.textEnd()], signal);
   }
 
-  /** Asks for the apps; `null` where the set does not answer to it in time. */
+  /** Asks for the apps; `null` where the TV does not answer to it in time. */
   apps(signal: AbortSignal, timeoutMs: number): Promise<unknown> {
     return this.#asked("ed.installedApp.get", messages.apps(), timeoutMs, signal);
   }
 
-  /** Starts an app; the status that the set gives, or `null` where it gives none in time. */
+  /** Starts an app; the status that the TV gives, or `null` where it gives none in time. */
   async launch(id: string, native: boolean, metaTag: string, signal: AbortSignal): Promise<number | null> {
     return number(await this.#asked("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal));
   }
@@ -172,10 +172,10 @@ export class RemoteSession extends WebSocketRpc<Json> {
   }
 }
 
-/** The socket, opened when it is first wanted and never unasked: on some sets that alone turns them on (3.4). */
+/** The socket, opened when it is first wanted and never unasked: on some TVs that alone turns them on (3.4). */
 export interface Remote {
   readonly reconnecting: ReconnectingSession<RemoteSession>;
-  /** Opens it to a set in standby, too: to turn that on. */
+  /** Opens it to a TV in standby, too: to turn that on. */
   useAsleep(signal: AbortSignal): Promise<RemoteSession>;
 }
 
@@ -244,7 +244,7 @@ export function remoteOf(
 
   const reconnecting = new ReconnectingSession<RemoteSession>({
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
-    // That its socket ends says nothing of the set: what it does is asked over HTTP.
+    // That its socket ends says nothing of the TV: what it does is asked over HTTP.
     onEnd: () => emit({ type: "hint" }),
     onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
     open,

@@ -1,5 +1,5 @@
 /**
- * The volume of a set: its renderer takes levels and tells them (smart-tvs.md 3.3), over UPnP at a port of its own. Sets without
+ * The volume of a TV: its renderer takes levels and tells them (smart-tvs.md 3.3), over UPnP at a port of its own. Sets without
  * one are stepped by their keys.
  */
 import { hasCode, ZapdError } from "../../api/errors.ts";
@@ -26,7 +26,7 @@ export class Volume {
   }
 
   /**
-   * What it tells; `null` where it has no such service, or does not answer to it. Asked of a set that is on, each time: its
+   * What it tells; `null` where it has no such service, or does not answer to it. Asked of a TV that is on, each time: its
    * renderer opens some time after its control port.
    */
   async read(signal: AbortSignal): Promise<PlatformState["volume"]> {
@@ -81,7 +81,7 @@ export class Volume {
   }
 }
 
-/** The set is on: that nobody listens at this port is no word of the set's. */
+/** The TV is on: that nobody listens at this port is no word of the TV's. */
 function startingStill(error: unknown): unknown {
   if (!hasCode(error, "device_unreachable")) return error;
   return new ZapdError("device_error", "does not take its volume now: what sets it does not answer", {

@@ -1,7 +1,6 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import type { ReconnectingSession } from "../../transport/session.ts";
 import {
   type Capability,
   type Connection,
@@ -10,14 +9,15 @@ import {
   type Facts,
   type Key,
   none,
+  ofKey,
   type Platform,
   type PlatformHost,
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
-import { controlsOf } from "./controls.ts";
+import { controlPlayer, controlsOf } from "./controls.ts";
 import { plainPort, readSearchAnswer, searchTarget, securePort } from "./endpoints.ts";
-import { lacking } from "./failures.ts";
+import { asUnsupportedKey } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
@@ -41,7 +41,7 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   connect: connectWebos,
 };
 
-/** What works once the set lets us in; waking it needs nobody's leave. */
+/** What works once the TV is paired. Waking needs no pairing. */
 const pairedOnly = [
   ...(["state", "apps", "launch", "stop", "keys", "text"] as const),
   ...(["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"] as const),
@@ -55,13 +55,17 @@ function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): D
 
 function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emit<WebosMemory>): Connection {
   const reconnecting = sessionWith(target, platformHost, emit);
-  const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
-    awake(reconnecting, target, signal, work);
+  /** Runs a command on a TV that is on. One that answers in standby must be woken first, like one that is silent. */
+  const command = async <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) => {
+    const registered = await unlessSlept(readyForCommand(reconnecting, signal));
+    if (registered.state.isOff) throw target.facts.macs.length > 0 ? inStandby() : cannotBeWoken();
+    return registered.track(() => work(registered));
+  };
   const readState = async (signal: AbortSignal, topics?: readonly Topic[]) => {
     const registered = await reconnecting.use(signal);
     await registered.state.refresh(signal, topics);
     const { app } = registered.state;
-    if (app !== null) await registered.titleSoon(app, signal);
+    if (app !== null) await registered.learnTitleSoon(app, signal);
     return registered.state.describe((id) => registered.title(id));
   };
   return {
@@ -80,7 +84,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
     keys: {
       press: (key, signal) =>
         command(signal, (registered) => pressOn(registered, key, signal)).catch((error: unknown) => {
-          throw lacking(key, error);
+          throw asUnsupportedKey(key, error);
         }),
     },
     power: powerOf(reconnecting, target, emit),
@@ -93,26 +97,10 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
   };
 }
 
-/** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
-async function awake<T>(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  target: WebosTarget,
-  signal: AbortSignal,
-  work: (registered: RegisteredSession) => Promise<T>,
-): Promise<T> {
-  const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-  if (registered.state.isOff) {
-    if (target.facts.macs.length === 0)
-      throw new ZapdError(
-        "device_refused",
-        "is in standby, and no network address of its hardware is known to wake it by",
-        {
-          hint: "Turn it on with its own remote; zapd learns its address while it is on",
-        },
-      );
-    throw inStandby();
-  }
-  return registered.busy(() => work(registered));
+function cannotBeWoken(): ZapdError {
+  const problem = "is in standby, and no network address of its hardware is known to wake it by";
+  const hint = "Turn it on with its own remote; zapd learns its address while it is on";
+  return new ZapdError("device_refused", problem, { hint });
 }
 
 async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {
@@ -121,31 +109,18 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
     await state.refresh(signal, ["volume"]);
     return void (await registered.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));
   }
-  if (key === "play" || key === "pause" || key === "play-pause") {
-    await state.refresh(signal, ["media"]);
-    const status = state.playback?.status;
-    // A set that does not say what it plays gets one after the other.
-    const plays = status === undefined ? registered.lastMedia === "play" : status === "playing";
-    const wanted = key === "play-pause" ? (plays ? "pause" : "play") : key;
-    registered.lastMedia = wanted;
-    // Where the set says what it plays, a key for what it does already is not sent.
-    if (status === (wanted === "play" ? "playing" : "paused")) return;
-    return void (await registered.request(`ssap://media.controls/${wanted}`, {}, signal));
-  }
+  if (key === "play-pause") return controlPlayer(registered, "toggle", signal);
+  if (key === "play" || key === "pause") return controlPlayer(registered, key, signal);
   if (key.startsWith("input-") && key !== "input-tuner") {
-    const inputs = await registered.inputs(signal);
-    const inputId = inputIdOf(
-      key,
-      inputs.map(({ id }) => id),
-    );
+    const ids = (await registered.inputs(signal)).map(({ id }) => id);
+    const inputId = inputIdOf(key, ids);
     if (inputId === undefined) throw new ZapdError("unsupported_key", `has no input for ${key}`);
     return void (await registered.request(uris.switchInput, { inputId }, signal));
   }
-  const sent = webosKeys[key];
-  if (!sent) throw new ZapdError("unsupported_key", `has no ${key} key`);
-  state.commanded();
-  if ("button" in sent) return registered.pointer.press(sent.button, signal).finally(() => state.commanded());
-  await registered.request(sent.uri, sent.payload ?? {}, signal);
+  const press = ofKey(webosKeys, key);
+  state.invalidate();
+  if ("button" in press) return registered.pointer.press(press.button, signal).finally(() => state.invalidate());
+  await registered.request(press.uri, press.payload ?? {}, signal);
 }
 
 async function type(registered: RegisteredSession, text: string, signal: AbortSignal): Promise<void> {

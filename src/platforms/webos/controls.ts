@@ -1,4 +1,6 @@
-/** What an LG set is asked for beyond keys: volume, playback, files, inputs, channels, icons, messages (smart-tvs.md 2.4, 2.5). */
+/**
+ * What an LG TV can do beside keys: volume, playback, files, inputs, channels, icons, messages (smart-tvs.md 2.4, 2.5).
+ */
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
@@ -12,7 +14,7 @@ import {
   type PlaybackCommand,
 } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
-import { SetFailure } from "./failures.ts";
+import { WebosError } from "./failures.ts";
 import type { WebosTarget } from "./memory.ts";
 import {
   iconOf,
@@ -30,13 +32,13 @@ import {
 
 /** A soundbar loses steps that come faster (lgtv2#46). */
 const soundbarStepMs = 350;
-/** Live TV does not say what it shows before some 2 s after it came to the front. */
-const channelShownWithin = 4_000;
-const channelAskedEvery = 300;
+/** Live TV reports its channel only some 2 s after it came to the front. */
+const channelTimeoutMs = 4_000;
+const channelPollMs = 300;
 
 type Controls = Pick<Connection, "volume" | "playback" | "media" | "inputs" | "channels" | "icon" | "notify">;
 
-/** `command` does something on a set that is on. */
+/** `command` runs a command on a TV that is on. */
 export function controlsOf(
   reconnecting: ReconnectingSession<RegisteredSession>,
   command: <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) => Promise<T>,
@@ -60,9 +62,9 @@ export function controlsOf(
     playback: {
       does: new Set(["play", "pause", "stop"]),
       get isShown() {
-        return reconnecting.current?.state.tells("media") ?? true;
+        return reconnecting.current?.state.reports("media") ?? true;
       },
-      do: (what, signal) => command(signal, (registered) => tellPlayer(registered, what, signal)),
+      do: (what, signal) => command(signal, (registered) => controlPlayer(registered, what, signal)),
     },
     media: { play: (item, signal) => command(signal, (registered) => play(registered, target, item, signal)) },
     inputs: {
@@ -91,7 +93,7 @@ export function controlsOf(
   };
 }
 
-/** To a level of zapd's scale, on that of the set; one with a soundbar would take it and do nothing (2.5). */
+/** TVs a level of 0 to 100, on the TV's own scale. With a soundbar a TV would accept it and do nothing (2.5). */
 async function setLevel(registered: RegisteredSession, level: number, signal: AbortSignal): Promise<void> {
   const { state } = registered;
   await state.refresh(signal, ["volume"]);
@@ -103,28 +105,35 @@ async function setLevel(registered: RegisteredSession, level: number, signal: Ab
         hint: "Step it: zapd volume +5 -d {device}",
       },
     );
-  const most = scaleOf(state.volumeSaid ?? {});
+  const most = scaleOf(state.volumePayload ?? {});
   await registered.request(uris.setVolume, { volume: Math.round((level * most) / 100) }, signal);
 }
 
-/** Whether it tells of its volume, and no level. */
-function hidesLevel({ state: { volumeSaid } }: RegisteredSession): boolean {
-  return volumeSaid !== null && readVolume(volumeSaid).level === null;
+/** Whether the TV reports its volume without a level. */
+function hidesLevel({ state: { volumePayload } }: RegisteredSession): boolean {
+  return volumePayload !== null && readVolume(volumePayload).level === null;
 }
 
-/** What it does already, as far as it says, it is not told: some apps take the one for the other. */
-async function tellPlayer(registered: RegisteredSession, what: PlaybackCommand, signal: AbortSignal): Promise<void> {
+/** Sends a media command unless the TV reports that it already does that: some apps take "play" for "pause". */
+export async function controlPlayer(
+  registered: RegisteredSession,
+  command: PlaybackCommand | "toggle",
+  signal: AbortSignal,
+): Promise<void> {
   const { state } = registered;
   await state.refresh(signal, ["media"]);
   const { status } = state.playback ?? {};
-  if (what === "play" || what === "pause") registered.lastMedia = what;
-  if (status === { play: "playing", pause: "paused", stop: "stopped", next: "", previous: "" }[what]) return;
-  await registered.request(`ssap://media.controls/${what}`, {}, signal);
+  // A TV that does not report what it plays gets play and pause in turn.
+  const isPlaying = status === undefined ? registered.lastMedia === "play" : status === "playing";
+  const sent = command === "toggle" ? (isPlaying ? "pause" : "play") : command;
+  if (sent === "play" || sent === "pause") registered.lastMedia = sent;
+  if (status === { play: "playing", pause: "paused", stop: "stopped", next: "", previous: "" }[sent]) return;
+  await registered.request(`ssap://media.controls/${sent}`, {}, signal);
 }
 
 /**
- * Hands over the address of a file. Sets whose viewer takes none (500 on a C1 and a C8) have an app that does, another one
- * by the year of the firmware, of which it is known how it is handed a film, and nothing else (CONTROLS.md).
+ * Plays a file by its URL. Where the viewer takes none (500 on a C1 and a C8), an app does; which one depends on the
+ * firmware, and only how it takes a video is known (CONTROLS.md).
  */
 async function play(
   registered: RegisteredSession,
@@ -136,9 +145,9 @@ async function play(
   const app = mime.startsWith("video/") ? mediaAppOf(softwareVersion) : null;
   const tries: [uri: string, payload: Payload][] = [[uris.viewer, viewerPayload(item)]];
   if (app !== null) tries.push([uris.launchMedia, mediaPayload(app, item)]);
-  let failed: SetFailure | null = null;
+  let failed: WebosError | null = null;
   for (const [uri, payload] of tries) {
-    failed = await registered.request(uri, payload, signal).then(() => null, lackOf);
+    failed = await registered.request(uri, payload, signal).then(() => null, unsupportedOrThrow);
     if (failed === null) return;
   }
   throw new ZapdError(
@@ -150,9 +159,9 @@ async function play(
   );
 }
 
-/** What a set said that lacks something, or fails at it; a refusal and a silence are no such word. */
-function lackOf(error: unknown): SetFailure {
-  if (error instanceof SetFailure && error.code !== "device_refused") return error;
+/** The error of a TV that lacks a function or fails at it. Rethrows a refusal and a timeout. */
+function unsupportedOrThrow(error: unknown): WebosError {
+  if (error instanceof WebosError && error.code !== "device_refused") return error;
   throw error;
 }
 
@@ -163,19 +172,19 @@ async function selectInput(registered: RegisteredSession, id: string, signal: Ab
 }
 
 /**
- * Fails with `device_refused` unless live TV is in front and shows a channel: a set without a tuner hangs up on whoever asks
- * it for its channels (2.5), so that it is not asked before it has named one.
+ * Fails with `device_refused` unless live TV is in front and shows a channel. A TV without a tuner hangs up when it is
+ * asked for its channels (2.5), so it must have named one first.
  */
 async function requireLiveTv(registered: RegisteredSession, signal: AbortSignal): Promise<void> {
-  // What is on its way to us was not pushed yet.
-  registered.state.commanded();
+  // What has changed may not have been pushed yet.
+  registered.state.invalidate();
   await registered.state.refresh(signal, ["app"]);
-  const { shown } = registered.state;
-  if (shown !== null && shown !== liveTv)
+  const { foregroundId } = registered.state;
+  if (foregroundId !== null && foregroundId !== liveTv)
     throw new ZapdError("device_refused", "shows no live TV, and has channels only while it does", {
       hint: "Show it first: zapd key input-tuner -d {device}",
     });
-  if ((await channelShown(registered, () => true, signal)) === null)
+  if ((await currentChannel(registered, () => true, signal)) === null)
     throw new ZapdError("device_refused", "shows live TV, but no channel: it has no tuner, or receives nothing");
 }
 
@@ -185,24 +194,24 @@ async function selectChannel(
   signal: AbortSignal,
 ): Promise<Confirmed> {
   await registered.request(uris.openChannel, { channelId }, signal);
-  const seen = await channelShown(registered, (id) => id === channelId, signal);
-  return seen === null ? null : seen === channelId;
+  const current = await currentChannel(registered, (id) => id === channelId, signal);
+  return current === null ? null : current === channelId;
 }
 
-/** The channel that is shown, once it is the wanted one, or else the last that was said in time; `null` where none was. */
-async function channelShown(
+/** The current channel, once it is the wanted one, or the last that was reported in time; `null` for none. */
+async function currentChannel(
   { session }: RegisteredSession,
   isWanted: (id: string) => boolean,
   signal: AbortSignal,
 ): Promise<string | null> {
-  let shown: string | null = null;
-  const holds = async () => {
-    shown = await session.request(uris.channel, {}, signal).then(readChannel, (error: unknown) => {
-      lackOf(error);
+  let current: string | null = null;
+  const isReached = async () => {
+    current = await session.request(uris.channel, {}, signal).then(readChannel, (error: unknown) => {
+      unsupportedOrThrow(error);
       return null;
     });
-    return shown !== null && isWanted(shown);
+    return current !== null && isWanted(current);
   };
-  await until(holds, { timeoutMs: channelShownWithin, everyMs: channelAskedEvery, signal });
-  return shown;
+  await until(isReached, { timeoutMs: channelTimeoutMs, everyMs: channelPollMs, signal });
+  return current;
 }

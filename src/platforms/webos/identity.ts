@@ -1,4 +1,4 @@
-/** Who an LG set says it is (smart-tvs.md 2.1, 2.3), without registering: nothing is shown on it. */
+/** Who an LG TV is (smart-tvs.md 2.1, 2.3), without registering, so that it shows no prompt. */
 import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { child, childText, readXml } from "../../transport/xml.ts";
@@ -17,17 +17,17 @@ export async function identifyWebos(
   const endpoints = endpointsOf(lead, {});
   const { session, hello } = await openFirst(endpoints, platformHost, signal);
   try {
-    const [told, described, certificate] = await Promise.all([
-      modelOf(session, signal),
-      description(lead, platformHost, signal),
+    const [model, description, certificate] = await Promise.all([
+      readModel(session, signal),
+      readDescription(lead, platformHost, signal),
       session.fingerprint ?? certificateAt(endpoints, hello, platformHost, signal),
     ]);
     return {
       identity: hello.uuid ?? standIn(lead),
       ...(hello.uuid === null && { provisional: true as const }),
       certificate,
-      facts: factsOf(hello, { model: told ?? described.model, name: described.name, macs: [] }),
-      // The control port stays the one that a search or a person gave.
+      facts: factsOf(hello, { model: model ?? description.model, name: description.name, macs: [] }),
+      // The control port stays the one that the search or the user gave.
       memory: { endpoint: endpointOf(session) },
       pairing: "required",
     };
@@ -36,7 +36,10 @@ export async function identifyWebos(
   }
 }
 
-/** What the secure port of a set shows whose plain one was faster; `null` where nobody of its uuid answers there. */
+/**
+ * The certificate of the secure port, where the plain port answered first; `null` where no TV of this uuid answers
+ * there.
+ */
 async function certificateAt(
   endpoints: readonly Endpoint[],
   { uuid }: Hello,
@@ -44,13 +47,16 @@ async function certificateAt(
   signal: AbortSignal,
 ): Promise<string | null> {
   const secure = endpoints.filter(({ tls }) => tls);
-  const entered = await openFirst(secure, platformHost, signal, { known: uuid !== null }).catch(() => null);
-  entered?.session.destroy();
-  return entered && entered.hello.uuid === uuid ? entered.session.fingerprint : null;
+  const greeting = await openFirst(secure, platformHost, signal, { known: uuid !== null }).catch(() => null);
+  greeting?.session.destroy();
+  return greeting && greeting.hello.uuid === uuid ? greeting.session.fingerprint : null;
 }
 
-/** What a set says once it lets us in: newer firmware tells its hardware addresses to those it knows alone. `inputs` is `null` where it does not answer to that. */
-export async function toldWhenIn(
+/**
+ * Reads what a TV tells only registered clients: newer firmware, its hardware addresses. `inputs` is `null` where it
+ * lists none.
+ */
+export async function readWhenRegistered(
   session: WebosSession,
   hello: Hello,
   target: WebosTarget,
@@ -59,32 +65,31 @@ export async function toldWhenIn(
   const [macs, inputs, model] = await Promise.all([
     session.request(uris.network, {}, signal).then(readMacs, () => []),
     session.request(uris.inputs, {}, signal).then(readInputs, () => null),
-    // Older firmware tells it to those it knows.
-    target.facts.model ?? modelOf(session, signal),
+    target.facts.model ?? readModel(session, signal),
   ]);
   const facts: Facts = { ...factsOf(hello, { model, name: null, macs }), access: "full" };
   const ids = inputs?.map(({ id }) => id).filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
   return { facts, memory: { endpoint: endpointOf(session), ...(ids && { inputs: ids }), prompted: 0 }, inputs };
 }
 
-function factsOf({ software }: Hello, told: Pick<Facts, "model" | "name" | "macs">): Facts {
-  return { ...told, kind: "tv", manufacturer: "LG", serial: null, softwareVersion: software, access: null };
+function factsOf({ software }: Hello, facts: Pick<Facts, "model" | "name" | "macs">): Facts {
+  return { ...facts, kind: "tv", manufacturer: "LG", serial: null, softwareVersion: software, access: null };
 }
 
 function endpointOf({ endpoint: { port, tls } }: WebosSession): WebosMemory["endpoint"] {
   return { port, tls };
 }
 
-/** Newer firmware answers this before registration only (2.3), older after it. */
-async function modelOf(session: WebosSession, signal: AbortSignal): Promise<string | null> {
+/** Newer firmware answers this only before registration (2.3), older firmware only after it. */
+async function readModel(session: WebosSession, signal: AbortSignal): Promise<string | null> {
   return session.request(uris.systemInfo, {}, signal).then(
-    (said) => text(said["modelName"]),
+    (info) => text(info["modelName"]),
     () => null,
   );
 }
 
-/** The name that its user gave it stands in the description alone, at a port that changes (2.1). */
-async function description(
+/** The name that the user gave the TV is only in its UPnP description, at a port that changes (2.1). */
+async function readDescription(
   { host, said }: Lead,
   platformHost: PlatformHost,
   signal: AbortSignal,

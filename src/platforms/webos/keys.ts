@@ -1,4 +1,4 @@
-/** The keys of an LG set (smart-tvs.md 8). */
+/** The keys of an LG TV (smart-tvs.md 8). */
 import { type Key, keysIn } from "../platform.ts";
 import { liveTv, type Payload, uris } from "./protocol.ts";
 
@@ -7,7 +7,7 @@ export type Press = { readonly button: string } | { readonly uri: string; readon
 
 const control = (name: string): Press => ({ uri: `ssap://media.controls/${name}` });
 
-/** Keys that are one message each; the others look at the set first (adapter.ts). */
+/** Keys that are one message each; the others depend on the TV's state (adapter.ts). */
 export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   home: { button: "HOME" },
   back: { button: "BACK" },
@@ -21,7 +21,7 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   stop: control("stop"),
   rewind: control("rewind"),
   "fast-forward": control("fastForward"),
-  // Marked as unverified in the table.
+  // Unverified, by that table.
   replay: { button: "GOTOPREV" },
   skip: { button: "GOTONEXT" },
   "volume-up": { uri: uris.volumeUp },
@@ -33,10 +33,10 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   "input-tuner": { uri: uris.launch, payload: { id: liveTv } },
 };
 
-/** Keys that look at the set first. */
-const lookingKeys = ["play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
+/** Keys that depend on the TV's state. */
+const stateKeys = ["play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
 
-/** The key of each input that a set may have, by how its id begins. */
+/** The key of each input, by the pattern of the TV's id for it. */
 const inputKeys: ReadonlyMap<Key, RegExp> = new Map([
   ["input-hdmi1", /^HDMI_1$/],
   ["input-hdmi2", /^HDMI_2$/],
@@ -45,15 +45,15 @@ const inputKeys: ReadonlyMap<Key, RegExp> = new Map([
   ["input-av", /^(AV|COMP|SCART)/],
 ]);
 
-/** The id of the input that a key stands for, among those of the set. */
+/** The TV's id of the input that a key selects. */
 export function inputIdOf(key: Key, inputs: readonly string[]): string | undefined {
   const pattern = inputKeys.get(key);
   return pattern && inputs.find((id) => pattern.test(id));
 }
 
-/** The keys of a set that has these inputs; one that has not been asked yet may have any. */
+/** The keys of a TV with these inputs. Before its inputs are known, it may have any. */
 export function keysOf(inputs: readonly string[], canWake: boolean): ReadonlySet<Key> {
-  const all = [...keysIn(webosKeys), ...lookingKeys, ...inputKeys.keys()];
-  const had = all.filter((key) => inputs.length === 0 || !inputKeys.has(key) || inputIdOf(key, inputs) !== undefined);
-  return new Set<Key>([...had, ...(canWake ? ["power-on" as const] : [])]);
+  const all = [...keysIn(webosKeys), ...stateKeys, ...inputKeys.keys()];
+  const own = all.filter((key) => inputs.length === 0 || !inputKeys.has(key) || inputIdOf(key, inputs) !== undefined);
+  return new Set<Key>([...own, ...(canWake ? ["power-on" as const] : [])]);
 }

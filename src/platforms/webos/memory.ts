@@ -1,27 +1,27 @@
-/** What zapd remembers of an LG set beyond its facts, and what lets it in there. */
+/** What zapd remembers about an LG TV beside its facts, and its secrets. */
 import { z } from "zod";
 import { isJson } from "../../transport/json.ts";
 import type { Target } from "../platform.ts";
 
-/** How a set was reached: over the secure port or the plain one, under whatever number. */
+/** A port, and whether it speaks TLS. */
 const endpoint = z.object({ port: z.int().min(1).max(65_535), tls: z.boolean() });
 
 const memory = z
   .object({
-    /** Where it answered last. */
+    /** Where the TV answered last. */
     endpoint,
-    /** Its inputs, by its own ids; those of a set that was never asked are not known. */
+    /** The TV's own ids of its inputs; absent until they have been listed. */
     inputs: z.array(z.string()),
-    /** How often it has shown its prompt for a key that it had given. */
+    /** How often the TV has shown its prompt although zapd has a key. */
     prompted: z.int().min(0),
-    /** Its user has let us in though it does not say who it is. */
+    /** The user paired it although it told no uuid. */
     nameless: z.boolean(),
   })
   .partial();
 
 export type WebosMemory = z.infer<typeof memory>;
 
-/** The first edition kept words: `wss:3001`, `HDMI_1 HDMI_2`, `2`, `yes`, and an empty one for nothing. */
+/** Old files hold texts: `wss:3001`, `HDMI_1 HDMI_2`, `2`, `yes`, or an empty text for none. */
 export const webosMemory: z.ZodType<WebosMemory> = z.preprocess((kept) => {
   if (!isJson(kept)) return kept;
   const { door, inputs, prompted, nameless } = kept;
@@ -35,7 +35,7 @@ export const webosMemory: z.ZodType<WebosMemory> = z.preprocess((kept) => {
   };
 }, memory);
 
-/** The key that the set gave, and the certificate that it showed then, where it did. */
+/** The client key, and the SHA-256 of the certificate that the TV showed when it was paired. */
 export const webosSecret = z.looseObject({ key: z.string().optional(), certificate: z.string().optional() });
 
 export type WebosSecret = z.infer<typeof webosSecret>;

@@ -1,22 +1,22 @@
-/** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
+/** Registration (smart-tvs.md 2.3): with a client key, or by a prompt that the user accepts. */
 import { type DeviceError, hasReason, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pinOf } from "../platform.ts";
-import type { Greeted } from "./endpoints.ts";
-import { hungUp, SetFailure } from "./failures.ts";
-import { toldWhenIn } from "./identity.ts";
+import type { Greeting } from "./endpoints.ts";
+import { hungUp, WebosError } from "./failures.ts";
+import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
 import { isProven, openToPair, pairedMemory } from "./proof.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
-/** A prompt that nobody answers is given up after this (SECURITY.md 4). */
-const answeredWithin = 60_000;
-/** A set that has neither shown its prompt nor answered after this is taken to ask its user. */
-const promptsWithin = 1_500;
-/** Some firmware shows its prompt and then lets the known key in by itself, within a second. */
-const letsInWithin = 1_200;
+/** A prompt that nobody answers is given up (SECURITY.md 4). */
+const promptTimeoutMs = 60_000;
+/** A TV that has neither shown its prompt nor answered by then is taken to show one. */
+const promptDelayMs = 1_500;
+/** Some firmware shows its prompt and still accepts the known key within a second. */
+const promptGraceMs = 1_200;
 
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
@@ -24,16 +24,16 @@ export function notPaired(): DeviceError {
   return pairingRequired("takes no commands: it is not paired with zapd", pairHint, "connect");
 }
 
-/** The set showed its prompt for a key that it had given: it may have forgotten it, or not know it just now. */
-export function askedAgain(): DeviceError {
+/** The TV showed its prompt for a key that it gave: it may have forgotten the key, or not have loaded it yet. */
+export function promptedAgain(): DeviceError {
   return pairingRequired("asks its user anew whether zapd may drive it, as if it had forgotten", pairHint);
 }
 
 /**
- * Registers with the key that is kept, and never leaves a prompt that nobody asked for on the screen: `onPrompt` is told
- * that there was one. The key is kept until the set refuses it. Fails with `pairing_required` when it does not let us in.
+ * Registers with the stored key. A prompt that appears is taken off the screen again, and `onPrompt` is called. The key
+ * is kept until the TV refuses it. Fails with `pairing_required` when the TV does not accept it.
  */
-export async function admit(
+export async function register(
   session: WebosSession,
   secret: KeptSecret<WebosSecret>,
   onPrompt: () => void,
@@ -43,26 +43,25 @@ export async function admit(
   const key = kept?.key;
   if (!key) throw notPaired();
   let prompted: ReturnType<typeof setTimeout> | undefined;
-  // Hanging up takes the prompt from the screen.
+  // Hanging up removes the prompt.
   const hangUpSoon = () => {
-    prompted ??= setTimeout(() => session.destroy(), letsInWithin);
+    prompted ??= setTimeout(() => session.destroy(), promptGraceMs);
   };
   try {
     const within = deadline(session.timeoutMs, signal);
-    const given = await session.register(registration(key), hangUpSoon, within);
-    if (given !== null && given !== key) await secret.keep({ ...kept, key: given });
+    const newKey = await session.register(registration(key), hangUpSoon, within);
+    if (newKey !== null && newKey !== key) await secret.keep({ ...kept, key: newKey });
   } catch (error) {
     if (isRefusal(error)) {
       await secret.drop();
       throw pairingRequired("no longer lets zapd in", pairHint);
     }
-    if (error instanceof SetFailure) throw pairingFailure(error);
+    if (error instanceof WebosError) throw pairingFailure(error);
     if (prompted !== undefined) {
       onPrompt();
-      throw askedAgain();
+      throw promptedAgain();
     }
     if (signal.aborted) throw signal.reason;
-    // As sets do on their way off, and while they start (2.5).
     if (!session.alive) throw hungUp();
     throw error;
   } finally {
@@ -71,8 +70,8 @@ export async function admit(
 }
 
 /**
- * Registers anew: the set shows a prompt, and its user has a minute. Whoever does not prove to be the set that was paired is
- * not told the key of before: it begins as if there were none.
+ * Registers anew: the TV shows a prompt, and the user has a minute. A TV that is not proven to be the paired one does
+ * not get the old key.
  */
 export async function pairWebos(
   target: WebosTarget,
@@ -85,22 +84,22 @@ export async function pairWebos(
   const over = new AbortController();
   const prompt = Promise.withResolvers<void>();
   const key = isProven(greeted, target, pinOf(target)) ? known : null;
-  const done = letIn(greeted, target, key, prompt.resolve, over.signal);
+  const done = awaitConsent(greeted, target, key, prompt.resolve, over.signal);
   const cancel = () => {
     over.abort(new ZapdError("pairing_failed", "was given up"));
     greeted.session.destroy();
   };
   done.catch(() => {}).finally(prompt.resolve);
-  await Promise.race([prompt.promise, sleep(promptsWithin, signal)]).catch((error: unknown) => {
+  await Promise.race([prompt.promise, sleep(promptDelayMs, signal)]).catch((error: unknown) => {
     cancel();
     throw error;
   });
-  return { step: "confirm", expiresMs: answeredWithin, done, cancel };
+  return { step: "confirm", expiresMs: promptTimeoutMs, done, cancel };
 }
 
-/** Waits until its user has let us in, with the key that it may be told, and asks for what the set says to those it knows. */
-async function letIn(
-  greeted: Greeted,
+/** Waits until the user has accepted, then reads what the TV tells registered clients. */
+async function awaitConsent(
+  greeted: Greeting,
   target: WebosTarget,
   known: string | null,
   onPrompt: () => void,
@@ -113,17 +112,17 @@ async function letIn(
     onPrompt();
   };
   try {
-    const given = await session.register(registration(known), prompts, signal).catch(async (error: unknown) => {
-      // It refuses the key itself, and nobody was asked.
+    const newKey = await session.register(registration(known), prompts, signal).catch(async (error: unknown) => {
+      // The TV refused the key itself, without asking its user.
       if (known === null || prompted || !isRefusal(error) || !session.alive) throw error;
       await target.secret.drop();
       return (await session.register(registration(null), prompts, signal)) ?? "";
     });
-    const key = given ?? known;
-    // An empty key that is kept makes the set ask every time.
+    const key = newKey ?? known;
+    // With an empty key the TV would show its prompt each time.
     if (!key) throw pairingFailed("protocol", "let zapd in, but gave it no key to come back with");
     const { fingerprint } = session;
-    const { facts, memory } = await toldWhenIn(session, hello, target, signal);
+    const { facts, memory } = await readWhenRegistered(session, hello, target, signal);
     session.close();
     return {
       secret: { key, ...(fingerprint !== null && { certificate: fingerprint }) },
@@ -136,23 +135,23 @@ async function letIn(
   }
 }
 
-/** Whether the set refuses the key, and not zapd as such, or just now. */
-function isRefusal(error: unknown): error is SetFailure {
-  if (!(error instanceof SetFailure) || (error.statusSaid !== 403 && error.statusSaid !== 401)) return false;
+/** Whether the TV refuses this key, rather than zapd as such or only for now. */
+function isRefusal(error: unknown): error is WebosError {
+  if (!(error instanceof WebosError) || (error.tvStatus !== 403 && error.tvStatus !== 401)) return false;
   return !isBlocked(error) && !isBusy(error);
 }
 
-/** The set refuses the manifest; zapd's is unsigned, which none has been seen to refuse. Said in words alone (2.3). */
-function isBlocked({ words }: SetFailure): boolean {
+/** The TV refuses the manifest. No TV is known to refuse an unsigned one, as zapd's is. Only the text tells (2.3). */
+function isBlocked({ words }: WebosError): boolean {
   return /blacklisted/i.test(words);
 }
 
-function isBusy({ statusSaid, words }: SetFailure): boolean {
-  return statusSaid === 409 || /too many|already in progress/i.test(words);
+function isBusy({ tvStatus, words }: WebosError): boolean {
+  return tvStatus === 409 || /too many|already in progress/i.test(words);
 }
 
 function pairingFailure(error: unknown): unknown {
-  if (!(error instanceof SetFailure)) return hungUpOnUs(error);
+  if (!(error instanceof WebosError)) return asHungUp(error);
   const { words } = error;
   if (isBlocked(error)) {
     return pairingFailed("denied", `refuses how zapd presents itself: its firmware blocks it ("${words}")`, {
@@ -168,7 +167,7 @@ function pairingFailure(error: unknown): unknown {
   return pairingFailed("denied", `was denied: somebody refused the request on it ("${words}")`, { hint: pairHint });
 }
 
-function hungUpOnUs(error: unknown): unknown {
+function asHungUp(error: unknown): unknown {
   if (!hasReason(error, "closed") || error.phase !== "sent") return error;
   return pairingFailed("closed", "hung up while it was asked", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",

@@ -1,4 +1,4 @@
-/** The second socket of a set, for buttons: lines of text, and never a word back (smart-tvs.md 2.4). */
+/** The second socket of a TV, for buttons: lines of text that are never answered (smart-tvs.md 2.4). */
 import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
@@ -6,7 +6,7 @@ import type { Address, PlatformHost } from "../platform.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
-const readWithin = 700;
+const pingTimeoutMs = 700;
 
 export class Pointer {
   readonly #session: WebosSession;
@@ -23,14 +23,17 @@ export class Pointer {
     this.#platformHost = platformHost;
   }
 
-  /** Presses a button. The set says nothing to it, not even whether it has one of that name; that it read it is known by a ping. */
+  /**
+   * Presses a button. The TV acknowledges none, not even an unknown name; a ping that is answered shows that it was
+   * read.
+   */
   async press(button: string, signal: AbortSignal): Promise<void> {
     const line = this.#line?.open ? this.#line : await this.#open(signal);
     line.send(`type:button\nname:${button}\n\n`);
-    if (!this.#answersPings || (await line.isRead(readWithin))) return;
+    if (!this.#answersPings || (await line.isRead(pingTimeoutMs))) return;
     if (!line.open)
       throw new DeviceError("device_error", "hung up as the key was pressed", { phase: "sent", reason: "closed" });
-    // One that never answers them is not waited for again.
+    // A TV that answers no ping is not waited for again.
     this.#answersPings = false;
   }
 
@@ -49,14 +52,14 @@ export class Pointer {
 
   async #connect(signal: AbortSignal): Promise<WebSocketLine> {
     const answer = await this.#session.request(uris.pointer, {}, signal).catch((error: unknown) => {
-      // Nothing was pressed yet: it can be tried on a set that is woken.
+      // Nothing was pressed yet, so the TV may be woken and asked again.
       throw this.#session.alive || signal.aborted
         ? error
         : closedBeforeSending("hung up before the key was pressed", error);
     });
     const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
-    // Never to a third address, whatever the set says (SECURITY.md T6).
+    // Never connect to a third host, whatever the TV names (SECURITY.md T6).
     if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== this.#target.host)
       throw new ZapdError("device_error", "gave an address for its buttons that is not its own");
     const tls = url.protocol === "wss:";

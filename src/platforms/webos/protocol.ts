@@ -1,4 +1,4 @@
-/** What an LG webOS set says, read into zapd's words. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
+/** Messages of LG webOS, read and written. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
 import { ZapdError } from "../../api/errors.ts";
 import { flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
@@ -7,7 +7,6 @@ import { webosServices } from "./services.ts";
 
 export type Payload = Json;
 
-/** URIs by what they are for (2.4). */
 export const uris = {
   systemInfo: "ssap://system/getSystemInfo",
   power: "ssap://com.webos.service.tvpower/power/getPowerState",
@@ -37,15 +36,15 @@ export const uris = {
   launchMedia: "ssap://com.webos.applicationManager/launch",
 } as const;
 
-/** Where the screen alone is turned on: sets before webOS 5 have the second (2.4). */
+/** Turns only the screen on; TVs before webOS 5 have the second (2.4). */
 export const screenOn = [
   "ssap://com.webos.service.tvpower/power/turnOnScreen",
   "ssap://com.webos.service.tv.power/turnOnScreen",
 ] as const;
 
 /**
- * All that zapd will ever ask for: a key keeps the permissions it was granted, and one that is missing would mean to pair
- * anew (2.3). Unsigned: firmware of 2026 refuses the signed manifest that open clients copied from one another (0.1).
+ * Every permission that zapd will ever need: a key keeps those it was granted, and a missing one would mean pairing
+ * anew (2.3). Unsigned: firmware of 2026 refuses the signed manifest that open clients copied from each other (0.1).
  */
 export const manifest = {
   manifestVersion: 1,
@@ -83,38 +82,38 @@ export function registration(key: string | null): Payload {
   return { forcePairing: false, pairingType: "PROMPT", ...(key !== null && { "client-key": key }), manifest };
 }
 
-/** The words for a set that is not on; every other is one for a set that is (2.4). */
+/** The states of a TV that is not on; any other means that it is (2.4). */
 const powerStates: ReadonlyMap<string, Power> = new Map([
   ["Active Standby", "standby"],
   ["Suspend", "off"],
   ["Power Off", "off"],
 ]);
 
-interface PowerSaid {
-  /** `null` where it does not say. */
+interface PowerReport {
+  /** `null` where the TV does not tell. */
   readonly power: Power | null;
   readonly screensaver: boolean;
   readonly screen: boolean;
-  /** It is on its way to be off. */
-  readonly leaving: boolean;
+  /** It is turning off. */
+  readonly isTurningOff: boolean;
 }
 
 /** `getPowerState` (2.4). */
-export function readPower(payload: Payload): PowerSaid {
+export function readPower(payload: Payload): PowerReport {
   const state = text(payload["state"]) ?? "";
-  // It says so for a second, and is silent from then on (2.5).
-  const leaving = /^(Prepare|Request) (Power Off|Suspend|Active Standby)/.test(text(payload["processing"]) ?? "");
-  // Some firmware has the service, and says "Unknown" (aiowebostv, `is_on`).
+  // It reports this for a second, and is silent from then on (2.5).
+  const isTurningOff = /^(Prepare|Request) (Power Off|Suspend|Active Standby)/.test(text(payload["processing"]) ?? "");
+  // Some firmware has the service, and reports "Unknown" (aiowebostv, `is_on`).
   const power = state === "" || state === "Unknown" ? null : (powerStates.get(state) ?? "on");
   return {
-    power: leaving && power === "on" ? "off" : power,
+    power: isTurningOff && power === "on" ? "off" : power,
     screensaver: state === "Screen Saver",
     screen: state !== "Screen Off",
-    leaving,
+    isTurningOff,
   };
 }
 
-/** Volume in both shapes (2.4), 0 to 100; no level where a soundbar keeps it to itself (2.5). */
+/** Volume in both shapes (2.4), 0 to 100; no level where a soundbar hides it (2.5). */
 export function readVolume(payload: Payload): { level: number | null; muted: boolean | null } {
   const from = volumeIn(payload);
   const level = number(from["volume"]);
@@ -124,7 +123,7 @@ export function readVolume(payload: Payload): { level: number | null; muted: boo
   };
 }
 
-/** The end of the scale that a set sets its volume on; 100 where it does not say. */
+/** The top of the TV's volume scale; 100 where it does not tell. */
 export function scaleOf(payload: Payload): number {
   const from = volumeIn(payload);
   const most = number(from["maxVolume"] ?? from["volumeMax"]);
@@ -136,7 +135,7 @@ function volumeIn(payload: Payload): Json {
   return isJson(nested) ? nested : payload;
 }
 
-/** Apps that stand for the home screen and for what lies over it. */
+/** Apps that are the home screen, or an overlay on it. */
 const homes: ReadonlySet<string> = new Set([
   "",
   "com.webos.app.home",
@@ -153,7 +152,7 @@ export function inputOf(appId: string): string | null {
   return /^com\.webos\.app\.(hdmi[1-4])$/.exec(appId)?.[1] ?? null;
 }
 
-/** `getForegroundAppInfo`: the id of the app that is shown, or `null` for home. */
+/** `getForegroundAppInfo`: the id of the app, or `null` for the home screen. */
 export function readApp(payload: Payload): string | null {
   const id = text(payload["appId"]) ?? "";
   return homes.has(id) ? null : id;
@@ -171,7 +170,7 @@ export function appOf(platformId: string, title: string | null): PlatformApp {
   };
 }
 
-/** `listLaunchPoints` (2.4): each app once, whatever its id looks like; those of the home screen are left out. */
+/** `listLaunchPoints` (2.4): each app once, without those of the home screen. */
 export function readLaunchPoints(payload: Payload): PlatformApp[] {
   if (!Array.isArray(payload["launchPoints"]))
     throw new ZapdError("device_error", "answered with no list when it was asked for its apps");
@@ -193,14 +192,14 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
   ["unloaded", "stopped"],
 ]);
 
-/** `com.webos.media/getForegroundAppInfo` (2.4). A set tells neither position nor title. */
+/** `com.webos.media/getForegroundAppInfo` (2.4). It has neither position nor title. */
 export function readMedia(payload: Payload): Playback | null {
   const [first] = Array.isArray(payload["foregroundAppInfo"]) ? payload["foregroundAppInfo"] : [];
   const status = isJson(first) ? statuses.get(text(first["playState"])?.toLowerCase() ?? "") : undefined;
   return status === undefined ? null : { status, position_ms: null, duration_ms: null, live: null, title: null };
 }
 
-/** `connectionmanager/getinfo`: wired first, as sets are woken by the address in use, and both are tried. */
+/** `connectionmanager/getinfo`: the wired address first. A TV wakes only by the one in use, so packets go to both. */
 export function readMacs(payload: Payload): string[] {
   const macs = ["wiredInfo", "wifiInfo"].flatMap((name) => {
     const info = payload[name];
@@ -210,16 +209,16 @@ export function readMacs(payload: Payload): string[] {
   return [...new Set(macs)];
 }
 
-/** An input: by the set's own id (`HDMI_1`), by the word that the state has for it, and as its owner called it. */
+/** An input: the TV's own id (`HDMI_1`), the word that the state has for it, and the user's name for it. */
 export interface WebosInput {
   readonly id: string;
-  /** The app that is shown while it is. */
+  /** The foreground app while the input is shown. */
   readonly appId: string;
   readonly word: string;
   readonly name: string;
 }
 
-/** `getExternalInputList`. Of two of one word the second goes by its own id. */
+/** `getExternalInputList`. Of two inputs of one word, the second keeps its own id as its word. */
 export function readInputs(payload: Payload): WebosInput[] {
   const words = new Set<string>();
   return listOf(payload, "devices", 32).flatMap((device) => {
@@ -233,7 +232,6 @@ export function readInputs(payload: Payload): WebosInput[] {
   });
 }
 
-/** Channels that are listed at most. */
 const mostChannels = 5_000;
 
 /** `getChannelList` (2.4). */
@@ -245,12 +243,12 @@ export function readChannels(payload: Payload): PlatformChannel[] {
   });
 }
 
-/** `getCurrentChannel`: the id of the channel that is shown. */
+/** `getCurrentChannel`: the id of the current channel. */
 export function readChannel(payload: Payload): string | null {
   return text(payload["channelId"]);
 }
 
-/** The address of an app's icon, the larger one first; `null` where it has none, or what it says is no address. */
+/** The URL of an app's icon, the larger one first; `null` where it has none. */
 export function iconOf(payload: Payload, platformId: string): URL | null {
   const point = listOf(payload, "launchPoints").find(({ id }) => id === platformId);
   const address = text(point?.["largeIcon"]) ?? text(point?.["icon"]) ?? "";
@@ -269,14 +267,17 @@ export function viewerPayload({ url, mime, title, image }: MediaItem): Payload {
   };
 }
 
-/** The app that plays a film by its address, by the year of the firmware (CONTROLS.md); the newest where it does not say. */
+/**
+ * The app that plays a video by its URL, by the major version of the firmware (CONTROLS.md); the newest where it is
+ * unknown.
+ */
 export function mediaAppOf(software: string | null): string {
   const major = Number.parseInt(software ?? "", 10);
   if (major <= 2) return "com.webos.app.smartshare";
   return major <= 5 ? "com.webos.app.photovideo" : "com.webos.app.mediadiscovery";
 }
 
-/** A film for that app, in the words of DLNA: it may be read in parts, and its length is not known. */
+/** A video for that app, in the words of DLNA: seekable, of unknown length. */
 export function mediaPayload(id: string, { url, mime, title, image }: MediaItem): Payload {
   const protocolInfo = `http-get:*:${mime}:DLNA.ORG_OP=01;DLNA.ORG_CI=0;DLNA.ORG_FLAGS=01700000000000000000000000000000`;
   const unknown = "-1";
@@ -296,16 +297,16 @@ export function mediaPayload(id: string, { url, mime, title, image }: MediaItem)
 }
 
 /**
- * Whether a text that no list of the set holds could be the id of a webOS app: reverse domain names, and ids without a dot
- * that are known, since any other would be a name that somebody mistyped.
+ * Whether a text that is on no list could be the id of a webOS app: a reverse domain name, or a known id without a dot.
+ * Any other is taken for a mistyped name.
  */
 export function isWebosAppId(text: string): boolean {
   return /^[a-z0-9][\w-]*(\.[\w-]+)+$/i.test(text) ? text.length <= 128 : webosServices.has(text);
 }
 
-/** A deep link in LG's words (2.4): YouTube takes an address, everyone else an id. */
-export function linkOf(platformId: string, given: Readonly<Record<string, string>>): Payload {
-  const { content_id, contentId = content_id, target, media_type: _type, ...rest } = given;
+/** A deep link (2.4): YouTube takes a URL, all other apps an id. */
+export function linkOf(platformId: string, link: Readonly<Record<string, string>>): Payload {
+  const { content_id, contentId = content_id, target, media_type: _type, ...rest } = link;
   const isYouTube = platformId.startsWith("youtube.");
   const address = target ?? (isYouTube && contentId !== undefined ? youTubeOf(contentId) : undefined);
   const params = { ...rest, ...(address !== undefined && { contentTarget: address }) };

@@ -1,6 +1,6 @@
 /**
- * One conversation with a set (smart-tvs.md 2.2 to 2.4): requests and subscriptions by id over one WebSocket, which is
- * asked every few seconds whether it still lives: a set on its way to standby often leaves it open and silent.
+ * One WebSocket conversation with a TV (smart-tvs.md 2.2 to 2.4): requests and subscriptions by id. It is pinged, since
+ * a TV on its way to standby often leaves its socket open and silent.
  */
 import { ZapdError } from "../../api/errors.ts";
 import { neverAborted } from "../../system/sleep.ts";
@@ -9,30 +9,29 @@ import { asJson, type Json, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import type { WebSocketLine } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
-import { failureOf } from "./failures.ts";
+import { readError } from "./failures.ts";
 import type { Payload } from "./protocol.ts";
 
 /** Channel lists are huge (2.2). */
 const maxBytes = 8 * 1024 * 1024;
 
-/** Subscriptions, and questions of which others have been answered, are waited for this long at most. */
-const longestGrace = 1_000;
+/** The longest wait for subscriptions, and for requests while others are answered. */
+const longestGraceMs = 1_000;
 
-/** Where a set is reached, and how. */
 export interface Endpoint extends Address {
   readonly tls: boolean;
 }
 
-/** Both go by ids of their own, since their answers may come without one (2.3). */
+/** Fixed ids, since these answers may come without one (2.3). */
 const helloId = "hello";
 const registerId = "register_0";
 
 export class WebosSession extends WebSocketRpc<Payload> {
   readonly endpoint: Endpoint;
-  /** Told of what comes under an id, in the order in which it comes. */
-  readonly #subscribers = new Map<unknown, (payload: Payload) => void>();
+  /** The listeners by id, called in the order of the messages. */
+  readonly #listeners = new Map<unknown, (payload: Payload) => void>();
   #last = 0;
-  #spokeAt = performance.now();
+  #messageAt = performance.now();
   #onPrompt: () => void = () => {};
 
   constructor(endpoint: Endpoint, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
@@ -41,22 +40,22 @@ export class WebosSession extends WebSocketRpc<Payload> {
     this.endpoint = endpoint;
   }
 
-  /** Milliseconds since the set last said something. That its socket answers pings does not mean that it does. */
-  get quiet(): number {
-    return performance.now() - this.#spokeAt;
+  /** Milliseconds since the last message. Answered pings do not count: the socket may outlive what runs behind it. */
+  get sinceMessageMs(): number {
+    return performance.now() - this.#messageAt;
   }
 
-  /** Milliseconds that who asks for more than it needs waits for that. */
+  /** Milliseconds to wait for an answer that is not essential. */
   get graceMs(): number {
-    return Math.min(longestGrace, this.timeoutMs / 4);
+    return Math.min(longestGraceMs, this.timeoutMs / 4);
   }
 
-  /** `hello`: the set says who it is (2.3, step 1). */
+  /** Asks the TV who it is (2.3, step 1). */
   hello(signal: AbortSignal): Promise<Payload> {
     return this.ask({ id: helloId, type: "hello", payload: {} }, signal);
   }
 
-  /** Registers; `onPrompt` is called when the set shows its prompt. Gives the client key. */
+  /** Registers; `onPrompt` is called when the TV shows its prompt. Returns the client key. */
   async register(payload: Payload, onPrompt: () => void, signal: AbortSignal): Promise<string | null> {
     this.#onPrompt = onPrompt;
     try {
@@ -67,26 +66,26 @@ export class WebosSession extends WebSocketRpc<Payload> {
     }
   }
 
-  /** One request. Fails with a `SetFailure` when the set answers with one, or with `device_timeout`. */
+  /** One request. Fails with a `WebosError` when the TV answers with an error, or with `device_timeout`. */
   request(uri: string, payload: Payload = {}, signal: AbortSignal = neverAborted): Promise<Payload> {
     return this.#askInTime(`request_${++this.#last}`, "request", uri, payload, signal);
   }
 
-  /** One question, whose answer is told before anything that comes behind it, such as a push. */
-  async read(uri: string, told: (payload: Payload) => void, signal: AbortSignal): Promise<void> {
+  /** One request, whose answer reaches the listener before any push that follows it. */
+  async read(uri: string, listener: (payload: Payload) => void, signal: AbortSignal): Promise<void> {
     const id = `request_${++this.#last}`;
-    this.#subscribers.set(id, told);
+    this.#listeners.set(id, listener);
     try {
       await this.#askInTime(id, "request", uri, {}, signal);
     } finally {
-      this.#subscribers.delete(id);
+      this.#listeners.delete(id);
     }
   }
 
-  /** Subscribes; the first answer comes back, and every one is told. */
-  subscribe(uri: string, told: (payload: Payload) => void, signal: AbortSignal): Promise<Payload> {
+  /** Subscribes; returns the first answer, and passes every one to the listener. */
+  subscribe(uri: string, listener: (payload: Payload) => void, signal: AbortSignal): Promise<Payload> {
     const id = `subscribe_${++this.#last}`;
-    this.#subscribers.set(id, told);
+    this.#listeners.set(id, listener);
     return this.#askInTime(id, "subscribe", uri, {}, signal);
   }
 
@@ -94,18 +93,18 @@ export class WebosSession extends WebSocketRpc<Payload> {
     line.ping();
   }
 
-  protected received(said: Json): void {
-    const { type } = said;
+  protected received(message: Json): void {
+    const { type } = message;
     if (typeof type !== "string") return;
-    this.#spokeAt = performance.now();
-    const id = type === "hello" ? helloId : type === "registered" ? registerId : said["id"];
-    const payload = asJson(said["payload"]);
-    const failure = failureOf(said, payload);
-    // The prompt is not yet the registration.
-    if (id === registerId && type === "response" && !failure) return this.#onPrompt();
+    this.#messageAt = performance.now();
+    const id = type === "hello" ? helloId : type === "registered" ? registerId : message["id"];
+    const payload = asJson(message["payload"]);
+    const error = readError(message, payload);
+    // The prompt comes before the registration.
+    if (id === registerId && type === "response" && !error) return this.#onPrompt();
     const waiting = this.waitingFor(id);
-    if (failure) return waiting?.reject(failure);
-    this.#subscribers.get(id)?.(payload);
+    if (error) return waiting?.reject(error);
+    this.#listeners.get(id)?.(payload);
     waiting?.resolve(payload);
   }
 

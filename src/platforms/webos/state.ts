@@ -1,12 +1,12 @@
 /**
- * What a set pushes, kept, and asked for where it was not said since the last command, or where it was never seen to push
- * (smart-tvs.md 2.4).
+ * The state as the TV pushes it. It is polled for what was not reported since the last command, and for what it does
+ * not push (smart-tvs.md 2.4).
  */
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power, StatePart } from "../platform.ts";
-import { hungUp, SetFailure } from "./failures.ts";
+import { hungUp, WebosError } from "./failures.ts";
 import {
   appOf,
   inputOf,
@@ -23,7 +23,7 @@ import type { WebosSession } from "./session.ts";
 const topics = ["power", "volume", "app", "media"] as const;
 export type Topic = (typeof topics)[number];
 
-/** What of the state each topic tells. */
+/** The parts of the state that each topic reports. */
 const partsOf: Readonly<Record<Topic, readonly StatePart[]>> = {
   power: ["power", "screensaver"],
   volume: ["volume"],
@@ -31,43 +31,43 @@ const partsOf: Readonly<Record<Topic, readonly StatePart[]>> = {
   media: ["playback"],
 };
 
-/** The topics that tell parts of the state. */
+/** The topics that report these parts of the state. */
 export function topicsOf(parts: readonly StatePart[]): readonly Topic[] {
   return topics.filter((topic) => partsOf[topic].some((part) => parts.includes(part)));
 }
 
-/** What was said is taken for true this long: of what the set pushes, and of what it was never seen to push. */
-const fresh = { pushed: 5_000, asked: 100 } as const;
-/** A second word on a topic this long after the first is a push; before, it may belong to the first answer. */
-const pushesAfter = 100;
-/** Who lets that many questions pass while it answers others does not tell. */
-const missesAtMost = 2;
-/** While something is waited for: how often what was pushed is looked at, and how often the set is asked. */
-const lookEvery = 20;
-const askEvery = 300;
+/** How long a report is valid: of a topic that is pushed, and of one that was never seen to be. */
+const fresh = { pushed: 5_000, polled: 100 } as const;
+/** A second report this long after the first is a push; an earlier one may belong to the first answer. */
+const firstAnswerMs = 100;
+/** A topic that goes unanswered this often, while others are answered, is not reported by this TV. */
+const mostMisses = 2;
+/** While waiting for a change: how often the pushed state is checked, and how often the TV is polled. */
+const checkEveryMs = 20;
+const pollEveryMs = 300;
 
-/** What was last said of something; `null`: this set does not say. */
-interface Said {
+/** The last report on a topic; `payload` is `null` where this TV does not report it. */
+interface Report {
   readonly payload: Payload | null;
   readonly at: number;
 }
 
 export interface StateListener {
-  /** What the set said is another thing than before. */
+  /** A report differs from the one before. */
   changed(patch: Partial<PlatformState>): void;
-  /** It is off, or on its way to be. */
-  leaves(): void;
-  /** The name of an app, where a list has said it. */
+  /** The TV is off, or turning off. */
+  goingOff(): void;
+  /** The title of an app, where a list has named it. */
   title(appId: string): string | null;
 }
 
 export class WebosState {
   readonly #session: WebosSession;
   readonly #listener: StateListener;
-  readonly #said = new Map<Topic, Said>();
+  readonly #reports = new Map<Topic, Report>();
   readonly #pushed = new Set<Topic>();
   readonly #misses = new Map<Topic, number>();
-  /** Its inputs, once it has listed them: an app that stands for one is told by its word. */
+  /** Its inputs, once listed: an app that stands for one is shown by the input's word. */
   inputs: readonly WebosInput[] = [];
   #commandAt = Number.NEGATIVE_INFINITY;
 
@@ -76,100 +76,98 @@ export class WebosState {
     this.#listener = listener;
   }
 
-  /** Subscribes to all that may be pushed; what the set does not tell stays unknown, and fails nothing. */
+  /** Subscribes to all topics. A topic that cannot be subscribed to stays unknown, and fails nothing. */
   static async follow(session: WebosSession, listener: StateListener, signal: AbortSignal): Promise<WebosState> {
     const state = new WebosState(session, listener);
     const follow = async (topic: Topic) => {
       let firstAt: number | undefined;
-      const told = (payload: Payload) => {
+      const onReport = (payload: Payload) => {
         const now = performance.now();
         firstAt ??= now;
-        if (now - firstAt > pushesAfter) state.#pushed.add(topic);
-        state.#take(topic, payload);
+        if (now - firstAt > firstAnswerMs) state.#pushed.add(topic);
+        state.#record(topic, payload);
       };
-      // What fails here is asked for when it is wanted.
-      await session.subscribe(uris[topic], told, deadline(session.graceMs, signal)).catch(() => {});
+      // What fails here is polled later.
+      await session.subscribe(uris[topic], onReport, deadline(session.graceMs, signal)).catch(() => {});
       signal.throwIfAborted();
     };
     await Promise.all(topics.map(follow));
     return state;
   }
 
-  /** What it was seen to tell by itself. */
+  /** The parts that the TV was seen to push. */
   get pushes(): ReadonlySet<StatePart> {
     return new Set([...this.#pushed].flatMap((topic) => partsOf[topic]));
   }
 
-  /** From now on what was said before is old. */
-  commanded(): void {
+  /** A command was sent: earlier reports no longer count. */
+  invalidate(): void {
     this.#commandAt = performance.now();
   }
 
   /**
-   * Asks for what is older than the last command, for what the set does not push, and whether it answers at all. Fails with
-   * `device_timeout` when it answers nothing: what is known is not true any more then.
+   * Polls what is older than the last command and what is not pushed, or else whether the TV answers at all. Fails with
+   * `device_timeout` when it answers nothing.
    */
   async refresh(signal: AbortSignal, wanted: readonly Topic[] = topics): Promise<void> {
     const due = wanted.filter((topic) => this.#isDue(topic));
-    if (due.length === 0 && this.#session.quiet < fresh.asked) return;
-    await this.#askAll(due.length === 0 ? ["power"] : due, signal);
+    if (due.length === 0 && this.#session.sinceMessageMs < fresh.polled) return;
+    await this.#pollAll(due.length === 0 ? ["power"] : due, signal);
   }
 
-  /** Asks about one topic. Whether the set answered, and be it that it does not tell. */
-  async ask(topic: Topic, signal: AbortSignal): Promise<boolean> {
+  /** Polls one topic. Whether the TV answered, even with "not supported". */
+  async poll(topic: Topic, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#session.read(uris[topic], (payload) => this.#take(topic, payload), signal);
+      await this.#session.read(uris[topic], (payload) => this.#record(topic, payload), signal);
       return true;
     } catch (error) {
-      if (!(error instanceof SetFailure)) return false;
-      const never = error.code === "unsupported_operation" || error.code === "device_refused";
-      if (never) this.#take(topic, null);
-      else this.#said.delete(topic);
+      if (!(error instanceof WebosError)) return false;
+      const isUnsupported = error.code === "unsupported_operation" || error.code === "device_refused";
+      if (isUnsupported) this.#record(topic, null);
+      else this.#reports.delete(topic);
       return true;
     }
   }
 
-  /** Whether what is known of a topic is older than this, and would not have been pushed. */
-  isOld(topic: Topic, ms: number): boolean {
-    const said = this.#said.get(topic);
-    if (said?.payload === null) return false;
-    return performance.now() - (said?.at ?? Number.NEGATIVE_INFINITY) > (this.#pushed.has(topic) ? fresh.pushed : ms);
+  /** Whether a report is older than this, and a change would not have been pushed. */
+  isStale(topic: Topic, ms: number): boolean {
+    if (!this.reports(topic)) return false;
+    return performance.now() - this.#reportedAt(topic) > (this.#pushed.has(topic) ? fresh.pushed : ms);
   }
 
-  /** Whether the set said something of it after a moment. */
-  saidSince(topic: Topic, moment: number): boolean {
-    return (this.#said.get(topic)?.at ?? Number.NEGATIVE_INFINITY) >= moment;
+  isReportedSince(topic: Topic, moment: number): boolean {
+    return this.#reportedAt(topic) >= moment;
   }
 
-  /** Whether it tells of a topic, as far as is known. */
-  tells(topic: Topic): boolean {
-    return this.#said.get(topic)?.payload !== null;
+  /** Whether the TV reports a topic, as far as is known. */
+  reports(topic: Topic): boolean {
+    return this.#reports.get(topic)?.payload !== null;
   }
 
-  /** Waits until something holds, by what is pushed and by asking; `false` when it does not in time. */
+  /** Waits until a condition holds, by pushes and by polling; `false` when it does not in time. */
   async until(topic: Topic, holds: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const within = deadline(timeoutMs, signal);
-    let isAsking = false;
-    let asksAt = performance.now() + askEvery;
+    let isPolling = false;
+    let nextPollAt = performance.now() + pollEveryMs;
     const isOver = () => {
       if (holds() || !this.#session.alive) return true;
-      if (performance.now() < asksAt || isAsking || !this.tells(topic)) return false;
-      asksAt = performance.now() + askEvery;
-      isAsking = true;
-      void this.ask(topic, within).finally(() => {
-        isAsking = false;
+      if (performance.now() < nextPollAt || isPolling || !this.reports(topic)) return false;
+      nextPollAt = performance.now() + pollEveryMs;
+      isPolling = true;
+      void this.poll(topic, within).finally(() => {
+        isPolling = false;
       });
       return false;
     };
-    await until(isOver, { everyMs: lookEvery, timeoutMs, signal });
+    await until(isOver, { everyMs: checkEveryMs, timeoutMs, signal });
     return holds();
   }
 
   get power(): Power {
     const payload = this.#payload("power");
-    const said = payload && readPower(payload).power;
-    if (said) return said;
-    // webOS 2 does not say; the app in front is empty when it is off (2.4).
+    const power = payload && readPower(payload).power;
+    if (power) return power;
+    // webOS 2 does not report its power; its foreground app is empty while it is off (2.4).
     const app = this.#payload("app");
     return app === null ? "unknown" : app["appId"] === "" ? "standby" : "on";
   }
@@ -183,14 +181,14 @@ export class WebosState {
     return payload === null || readPower(payload).screen;
   }
 
-  /** The id of the app that is shown, `null` for home. */
+  /** The id of the foreground app, `null` for the home screen. */
   get app(): string | null {
     const payload = this.#payload("app");
     return payload && readApp(payload);
   }
 
-  /** The id of what is shown, home included; `null` when it is not known. */
-  get shown(): string | null {
+  /** The id of the foreground app, home screen included; `null` when it is not known. */
+  get foregroundId(): string | null {
     const id = this.#payload("app")?.["appId"];
     return typeof id === "string" ? id : null;
   }
@@ -200,8 +198,7 @@ export class WebosState {
     return payload && readMedia(payload);
   }
 
-  /** What was last said of the volume, as the set words it. */
-  get volumeSaid(): Payload | null {
+  get volumePayload(): Payload | null {
     return this.#payload("volume");
   }
 
@@ -214,27 +211,27 @@ export class WebosState {
     const { power, app } = this;
     if (this.isOff) return { power, app: null, screensaver: null, playback: null, volume: null, input: null };
     const volume = this.#payload("volume");
-    const said = this.#payload("power");
+    const powerPayload = this.#payload("power");
     return {
       power,
       app: app === null ? null : appOf(app, title(app)),
-      screensaver: said && readPower(said).screensaver,
+      screensaver: powerPayload && readPower(powerPayload).screensaver,
       playback: this.playback,
       volume: volume && readVolume(volume),
       input: app === null ? null : (this.inputs.find(({ appId }) => appId === app)?.word ?? inputOf(app)),
     };
   }
 
-  async #askAll(asked: readonly Topic[], signal: AbortSignal): Promise<void> {
+  async #pollAll(asked: readonly Topic[], signal: AbortSignal): Promise<void> {
     const session = this.#session;
-    const begun = performance.now();
+    const startedAt = performance.now();
     const enough = new AbortController();
     const within = AbortSignal.any([signal, enough.signal]);
     const silent: Topic[] = [];
     const others = new ZapdError("device_timeout", "answered others, but not this");
     let answers = 0;
     const ask = async (topic: Topic) => {
-      if (!(await this.ask(topic, within))) return void silent.push(topic);
+      if (!(await this.poll(topic, within))) return void silent.push(topic);
       this.#misses.delete(topic);
       if (answers++ > 0) return;
       void sleep(session.graceMs, within).then(
@@ -246,49 +243,52 @@ export class WebosState {
     enough.abort(others);
     signal.throwIfAborted();
     if (!session.alive) throw hungUp();
-    if (silent.length === asked.length && session.quiet > performance.now() - begun) {
+    if (silent.length === asked.length && session.sinceMessageMs > performance.now() - startedAt) {
       session.destroy();
       throw new ZapdError("device_timeout", "takes what it is asked, and answers none of it", {
         hint: "It may be asleep, or hang: see what it shows, or turn it off and on with its own remote",
       });
     }
     for (const topic of silent) {
-      if (this.saidSince(topic, begun)) continue;
+      if (this.isReportedSince(topic, startedAt)) continue;
       const misses = (this.#misses.get(topic) ?? 0) + 1;
       this.#misses.set(topic, misses);
-      if (misses < missesAtMost) this.#said.delete(topic);
-      else this.#take(topic, null);
+      if (misses < mostMisses) this.#reports.delete(topic);
+      else this.#record(topic, null);
     }
   }
 
   #isDue(topic: Topic): boolean {
-    const said = this.#said.get(topic);
-    if (said?.payload === null) return false;
-    return (said?.at ?? Number.NEGATIVE_INFINITY) < this.#commandAt || this.isOld(topic, fresh.asked);
+    if (!this.reports(topic)) return false;
+    return this.#reportedAt(topic) < this.#commandAt || this.isStale(topic, fresh.polled);
+  }
+
+  #reportedAt(topic: Topic): number {
+    return this.#reports.get(topic)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
   #payload(topic: Topic): Payload | null {
-    return this.#said.get(topic)?.payload ?? null;
+    return this.#reports.get(topic)?.payload ?? null;
   }
 
-  #tell(topic: Topic, payload: Payload): void {
+  #publish(topic: Topic, payload: Payload): void {
     const { app, input, playback, volume } = this.describe((id) => this.#listener.title(id));
     if (topic !== "power")
       return this.#listener.changed(topic === "app" ? { app, input } : topic === "media" ? { playback } : { volume });
-    const { power, screensaver, leaving } = readPower(payload);
-    // What it shows and how loud it is counts only while it is on, and is not told anew when it comes on.
+    const { power, screensaver, isTurningOff } = readPower(payload);
+    // App and volume count only while the TV is on, and are not reported anew when it comes on.
     const others = {
-      ...(this.#said.has("app") && { app, input }),
-      ...(this.#said.has("media") && { playback }),
-      ...(this.#said.has("volume") && { volume }),
+      ...(this.#reports.has("app") && { app, input }),
+      ...(this.#reports.has("media") && { playback }),
+      ...(this.#reports.has("volume") && { volume }),
     };
     if (power !== null) this.#listener.changed({ power, screensaver, ...others });
-    if (leaving || power === "off") this.#listener.leaves();
+    if (isTurningOff || power === "off") this.#listener.goingOff();
   }
 
-  #take(topic: Topic, payload: Payload | null): void {
+  #record(topic: Topic, payload: Payload | null): void {
     const before = this.#payload(topic);
-    this.#said.set(topic, { payload, at: performance.now() });
-    if (payload && JSON.stringify(payload) !== JSON.stringify(before)) this.#tell(topic, payload);
+    this.#reports.set(topic, { payload, at: performance.now() });
+    if (payload && JSON.stringify(payload) !== JSON.stringify(before)) this.#publish(topic, payload);
   }
 }

@@ -237,7 +237,7 @@ describe("state", () => {
     const changed = (patch: Partial<PlatformState>) => {
       told = { ...told, ...patch };
     };
-    await WebosState.follow(session, { changed, leaves() {}, title: () => null }, never);
+    await WebosState.follow(session, { changed, goingOff() {}, title: () => null }, never);
     const shown = { app: { platformId: "netflix" }, volume: { level: 10, muted: false } };
     expect(told).toMatchObject({ power: "on", ...shown });
     tell("Active Standby");
@@ -256,8 +256,8 @@ describe("state", () => {
       say({ volume: 10 });
       if (type === "request") say({ volume: 7 }, subscription);
     });
-    const pushed = await WebosState.follow(session, { changed() {}, leaves() {}, title: () => null }, never);
-    await pushed.ask("volume", never);
-    expect(pushed.volumeSaid).toMatchObject({ volume: 7 });
+    const pushed = await WebosState.follow(session, { changed() {}, goingOff() {}, title: () => null }, never);
+    await pushed.poll("volume", never);
+    expect(pushed.volumePayload).toMatchObject({ volume: 7 });
   });
 });
