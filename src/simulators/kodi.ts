@@ -1,9 +1,7 @@
-import type { UdpPort } from "./bench/datagrams.ts";
 import { createHttpServer } from "./bench/http.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { type Announced, createAnnouncer } from "./bench/mdns.ts";
 import { SimulatedSet } from "./bench/set.ts";
-import { createEventServer } from "./kodi/events.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
 import type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
@@ -39,7 +37,6 @@ export class KodiSimulator extends SimulatedSet {
   readonly calls: readonly ReceivedCall[];
   readonly #model: Model;
   readonly #wire: Wire;
-  readonly #events: UdpPort | null;
   readonly #tcp: Listener | null;
   readonly #http: Listener | null;
 
@@ -55,13 +52,11 @@ export class KodiSimulator extends SimulatedSet {
     model.notify = (method, content, sender = "xbmc") =>
       this.#wire.tell(JSON.stringify({ jsonrpc: "2.0", method, params: { data: content, sender } }));
     model.leave = (power, how) => this.later(() => this.#leave(power, how));
-    this.#events = options.eventPort == null ? null : createEventServer(model, options.eventPort);
-    if (this.#events) this.add(this.#events);
     this.#tcp = options.tcpPort === null ? null : this.listen(options.tcpPort ?? 0, this.#wire.server);
     // The web server is the last to start (players.md 7.3).
     const isWebOff = options.webServer === false;
     this.#http = isWebOff ? null : this.listen(options.port ?? 0, (track) => createHttpServer(web(model), track));
-    model.ports = () => ({ web: isWebOff ? null : this.port, events: this.ports.events });
+    model.webPort = () => this.#http?.port ?? null;
     const hostName = `kodi-${uuid.slice(0, 8)}`;
     if (options.mdns !== false) this.discover(createAnnouncer({ host, hostName, services: () => this.#services() }));
   }
@@ -71,11 +66,7 @@ export class KodiSimulator extends SimulatedSet {
     const { name } = this.#model;
     const service = (type: string, port: number | undefined) =>
       port === undefined ? [] : [{ name, type, port, txt: { txtvers: "1", uuid: this.uuid } }];
-    return [
-      ...service("_xbmc-jsonrpc-h._tcp", this.#http?.port),
-      ...service("_xbmc-jsonrpc._tcp", this.#tcp?.port),
-      ...service("_xbmc-events._udp", this.#events?.port),
-    ];
+    return [...service("_xbmc-jsonrpc-h._tcp", this.#http?.port), ...service("_xbmc-jsonrpc._tcp", this.#tcp?.port)];
   }
 
   /** HTTP. 0 before the first start when a free port was asked for, and where it is off; kept from then on. */
@@ -83,8 +74,8 @@ export class KodiSimulator extends SimulatedSet {
     return this.#http?.port ?? 0;
   }
 
-  get ports(): { tcp: number | null; events: number | null; wake: number } {
-    return { tcp: this.#tcp?.port ?? null, events: this.#events?.port ?? null, wake: this.wakePort };
+  get ports(): { tcp: number | null; wake: number } {
+    return { tcp: this.#tcp?.port ?? null, wake: this.wakePort };
   }
 
   /** What was typed into the last keyboard. */

@@ -1,12 +1,10 @@
 /** What a simulated Kodi says to clients of others, byte by byte; what it answers is compared to a real one in test/slow. */
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { Bonjour } from "bonjour-service";
 import WebSocket from "ws";
 import type { KodiSimulator } from "../../src/simulators/kodi.ts";
-import { call, listen } from "../slow/kodi/client.ts";
 import { until } from "../support/http-device.ts";
 import { listen as listenBare, plugInKodi as plugIn } from "../support/sets.ts";
 
@@ -111,59 +109,4 @@ test("both services are announced, at its own address alone, and taken back", as
   expect(kodi.state.discoverable).toBe(false);
   await until("both are taken back", () => down.length === 2);
   bonjour.destroy();
-});
-
-const client = process.env["ZAPD_KODI_EVENT_CLIENTS"] ?? "/usr/lib/python3/dist-packages/kodi";
-const noClient =
-  Bun.which("python3") !== null && existsSync(`${client}/xbmcclient.py`)
-    ? null
-    : "Kodi's event clients (kodi-eventclients-python) are not installed";
-if (noClient !== null) process.stderr.write(`skipped: the event server by Kodi's own client: ${noClient}\n`);
-
-test.skipIf(noClient !== null)("Kodi's own client is understood", async () => {
-  const kodi = await plugIn({ eventPort: 0 });
-  kodi.openDialog("yes-no");
-  const lines = [
-    "import sys; sys.path.insert(0, sys.argv[1])",
-    "from xbmcclient import *",
-    "client = XBMCClient('zapd')",
-    "client.connect(sys.argv[2], int(sys.argv[3]))",
-    "client.send_remote_button('back')",
-    "client.release_button()",
-    "client.send_notification('One', 'Two')",
-    "client.send_action('SetVolume(21)')",
-    "client.send_action('mute', ACTION_BUTTON)",
-    "client.ping(); client.close()",
-  ];
-  const child = Bun.spawn(["python3", "-c", lines.join("\n"), client, kodi.host, String(kodi.ports.events)]);
-  expect(await child.exited).toBe(0);
-  await until("all is done", () => kodi.state.volume === 21 && kodi.state.muted && kodi.state.dialog === null);
-  const heard = kodi.calls.map(({ method }) => method);
-  for (const type of ["HELO", "BUTTON", "NOTIFICATION", "ACTION", "PING", "BYE"]) expect(heard).toContain(type);
-  expect(kodi.calls.find(({ method }) => method === "HELO")?.params).toEqual({ device: "zapd" });
-});
-
-test("every method with its parameters, every notification that it sends, and every type that is named", async () => {
-  const kodi = await plugIn();
-  const told = (await call(kodi, "JSONRPC.Introspect")) as Record<string, Record<string, Record<string, unknown>>>;
-  expect(Object.keys(told)).toEqual(["description", "id", "methods", "notifications", "types", "version"]);
-  const { methods = {}, notifications = {}, types = {} } = told;
-  for (const name of ["Input.SendText", "Playlist.GetItems", "Textures.GetTextures", "JSONRPC.Permission"])
-    expect(methods[name]).toMatchObject({ description: expect.any(String), type: "method" });
-  expect(methods["Input.SendText"]?.["params"]).toEqual([
-    { name: "text", required: true, type: "string" },
-    { name: "done", type: "boolean" },
-  ]);
-  for (const [, name] of JSON.stringify(methods).matchAll(/"\$ref":"([^"]+)"/g))
-    expect(types[name ?? ""]).toMatchObject({ id: name });
-  expect(Object.keys(types).length).toBeGreaterThan(5);
-  const { socket, messages } = await listen(kodi.host, kodi.ports.tcp ?? 0);
-  kodi.play({ title: "Film" });
-  kodi.setVolume(3);
-  kodi.openDialog("keyboard");
-  kodi.screensaver(true);
-  kodi.screensaver(false);
-  await until("all is told", () => messages().some(({ method }) => method === "GUI.OnScreensaverDeactivated"));
-  for (const { method } of messages()) expect(notifications[String(method)]).toMatchObject({ type: "notification" });
-  socket.destroy();
 });

@@ -9,8 +9,6 @@ export interface Method {
   readonly params: readonly Parameter[];
   /** What it answers; where that is nothing, it is OK. */
   run(model: Model, params: Params): unknown;
-  /** There by HTTP alone. */
-  readonly onlyHttp?: boolean;
 }
 
 export type Methods = Readonly<Record<string, Method>>;

@@ -18,7 +18,7 @@ import { HOME, type OpenDialog, type Window } from "./windows.ts";
 
 /** One call as it came in; `method` is empty when there was none. */
 export interface ReceivedCall {
-  readonly via: "http" | "websocket" | "tcp" | "event";
+  readonly via: "http" | "websocket" | "tcp";
   readonly method: string;
   readonly params: unknown;
   /** The code of the error it was answered with. */
@@ -28,7 +28,6 @@ export interface ReceivedCall {
 /** An entry of a play list. */
 export interface ListItem {
   readonly file: string;
-  readonly label: string;
   readonly title: string;
 }
 
@@ -51,8 +50,8 @@ export class Model {
   /** The calls that came in. */
   readonly calls: ReceivedCall[] = [];
   name: string;
-  /** The ports that it listens on, as its settings tell them; null where that is off. */
-  ports: () => { web: number | null; events: number | null } = () => ({ web: 0, events: null });
+  /** The port of its web server; null where that is off. */
+  webPort: () => number | null = () => 0;
   /** What its web server asks for; null asks nothing. */
   password: string | null;
   power: Power = "on";
@@ -71,8 +70,8 @@ export class Model {
   typed = "";
   readonly launched: { readonly id: string; readonly params: unknown }[] = [];
   lastChannel: number | null = null;
-  /** Labels that were asked for: some are worked out only then. */
-  readonly asked = new Map<string, number>();
+  /** Whether it has looked up its MAC address, which it does once that is asked for. */
+  knowsMac = false;
   /** What is in the play lists, by their ids. */
   readonly lists = new Map<number, ListItem[]>();
   /** Where pictures of its screen go, and those that are there; null where its owner has set no folder. */
@@ -98,8 +97,7 @@ export class Model {
 
   /** What a start of the program forgets. */
   forget(): void {
-    Object.assign(this, { window: HOME, below: [], dialog: null, folder: "", screensaver: false });
-    this.asked.clear();
+    Object.assign(this, { window: HOME, below: [], dialog: null, folder: "", screensaver: false, knowsMac: false });
     this.lists.clear();
   }
 }

@@ -106,8 +106,6 @@ export interface KodiSimulatorOptions {
   media?: SimulatedMedia[];
   /** Default: its owner has set no folder for them. */
   screenshots?: SimulatedScreenshots;
-  /** UDP port of the event server; 0 is a free one. Null, the default: it is switched off. */
-  eventPort?: number | null;
   /** What the tuner receives. Default: no tuner. */
   channels?: SimulatedChannel[];
   /** Time from the answer of Player.Open to the start. Default 20. */
@@ -159,11 +157,8 @@ export const MEDIA: readonly SimulatedMedia[] = [
 
 /** The address of a picture, with its escapes in small letters, as Kodi writes them. */
 export function imageOf(path: string, within = ""): string {
-  return `image://${within}${escaped(path)}/`;
-}
-
-export function escaped(path: string): string {
-  return encodeURIComponent(path).replace(/%../g, (letters) => letters.toLowerCase());
+  const escaped = encodeURIComponent(path).replace(/%../g, (letters) => letters.toLowerCase());
+  return `image://${within}${escaped}/`;
 }
 
 export const FAVOURITES: readonly SimulatedFavourite[] = [

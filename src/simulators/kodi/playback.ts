@@ -107,7 +107,7 @@ function clearList(model: Model, playlistid: number): void {
 
 function addToList(model: Model, playlistid: number, file: string, title: string): void {
   clearList(model, playlistid);
-  model.lists.set(playlistid, [{ file, label: file.split("/").at(-1) ?? file, title }]);
+  model.lists.set(playlistid, [{ file, title }]);
   model.notify("Playlist.OnAdd", { item: itemNotified(title, playlistid), playlistid, position: 0 });
 }
 

@@ -39,7 +39,7 @@ function single(model: Model, via: ReceivedCall["via"], request: unknown): unkno
   try {
     if (fields["jsonrpc"] !== "2.0" || typeof method !== "string" || typeof params !== "object" || params === null)
       throw new RpcError(-32600);
-    const result = call(model, via, method, params);
+    const result = call(model, method, params);
     note(null);
     return id === undefined ? null : { id, jsonrpc: "2.0", result };
   } catch (error) {
@@ -54,9 +54,9 @@ function single(model: Model, via: ReceivedCall["via"], request: unknown): unkno
   }
 }
 
-function call(model: Model, via: ReceivedCall["via"], name: string, params: object): unknown {
+function call(model: Model, name: string, params: object): unknown {
   const found = Object.hasOwn(methods, name) ? methods[name] : undefined;
-  if (found === undefined || (found.onlyHttp && via !== "http")) throw new RpcError(-32601);
+  if (found === undefined) throw new RpcError(-32601);
   const known = found.params;
   const given: Params = Array.isArray(params)
     ? Object.fromEntries(known.flatMap(({ name }, at) => (at < params.length ? [[name, params[at]]] : [])))

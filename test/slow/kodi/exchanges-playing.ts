@@ -137,7 +137,6 @@ export const channels = ({ channel }: Place): Step[] =>
     ? [exact("PVR.GetChannels", { channelgroupid: "alltv" }), exact("PVR.GetProperties", { properties: ["available"] })]
     : [
         exact("PVR.GetProperties", { properties: ["available"] }),
-        exact("PVR.GetChannelGroups", { channeltype: "tv" }),
         exact("PVR.GetChannels", {
           channelgroupid: "alltv",
           properties: ["channelnumber", "channeltype", "hidden", "thumbnail"],

@@ -1,6 +1,6 @@
 /** What both the simulator and a real Kodi are asked, one after the other. */
 import { another, audio, channels, ending, fromPlugin, listed, video } from "./exchanges-playing.ts";
-import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step, step } from "./steps.ts";
+import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step } from "./steps.ts";
 
 const envelope: readonly Step[] = [
   "{",
@@ -138,30 +138,9 @@ const field: readonly Step[] = [
   exact("XBMC.GetInfoLabels", { labels: ["Control.GetLabel(312).index(1)"] }),
 ];
 
-const ports: readonly Step[] = [
-  "services.webserver",
-  "services.webserverauthentication",
-  "services.esallinterfaces",
-].map((setting) => exact("Settings.GetSettingValue", { setting }));
-
-const lists = ({ video, audio }: Place): Step[] => [
-  exact("Playlist.GetPlaylists"),
-  exact("Playlist.Clear", { playlistid: 1 }),
-  exact("Playlist.GetItems", { playlistid: 1 }),
-  exact("Playlist.GetProperties", { playlistid: 1, properties: ["type", "size"] }),
-  exact("Playlist.Add", { playlistid: 1, item: [{ file: video }, { file: audio }] }),
-  exact("Playlist.Insert", { playlistid: 1, position: 0, item: { file: audio } }),
-  exact("Playlist.Insert", { playlistid: 1, position: 99, item: { file: video } }),
-  { until: "Playlist.GetProperties", params: { playlistid: 1, properties: ["size"] }, says: /"size":4/ },
-  exact("Playlist.Swap", { playlistid: 1, position1: 0, position2: 9 }),
-  exact("Playlist.Remove", { playlistid: 1, position: 9 }),
-  exact("Playlist.Remove", { playlistid: 1, position: 0 }),
-  { until: "Playlist.GetProperties", params: { playlistid: 1, properties: ["size"] }, says: /"size":3/ },
-  exact("Playlist.Clear", { playlistid: 7 }),
-  exact("Playlist.Add", { playlistid: 1, item: { file: "/nope.mp4" } }),
-  exact("Playlist.Clear", { playlistid: 1 }),
-  exact("Playlist.GetItems", { playlistid: 1 }),
-];
+const ports: readonly Step[] = ["services.webserver", "services.webserverauthentication"].map((setting) =>
+  exact("Settings.GetSettingValue", { setting }),
+);
 
 /** What is asked of a Kodi beyond keys, with nothing playing. */
 const controls: readonly Step[] = [
@@ -169,32 +148,13 @@ const controls: readonly Step[] = [
   exact("GUI.ShowNotification", { title: "T", message: "M", image: "info", displaytime: 1_500 }),
   exact("GUI.ShowNotification", { title: "T", message: "M", displaytime: 100 }),
   exact("GUI.ShowNotification", { title: "T" }),
-  exact("Input.ButtonEvent", { button: "up", keymap: "KB" }),
-  exact("Input.ButtonEvent", { button: "up", keymap: "R1", holdtime: 100 }),
-  exact("Input.ButtonEvent", { button: "volume_up", keymap: "R1" }),
-  exact("Input.ButtonEvent", { button: "up", keymap: "XX" }),
-  exact("Input.ButtonEvent", { button: "up", keymap: "R1", holdtime: -1 }),
   exact("Settings.GetSettingValue", { setting: "debug.screenshotpath" }),
-  exact("Files.PrepareDownload", { path: "image://DefaultFolder.png/" }),
   // Where no folder for them is set, it asks somebody in front of it for one.
   exact("Input.ExecuteAction", { action: "screenshot" }),
   inWindow(10_126),
   exact("GUI.GetProperties", { properties: ["currentwindow"] }),
   exact("Input.Back"),
   home,
-];
-
-const described: readonly Step[] = [
-  exact("JSONRPC.Permission"),
-  exact("Textures.GetTextures"),
-  exact("Textures.GetTextures", { properties: ["url", "sizes"] }),
-  exact("Textures.RemoveTexture", { textureid: 9_999 }),
-  exact("JSONRPC.NotifyAll", { sender: "zapd", message: "Hello", data: { a: 1 } }),
-  { told: ["Other.Hello"] },
-  step("JSONRPC.Introspect", { filter: { id: "Input.Home", type: "method" } }),
-  step("JSONRPC.Introspect", { getdescriptions: false, filter: { id: "Input.SendText", type: "method" } }),
-  exact("JSONRPC.Introspect", { filter: { id: "Nope.Nope", type: "method" } }),
-  exact("JSONRPC.Introspect", { filter: { id: "Input.Home", type: "nope" } }),
 ];
 
 export const exchanges: Readonly<Record<string, (place: Place) => readonly Step[]>> = {
@@ -213,8 +173,6 @@ export const exchanges: Readonly<Record<string, (place: Place) => readonly Step[
   "text into a keyboard": () => typing,
   "what stands in a keyboard": () => field,
   "how it may be controlled": () => ports,
-  "play lists": lists,
   "beyond keys": () => controls,
   "through a play list": listed,
-  "what it tells of itself": () => described,
 };

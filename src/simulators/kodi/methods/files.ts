@@ -1,24 +1,10 @@
-import { invalidParams, limits, type Methods, method, pick, RpcError, required } from "../method.ts";
-import type { Model } from "../model.ts";
-import { escaped } from "../options.ts";
-import { bytesAt, imageAt, isShown, withSlash } from "../pictures.ts";
+import { invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
+import { isShown, withSlash } from "../pictures.ts";
 import { anything, names, oneOf, text } from "../schema.ts";
 
 const FIELDS = ["size", "lastmodified", "mimetype", "file", "title", "thumbnail"];
 
 export const files: Methods = {
-  // Where the web server has it; whether it gives it there is another matter: see web.ts (Kodi 20.1, ran).
-  "Files.PrepareDownload": {
-    ...method({ path: required(text) }, (model, { path }) => {
-      const wanted = String(path);
-      const isPicture = wanted.startsWith("image://");
-      const isThere = isPicture ? imageAt(model, wanted) !== null : hasFile(model, wanted);
-      if (!isThere) throw new RpcError(-32602, { details: null });
-      const details = { path: `${isPicture ? "image" : "vfs"}/${escaped(wanted)}` };
-      return { details, mode: "redirect", protocol: "http" };
-    }),
-    onlyHttp: true,
-  },
   // A folder that is no source, and lies in none, is refused as one that is not there (Kodi 20.1, ran).
   "Files.GetDirectory": method(
     {
@@ -42,7 +28,3 @@ export const files: Methods = {
     },
   ),
 };
-
-function hasFile(model: Model, path: string): boolean {
-  return bytesAt(model, path) !== null || model.media.some(({ file, poster }) => file === path || poster === path);
-}

@@ -1,9 +1,9 @@
 import { words } from "../../bench/set.ts";
-import { invalidParams, type Method, type Methods, method, required } from "../method.ts";
+import { type Method, type Methods, method, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { takeScreenshot } from "../pictures.ts";
 import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
-import { oneOf, text, truth, whole } from "../schema.ts";
+import { oneOf, text, truth } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
 import { changeVolume, tell } from "./application.ts";
 import { faster } from "./player.ts";
@@ -73,17 +73,11 @@ export const input: Methods = {
   "Input.ExecuteAction": method({ action: required(oneOf(...Object.keys(ACTIONS))) }, (model, { action }) => {
     // Nothing else is done then (Kodi 20.1, ran).
     if (model.screensaver) endScreensaver(model);
-    else act(model, String(action));
+    else {
+      model.emit("key", `action ${String(action)}`);
+      ACTIONS[String(action)]?.(model);
+    }
   }),
-  // On the keyboard any name is taken, on a remote only a button that there is (Kodi 20.1, ran). What a held button repeats is not simulated.
-  "Input.ButtonEvent": method(
-    { button: required(text), keymap: required(oneOf("KB", "XG", "R1", "R2")), holdtime: whole(0) },
-    (model, { button, keymap }) => {
-      const name = String(button);
-      if (keymap !== "KB" && !isButton(name)) throw invalidParams();
-      press(model, name);
-    },
-  ),
   // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
   "Input.SendText": method({ text: required(text), done: truth }, (model, params) => {
     const characters = String(params["text"]);
@@ -94,40 +88,6 @@ export const input: Methods = {
     if (params["done"] !== false) closeDialog(model);
   }),
 };
-
-/** An action by its name, as a key of a remote or the event server has it; one that there is not does nothing. */
-export function act(model: Model, action: string): void {
-  model.emit("key", `action ${action}`);
-  if (Object.hasOwn(ACTIONS, action)) ACTIONS[action]?.(model);
-}
-
-/** The buttons of the maps `KB` (a keyboard) and `R1` (a remote), as the usual keymap has them. */
-const BUTTONS: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries({
-    select: "select enter return",
-    back: "back backspace escape",
-    contextmenu: "menu title",
-    pause: "pause space",
-    stop: "stop x",
-    fastforward: "forward",
-    rewind: "reverse",
-    volumeup: "volumeplus",
-    volumedown: "volumeminus",
-    channelup: "channelplus",
-    channeldown: "channelminus",
-    skipnext: "skipplus",
-    skipprevious: "skipminus",
-  })
-    .flatMap(([action, buttons]) => words(buttons).map((button) => [button, action]))
-    .concat(words("up down left right info play mute").map((button) => [button, button])),
-);
-
-export function press(model: Model, button: string): void {
-  if (button === "start" || button === "home") go(model, HOME);
-  else act(model, BUTTONS[button] ?? "noop");
-}
-
-const isButton = (name: string) => name === "start" || name === "home" || Object.hasOwn(BUTTONS, name);
 
 function select(model: Model): void {
   if (model.dialog !== null) closeDialog(model);

@@ -2,7 +2,7 @@ import { failed, invalidParams, limits, type Methods, method, pick, required } f
 import type { Model } from "../model.ts";
 import { thumbnailOf } from "../playback.ts";
 import { anything, either, listOf, names, oneOf, text, whole } from "../schema.ts";
-import { FULLSCREEN, go, HOME, inFront, VIDEOS, WINDOWS } from "../windows.ts";
+import { FULLSCREEN, go, inFront, VIDEOS, WINDOWS } from "../windows.ts";
 
 const PROPERTIES = ["currentwindow", "currentcontrol", "skin", "fullscreen", "stereoscopicmode"];
 
@@ -47,12 +47,6 @@ export const pvr: Methods = {
     ({ channels }, { properties }) =>
       pick(properties, { available: channels.length > 0, recording: false, scanning: false }),
   ),
-  "PVR.GetChannelGroups": method({ channeltype: required(oneOf("tv", "radio")), limits: anything }, (model, params) => {
-    if (model.channels.length === 0) throw failed();
-    const channeltype = params["channeltype"] === "radio" ? "radio" : "tv";
-    const group = { channelgroupid: channeltype === "tv" ? 1 : 2, channeltype, label: "All channels" };
-    return { channelgroups: [group], limits: limits(1) };
-  }),
   "PVR.GetChannels": method(
     {
       channelgroupid: required(either(whole(1), oneOf("alltv", "allradio"))),
@@ -77,35 +71,15 @@ export const pvr: Methods = {
   ),
 };
 
-const FIELDS = ["url", "cachedurl", "lasthashcheck", "imagehash", "sizes"];
-
-/** The pictures that were shown, and are kept (Kodi 20.1, ran): none. */
-export const textures: Methods = {
-  "Textures.GetTextures": method({ properties: names("Textures.Fields.Texture", FIELDS), filter: anything }, () => ({
-    textures: [],
-  })),
-  "Textures.RemoveTexture": method({ textureid: required(whole(1)) }, () => {
-    throw invalidParams();
-  }),
-};
-
-/** Worked out in the background once somebody asks, so the first answer is `Busy` (players.md 7.2); offline it stays so. */
-const SLOW = ["Network.MacAddress", "System.OSVersionInfo", "System.KernelVersion"];
-
 const LABELS: Readonly<Record<string, (model: Model) => string>> = {
   "Network.MacAddress": ({ identity }) => identity.mac,
-  "Network.IPAddress": ({ identity }) => identity.host,
-  "System.OSVersionInfo": () => "Debian GNU/Linux 12 (bookworm)",
-  "System.KernelVersion": () => "Linux 6.1.0",
   "System.BuildVersion": ({ identity }) => `${identity.version} Debian package version: 2:${identity.version}+dfsg-1`,
   "System.FriendlyName": ({ name }) => name,
-  "System.CurrentWindow": (model) => inFront(model).window.label,
   "Player.Art(thumb)": ({ playing }) => playing?.thumbnail ?? "",
   "Player.Art(poster)": ({ playing }) => playing?.poster ?? "",
   "Player.Title": ({ playing }) => (playing?.channel ? "" : (playing?.title ?? "")),
   "Player.FolderPath": ({ playing }) => playing?.path.replace(/[^/]*$/, "") ?? "",
   "Player.Filenameandpath": ({ playing }) => playing?.path ?? "",
-  "VideoPlayer.Title": ({ playing }) => (playing?.kind === "video" && !playing.channel ? playing.title : ""),
   "VideoPlayer.ChannelName": ({ playing }) => playing?.channel?.name ?? "",
   "Container.FolderPath": ({ folder }) => folder,
   "Container.PluginName": ({ folder }) => /^plugin:\/\/([^/]+)/.exec(folder)?.[1] ?? "",
@@ -117,16 +91,7 @@ const LABELS: Readonly<Record<string, (model: Model) => string>> = {
 
 const BOOLEANS: Readonly<Record<string, (model: Model) => boolean>> = {
   "System.ScreenSaverActive": ({ screensaver }) => screensaver,
-  "System.HasActiveModalDialog": ({ dialog }) => dialog !== null,
-  "System.HasModalDialog": ({ dialog }) => dialog !== null,
-  "System.HasVisibleModalDialog": ({ dialog }) => dialog !== null,
   "Player.HasMedia": ({ playing }) => playing !== null,
-  "Player.HasVideo": ({ playing }) => playing?.kind === "video",
-  "Player.HasAudio": ({ playing }) => playing?.kind === "audio",
-  "Player.Paused": ({ playing }) => playing?.speed === 0,
-  "Window.IsVisible(home)": ({ window }) => window === HOME,
-  "System.CanPowerDown": ({ identity }) => identity.can.shutdown,
-  "System.CanSuspend": ({ identity }) => identity.can.suspend,
 };
 
 /** Whatever it is asked it answers: what it does not know is empty, or false (Kodi 20.1, ran). */
@@ -142,9 +107,11 @@ export const xbmc: Methods = {
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
 function labelOf(model: Model, label: string): string {
-  const times = model.asked.get(label) ?? 0;
-  model.asked.set(label, times + 1);
-  if (times === 0 && SLOW.includes(label)) return "Busy";
+  // Kodi looks the address up in the background once it is asked for; until then the answer is `Busy` (players.md 7.2).
+  if (label === "Network.MacAddress" && !model.knowsMac) {
+    model.knowsMac = true;
+    return "Busy";
+  }
   return LABELS[label]?.(model) ?? "";
 }
 
@@ -183,19 +150,15 @@ export const system: Methods = {
 };
 
 /** How it may be controlled, in the words of its own settings (Kodi 20.1, ran). */
-function settingsOf({ name, ports, identity, password, screenshots }: Model): Record<string, unknown> {
-  const { web, events } = ports();
+function settingsOf({ name, webPort, identity, password, screenshots }: Model): Record<string, unknown> {
+  const port = webPort();
   return {
     "services.devicename": name,
-    "services.webserver": web !== null,
+    "services.webserver": port !== null,
     // The port stays set while it is off.
-    "services.webserverport": web ?? 8080,
+    "services.webserverport": port ?? 8080,
     "services.webserverauthentication": password !== null,
     "services.webserverusername": identity.user,
-    "services.esenabled": events !== null,
-    "services.esport": events ?? 9_777,
-    "services.esallinterfaces": true,
-    "services.zeroconf": true,
     "debug.screenshotpath": screenshots?.folder ?? "",
   };
 }
