@@ -11,8 +11,17 @@ import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
 import { digest } from "./bench/identity.ts";
 import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
-import { type Fields, inside, numberIn, readFrames, textIn, varint, type Written, write } from "./bench/protobuf.ts";
-import { keep, SimulatedSet } from "./bench/set.ts";
+import {
+  encodeWithLength,
+  type Fields,
+  type MessageFields,
+  messageIn,
+  numberIn,
+  readFrames,
+  readVarint,
+  textIn,
+} from "./bench/protobuf.ts";
+import { pushCapped, SimulatedSet } from "./bench/set.ts";
 
 export type { AndroidTvSimulatorOptions } from "./androidtv/options.ts";
 
@@ -21,9 +30,9 @@ const VOLUME = 64;
 const POWER = 32;
 const HOME = "com.google.android.apps.tv.launcherx";
 /** Messages come one by one, and not in one piece. */
-const APART_MS = 1;
+const messageGapMs = 1;
 /** From its last word until it hangs up. */
-const LEAVES_MS = 50;
+const FLUSH_MS = 50;
 
 const KEYS = { home: 3, up: 24, down: 25, power: 26, mute: 164, sleep: 223, wake: 224 } as const;
 
@@ -35,18 +44,18 @@ interface Client {
   /** Pings that it has left unanswered. */
   missed: number;
   /** What is to be said to it, in order. */
-  said: Promise<void>;
+  pendingSends: Promise<void>;
 }
 
 /** Whether a client has been greeted, and can do what it is to be told of. */
-function isTold({ isActive, features }: Client, feature: number): boolean {
+function isSubscribed({ isActive, features }: Client, feature: number): boolean {
   return isActive && ((features ?? 0) & feature) !== 0;
 }
 
 /** One key as it came: 1 is down, 2 up, 3 both. */
 export interface ReceivedKey {
   readonly code: number;
-  readonly way: number;
+  readonly direction: number;
 }
 
 export class AndroidTvSimulator extends SimulatedSet {
@@ -76,8 +85,8 @@ export class AndroidTvSimulator extends SimulatedSet {
   #counters = { ime: 0, field: 0 };
   #startsUntil = 0;
   #silent = false;
-  #turnedAway = 0;
-  #taken = 0;
+  #rejected = 0;
+  #accepted = 0;
 
   constructor(options: AndroidTvSimulatorOptions) {
     const known = identify(options);
@@ -103,9 +112,9 @@ export class AndroidTvSimulator extends SimulatedSet {
     });
     this.#remote = this.#port(known.remotePort, certificate, (socket) => this.#serve(socket));
     this.#pairing = this.#port(known.pairingPort, certificate, (socket) => this.#service.serve(socket));
-    this.every(known.pingMs, () => this.#beat());
+    this.addInterval(known.pingMs, () => this.#sendPings());
     if (known.mdns)
-      this.discover(
+      this.setDiscovery(
         createAnnouncer({
           host: known.host,
           hostName: known.hostName,
@@ -123,9 +132,9 @@ export class AndroidTvSimulator extends SimulatedSet {
 
   #port(port: number, certificate: Certificate, serve: (socket: TLSSocket) => void): Listener {
     const options = { ...certificate, requestCert: true, rejectUnauthorized: false };
-    return this.listen(port, (track) =>
+    return this.addPort(port, (track) =>
       createTlsServer(options, serve, (socket) => {
-        this.#taken += 1;
+        this.#accepted += 1;
         track(socket);
       }),
     );
@@ -152,13 +161,13 @@ export class AndroidTvSimulator extends SimulatedSet {
       text: this.#typed,
       /** What is on its screen to be typed elsewhere. */
       code: this.#service.code,
-      wrongSecrets: this.#service.wrong,
+      wrongSecrets: this.#service.wrongSecrets,
       /** Connections that are open now, and have been let in. */
       clients: this.#clients.size,
       /** Those that were hung up on. */
-      turnedAway: this.#turnedAway,
+      rejected: this.#rejected,
       /** Connections of whatever kind so far. */
-      taken: this.#taken,
+      accepted: this.#accepted,
       paired: this.#paired.size,
     };
   }
@@ -177,22 +186,22 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#focus = isOpen;
     if (!isOpen) return;
     this.#counters = { ime: this.#counters.ime + 3, field: this.#counters.field + 1 };
-    this.#tellCounters();
+    this.#sendCounters();
   }
 
   /** Its own remote turns it on or off. */
   turn(isOn: boolean): void {
     if (isOn === (this.#power === "on")) return;
-    if (isOn) this.later(() => this.comeOn());
+    if (isOn) this.enqueueInBackground(() => this.powerOn());
     else this.#sleep(this.#options.standby);
   }
 
   /** It goes off, deep asleep or not. */
   powerOff(how: "standby" | "off" = this.#options.standby): Promise<void> {
-    return this.inTurn(async () => {
+    return this.enqueue(async () => {
       if (this.#power === "on") this.#fallAsleep(how);
       this.#power = how;
-      if (how === "off") await this.#leave();
+      if (how === "off") await this.#closeAfterFlush();
     });
   }
 
@@ -210,7 +219,7 @@ export class AndroidTvSimulator extends SimulatedSet {
   setVolume(level: number, muted = this.#muted): void {
     this.#level = level;
     this.#muted = muted;
-    for (const client of this.#clients) this.#tellVolume(client);
+    for (const client of this.#clients) this.#sendVolume(client);
   }
 
   protected get isReachable(): boolean {
@@ -221,23 +230,23 @@ export class AndroidTvSimulator extends SimulatedSet {
     return this.#power !== "on";
   }
 
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     if (this.#power === "on") return;
     const wasOff = this.#power === "off";
     this.#power = "on";
     this.#options.onEvent?.({ type: "power", text: "turns on" });
     if (wasOff && this.isPluggedIn) {
       this.#startsUntil = performance.now() + this.#options.startMs;
-      await this.appear();
+      await this.goOnline();
     }
-    this.#tellPower();
+    this.#sendPower();
   }
 
   protected unplug(): void {
     this.#service.dismiss();
   }
 
-  #beat(): void {
+  #sendPings(): void {
     for (const client of this.#clients) {
       if (client.missed >= 3) client.socket.destroy();
       else if (client.isActive) {
@@ -250,20 +259,20 @@ export class AndroidTvSimulator extends SimulatedSet {
   #serve(socket: TLSSocket): void {
     socket.on("error", () => socket.destroy());
     const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
-    const { letsAnybodyIn } = this.#options;
-    if (letsAnybodyIn && raw)
+    const { acceptsAnyClient } = this.#options;
+    if (acceptsAnyClient && raw)
       this.#options.onEvent?.({ type: "client", text: `is shown ${Buffer.from(raw).toString("base64")}` });
-    const isKnown = letsAnybodyIn || (raw !== undefined && this.#paired.has(digest(raw)));
+    const isKnown = acceptsAnyClient || (raw !== undefined && this.#paired.has(digest(raw)));
     if (!isKnown || performance.now() < this.#startsUntil) {
-      this.#turnedAway += 1;
+      this.#rejected += 1;
       return void socket.end();
     }
-    const client: Client = { socket, features: null, isActive: false, missed: 0, said: Promise.resolve() };
+    const client: Client = { socket, features: null, isActive: false, missed: 0, pendingSends: Promise.resolve() };
     this.#clients.add(client);
     socket.on("close", () => this.#clients.delete(client));
-    const read = readFrames(varint, (said) => {
+    const read = readFrames(readVarint, (said) => {
       client.missed = 0;
-      if (!this.#silent) this.#take(client, said);
+      if (!this.#silent) this.#handleMessage(client, said);
     });
     socket.on("data", (bytes: Buffer) => {
       if (!read(bytes)) socket.destroy();
@@ -277,38 +286,38 @@ export class AndroidTvSimulator extends SimulatedSet {
     });
   }
 
-  #take(client: Client, said: Fields): void {
+  #handleMessage(client: Client, said: Fields): void {
     if (said.has(1)) {
-      client.features = numberIn(inside(said, 1), 1) & this.#options.features;
+      client.features = numberIn(messageIn(said, 1), 1) & this.#options.features;
       return this.#send(client, { 2: {} });
     }
     if (said.has(2) && client.features !== null && !client.isActive) {
       client.isActive = true;
       this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
-      this.#tellVolume(client);
-      this.#tellApp(client);
-      if (this.#focus) this.#tellCounters();
+      this.#sendVolume(client);
+      this.#sendApp(client);
+      if (this.#focus) this.#sendCounters();
       return;
     }
     // Nothing is done for who has not been greeted.
     if (!client.isActive) return;
     if (said.has(10)) {
-      const key = inside(said, 10);
-      this.#pressed(numberIn(key, 1), numberIn(key, 2));
-    } else if (said.has(21)) this.#edit(inside(said, 21));
-    else if (said.has(90)) this.#open(textIn(inside(said, 90), 1));
+      const key = messageIn(said, 10);
+      this.#receiveKey(numberIn(key, 1), numberIn(key, 2));
+    } else if (said.has(21)) this.#edit(messageIn(said, 21));
+    else if (said.has(90)) this.#open(textIn(messageIn(said, 90), 1));
   }
 
-  #pressed(code: number, way: number): void {
+  #receiveKey(code: number, way: number): void {
     if (way < 1 || way > 3) return;
     if (this.#power !== "on" && code !== KEYS.power && code !== KEYS.wake) return;
-    keep(this.keys as ReceivedKey[], { code, way });
+    pushCapped(this.keys as ReceivedKey[], { code, direction: way });
     const how = { 1: " is down", 2: " is up", 3: "" }[way] ?? "";
     this.#options.onEvent?.({ type: "key", text: `key ${code}${how}` });
-    if (way !== 2) this.#key(code);
+    if (way !== 2) this.#applyKey(code);
   }
 
-  #key(code: number): void {
+  #applyKey(code: number): void {
     const { knowsWake, standby, volume } = this.#options;
     if (code === KEYS.power) return this.turn(this.#power !== "on");
     if (code === KEYS.wake) return knowsWake ? this.turn(true) : undefined;
@@ -320,34 +329,34 @@ export class AndroidTvSimulator extends SimulatedSet {
     else if (code === KEYS.down) this.#level = Math.max(0, this.#level - 1);
     else return;
     this.#options.onEvent?.({ type: "volume", text: `volume ${this.#muted ? "muted" : this.#level}` });
-    for (const client of this.#clients) this.#tellVolume(client);
+    for (const client of this.#clients) this.#sendVolume(client);
   }
 
   #sleep(how: "standby" | "off"): void {
-    this.later(async () => {
+    this.enqueueInBackground(async () => {
       if (this.#power !== "on") return;
       this.#fallAsleep(how);
-      if (how === "off") await this.#leave();
+      if (how === "off") await this.#closeAfterFlush();
     });
   }
 
   /** What it said last comes through before its ports close. */
-  async #leave(): Promise<void> {
-    await Promise.all([...this.#clients].map(({ said }) => said));
-    await new Promise((resolve) => setTimeout(resolve, LEAVES_MS));
-    await this.vanish();
+  async #closeAfterFlush(): Promise<void> {
+    await Promise.all([...this.#clients].map(({ pendingSends }) => pendingSends));
+    await new Promise((resolve) => setTimeout(resolve, FLUSH_MS));
+    await this.goOffline();
   }
 
   #fallAsleep(how: "standby" | "off"): void {
     this.#power = how;
     this.#options.onEvent?.({ type: "power", text: "turns off" });
-    this.#tellPower();
+    this.#sendPower();
   }
 
   /** Text goes where the cursor is, if it is meant for the field that is open now. */
   #edit(said: Fields): void {
-    const info = inside(said, 3);
-    const object = inside(info, 2);
+    const info = messageIn(said, 3);
+    const object = messageIn(info, 2);
     const value = textIn(object, 3);
     const isIts = numberIn(said, 1) === this.#counters.ime && numberIn(said, 2) === this.#counters.field;
     const isWhole = numberIn(object, 1) === value.length - 1 && numberIn(object, 2) === value.length - 1;
@@ -355,11 +364,11 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#typed += value;
     this.#options.onEvent?.({ type: "text", text: `typed: ${value}` });
     this.#counters = { ...this.#counters, field: this.#counters.field + 1 };
-    this.#tellCounters();
+    this.#sendCounters();
   }
 
   #open(link: string): void {
-    keep(this.links as string[], link);
+    pushCapped(this.links as string[], link);
     const app = APPS.find((one) => one.links.some((start) => link.startsWith(start)));
     // Nobody is told what is not there, but who looks at the screen.
     this.#options.onEvent?.({ type: "link", text: app ? `opens ${link}` : `cannot open ${link}` });
@@ -369,36 +378,36 @@ export class AndroidTvSimulator extends SimulatedSet {
   #show(front: string): void {
     if (this.#front === front) return;
     this.#front = front;
-    for (const client of this.#clients) this.#tellApp(client);
+    for (const client of this.#clients) this.#sendApp(client);
   }
 
-  #tellPower(): void {
+  #sendPower(): void {
     for (const client of this.#clients)
-      if (isTold(client, POWER)) this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
+      if (isSubscribed(client, POWER)) this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
   }
 
-  #tellVolume(client: Client): void {
+  #sendVolume(client: Client): void {
     const { volume, model } = this.#options;
-    if (!isTold(client, VOLUME) || volume === null) return;
+    if (!isSubscribed(client, VOLUME) || volume === null) return;
     this.#send(client, { 50: { 3: model, 6: volume.max, 7: this.#level, 8: this.#muted ? 1 : 0 } });
   }
 
-  #tellApp(client: Client): void {
-    if (isTold(client, IME)) this.#send(client, { 20: { 1: { 1: 7, 12: this.#front } } });
+  #sendApp(client: Client): void {
+    if (isSubscribed(client, IME)) this.#send(client, { 20: { 1: { 1: 7, 12: this.#front } } });
   }
 
-  #tellCounters(): void {
+  #sendCounters(): void {
     const { ime, field } = this.#counters;
-    for (const client of this.#clients) if (isTold(client, IME)) this.#send(client, { 21: { 1: ime, 2: field } });
+    for (const client of this.#clients) if (isSubscribed(client, IME)) this.#send(client, { 21: { 1: ime, 2: field } });
   }
 
-  #send(client: Client, message: Written): void {
-    const bytes = write(message);
-    client.said = client.said.then(
+  #send(client: Client, message: MessageFields): void {
+    const bytes = encodeWithLength(message);
+    client.pendingSends = client.pendingSends.then(
       () =>
         new Promise((resolve) => {
           if (!this.#silent && client.socket.writable) client.socket.write(bytes);
-          setTimeout(resolve, APART_MS);
+          setTimeout(resolve, messageGapMs);
         }),
     );
   }

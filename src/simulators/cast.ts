@@ -5,13 +5,13 @@
 import { randomUUID } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { sharedCertificate } from "./bench/certificate.ts";
-import { type Content, contentIn, contentOf } from "./bench/json.ts";
+import { type JsonObject, objectIn, parseObject } from "./bench/json.ts";
 import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
-import { keep, SimulatedSet } from "./bench/set.ts";
+import { pushCapped, SimulatedSet } from "./bench/set.ts";
 import { type Message, readMessages, writeMessage } from "./cast/messages.ts";
 import { type CastOptions, type CastSimulatorOptions, identify, type SimulatedCastApp } from "./cast/options.ts";
-import { Player, type Shown } from "./cast/player.ts";
+import { Player, type SharedMedia } from "./cast/player.ts";
 
 export type { CastSimulatorOptions } from "./cast/options.ts";
 
@@ -31,8 +31,8 @@ const BACKDROP = "E8C28D3C";
 /** One that has connected, and to whom it said CONNECT, under which name. */
 interface Client {
   readonly socket: TLSSocket;
-  readonly joined: Set<string>;
-  heardAt: number;
+  readonly connectedPaths: Set<string>;
+  lastMessageAt: number;
 }
 
 /** What runs. */
@@ -45,7 +45,7 @@ interface Session {
 /** One message that did something, or was to. */
 export interface ReceivedCommand {
   readonly type: string;
-  readonly content: Content;
+  readonly content: JsonObject;
 }
 
 export class CastSimulator extends SimulatedSet {
@@ -74,13 +74,13 @@ export class CastSimulator extends SimulatedSet {
     this.#name = known.name;
     this.#level = known.volume.level;
     this.#standBy = known.standBy;
-    this.#player = new Player(known, () => this.#tellMedia());
-    this.#listener = this.listen(known.port, (track) =>
+    this.#player = new Player(known, () => this.#broadcastMediaStatus());
+    this.#listener = this.addPort(known.port, (track) =>
       createTlsServer({ ...sharedCertificate("cast") }, (socket) => this.#serve(socket), track),
     );
-    this.every(known.heartbeatMs, () => this.#beat());
+    this.addInterval(known.heartbeatMs, () => this.#sendPings());
     if (known.mdns)
-      this.discover(
+      this.setDiscovery(
         createAnnouncer({
           host: known.host,
           // Each port of a machine announces a host name of its own: some senders dial it (3.5).
@@ -131,7 +131,7 @@ export class CastSimulator extends SimulatedSet {
       level: this.#level,
       muted: this.#muted,
       standBy: this.#standBy,
-      playback: this.#player.shown,
+      playback: this.#player.state,
       /** Connections that are open now. */
       clients: this.#clients.size,
     };
@@ -145,29 +145,29 @@ export class CastSimulator extends SimulatedSet {
   setVolume(level: number, muted = this.#muted): void {
     this.#level = level;
     this.#muted = muted;
-    this.#tellReceiver();
+    this.#broadcastReceiverStatus();
   }
 
   /** The screen that it is plugged into goes to standby or comes on; `null`: it does not say. */
   setStandBy(standBy: boolean | null): void {
     this.#standBy = standBy;
-    this.#tellReceiver();
+    this.#broadcastReceiverStatus();
   }
 
   /** Another sender launches an app, or leaves it. */
   launch(appId: string): void {
-    if (!this.#start(appId)) throw new Error(`the device has no app ${appId}`);
-    this.#tellReceiver();
+    if (!this.#startApp(appId)) throw new Error(`the device has no app ${appId}`);
+    this.#broadcastReceiverStatus();
   }
 
   leave(): void {
-    this.#end();
-    this.#tellReceiver();
+    this.#endApp();
+    this.#broadcastReceiverStatus();
   }
 
   /** Another sender plays something in the app that runs. */
-  play(media: Shown = {}): void {
-    this.#player.show(media);
+  play(media: SharedMedia = {}): void {
+    this.#player.play(media);
   }
 
   pause(): void {
@@ -186,10 +186,10 @@ export class CastSimulator extends SimulatedSet {
 
   /** Its power is cut, with that of the set it is plugged into. */
   cutPower(): Promise<void> {
-    return this.inTurn(async () => {
+    return this.enqueue(async () => {
       this.#power = false;
-      this.#end();
-      await this.vanish();
+      this.#endApp();
+      await this.goOffline();
     });
   }
 
@@ -201,10 +201,10 @@ export class CastSimulator extends SimulatedSet {
     return !this.#power;
   }
 
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     if (this.#power) return;
     this.#power = true;
-    if (this.isPluggedIn) await this.appear();
+    if (this.isPluggedIn) await this.goOnline();
   }
 
   protected unplug(): void {
@@ -212,37 +212,37 @@ export class CastSimulator extends SimulatedSet {
   }
 
   /** Pings all, and hangs up on those who have said nothing since the last two (3.4). */
-  #beat(): void {
+  #sendPings(): void {
     const { heartbeatMs } = this.#options;
     for (const client of this.#clients) {
-      if (performance.now() - client.heardAt > 2.5 * heartbeatMs) client.socket.destroy();
+      if (performance.now() - client.lastMessageAt > 2.5 * heartbeatMs) client.socket.destroy();
       else this.#send(client, PLATFORM, "*", HEARTBEAT, { type: "PING" });
     }
   }
 
   #serve(socket: TLSSocket): void {
-    const client: Client = { socket, joined: new Set(), heardAt: performance.now() };
+    const client: Client = { socket, connectedPaths: new Set(), lastMessageAt: performance.now() };
     this.#clients.add(client);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#clients.delete(client));
     const read = readMessages((message) => {
-      client.heardAt = performance.now();
-      if (!this.#silent) this.#take(client, message);
+      client.lastMessageAt = performance.now();
+      if (!this.#silent) this.#handleMessage(client, message);
     });
     socket.on("data", (bytes: Buffer) => {
       if (!read(bytes)) socket.destroy();
     });
   }
 
-  #take(client: Client, { source, destination, namespace, text }: Message): void {
-    const content = contentOf(text);
+  #handleMessage(client: Client, { source, destination, namespace, text }: Message): void {
+    const content = parseObject(text);
     const way = `${source} ${destination}`;
     const { type } = content;
     if (namespace === CONNECTION) {
       const isThere = destination === PLATFORM || destination === this.#session?.transportId;
-      if (type === "CONNECT" && isThere) client.joined.add(way);
+      if (type === "CONNECT" && isThere) client.connectedPaths.add(way);
       else if (type === "CONNECT") this.#send(client, destination, source, CONNECTION, { type: "CLOSE" });
-      else if (type === "CLOSE") client.joined.delete(way);
+      else if (type === "CLOSE") client.connectedPaths.delete(way);
       return;
     }
     if (namespace === HEARTBEAT) {
@@ -255,24 +255,24 @@ export class CastSimulator extends SimulatedSet {
         writeMessage({ source: destination, destination: source, namespace, text: "", bytes: AUTHENTIC }),
       );
     // Hardware drops what comes before CONNECT (3.3).
-    if (!client.joined.has(way)) return;
-    const answer = (said: Content) => this.#send(client, destination, source, namespace, said);
+    if (!client.connectedPaths.has(way)) return;
+    const answer = (said: JsonObject) => this.#send(client, destination, source, namespace, said);
     const { requestId } = content;
     if (destination === PLATFORM) {
-      const { tellsId } = this.#options;
-      if (namespace === RECEIVER) this.#receiver(content, answer);
-      else if (namespace === DISCOVERY && type === "GET_DEVICE_INFO" && tellsId !== null)
+      const { reportsId } = this.#options;
+      if (namespace === RECEIVER) this.#handleReceiver(content, answer);
+      else if (namespace === DISCOVERY && type === "GET_DEVICE_INFO" && reportsId !== null)
         answer({ type: "DEVICE_INFO", requestId, ...this.#deviceInfo });
-      else if (namespace === SETUP && type === "eureka_info" && tellsId !== null) answer(this.#eureka(content));
+      else if (namespace === SETUP && type === "eureka_info" && reportsId !== null) answer(this.#eureka(content));
     } else if (destination === this.#session?.transportId && namespace === MEDIA && this.#session.app.media !== false) {
-      this.#media(content, answer);
+      this.#handleMedia(content, answer);
     }
   }
 
-  get #deviceInfo(): Content {
-    const { model, tellsId, capabilities } = this.#options;
+  get #deviceInfo(): JsonObject {
+    const { model, reportsId, capabilities } = this.#options;
     return {
-      deviceId: tellsId,
+      deviceId: reportsId,
       friendlyName: this.#name,
       deviceModel: model,
       deviceCapabilities: capabilities,
@@ -282,9 +282,9 @@ export class CastSimulator extends SimulatedSet {
     };
   }
 
-  #eureka({ request_id }: Content): Content {
-    const { model, tellsId, mac } = this.#options;
-    const udn = tellsId?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  #eureka({ request_id }: JsonObject): JsonObject {
+    const { model, reportsId, mac } = this.#options;
+    const udn = reportsId?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
     const device_info = {
       mac_address: mac.toUpperCase(),
       manufacturer: "Google Inc.",
@@ -295,7 +295,7 @@ export class CastSimulator extends SimulatedSet {
     return { type: "eureka_info", request_id, response_code: 200, response_string: "OK", data };
   }
 
-  #receiver(content: Content, answer: (said: Content) => void): void {
+  #handleReceiver(content: JsonObject, answer: (said: JsonObject) => void): void {
     const { type, requestId } = content;
     if (type === "GET_STATUS") return answer(this.#receiverStatus(requestId));
     if (type === "GET_APP_AVAILABILITY") {
@@ -306,27 +306,27 @@ export class CastSimulator extends SimulatedSet {
       );
       return answer({ responseType: "GET_APP_AVAILABILITY", requestId, availability });
     }
-    this.#note(content);
+    this.#recordCommand(content);
     if (type === "LAUNCH") {
       const appId = String(content["appId"]);
       const fails = this.#options.launchErrors[appId];
-      if (fails !== undefined || !this.#start(appId))
+      if (fails !== undefined || !this.#startApp(appId))
         return answer({ type: "LAUNCH_ERROR", requestId, reason: fails ?? "NOT_FOUND" });
       // Newer receivers say all this before the answer (3.3).
       answer({ type: "LAUNCH_STATUS", launchRequestId: requestId, requestId: 0, status: "USER_ALLOWED" });
-      this.#tellReceiver();
+      this.#broadcastReceiverStatus();
       return answer(this.#receiverStatus(requestId));
     }
     if (type === "STOP") {
       const { sessionId } = content;
       if (sessionId !== undefined && sessionId !== this.#session?.sessionId)
         return answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_SESSION_ID" });
-      this.#end();
-      this.#tellReceiver();
+      this.#endApp();
+      this.#broadcastReceiverStatus();
       return answer(this.#receiverStatus(requestId));
     }
     if (type === "SET_VOLUME") {
-      const { level, muted } = contentIn(content["volume"]);
+      const { level, muted } = objectIn(content["volume"]);
       if (this.#options.volume.controlType !== "fixed") {
         if (typeof level === "number" && level >= 0 && level <= 1) this.#level = level;
         if (typeof muted === "boolean") this.#muted = muted;
@@ -336,19 +336,19 @@ export class CastSimulator extends SimulatedSet {
         });
       } else if (this.#options.volume.refuses)
         return answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
-      this.#tellReceiver();
+      this.#broadcastReceiverStatus();
       return answer(this.#receiverStatus(requestId));
     }
     answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
   }
 
-  #media(content: Content, answer: (said: Content) => void): void {
+  #handleMedia(content: JsonObject, answer: (said: JsonObject) => void): void {
     const { type, requestId, mediaSessionId } = content;
     if (type === "GET_STATUS") return answer(this.#mediaStatus(requestId));
-    this.#note(content);
+    this.#recordCommand(content);
     if (type === "LOAD") {
       const isPlayer = this.#session?.app.plays !== false;
-      const failed = isPlayer ? this.#player.load(contentIn(content["media"])) : "LOAD_FAILED";
+      const failed = isPlayer ? this.#player.load(objectIn(content["media"])) : "LOAD_FAILED";
       // Its status comes to all before the answer to the one who asked.
       return answer(
         failed === null
@@ -369,42 +369,42 @@ export class CastSimulator extends SimulatedSet {
     answer(refused === null ? this.#mediaStatus(requestId) : { type: "INVALID_REQUEST", requestId, reason: refused });
   }
 
-  #note(content: Content): void {
+  #recordCommand(content: JsonObject): void {
     const type = String(content["type"]);
-    keep(this.commands as ReceivedCommand[], { type, content });
+    pushCapped(this.commands as ReceivedCommand[], { type, content });
   }
 
-  #start(appId: string): boolean {
+  #startApp(appId: string): boolean {
     const app = this.#options.apps.find((one) => one.appId === appId);
     if (!app) return false;
     // What runs already is only brought to the front.
     if (this.#session?.app === app) return true;
-    this.#end();
+    this.#endApp();
     const transportId = randomUUID();
     this.#session = { app, transportId, sessionId: transportId };
-    this.#player.begin();
+    this.#player.reset();
     // By HDMI it turns the screen on.
     if (this.#standBy === true) this.#standBy = false;
     this.#options.onEvent?.({ type: "launch", text: `shows ${app.name}` });
     return true;
   }
 
-  #end(): void {
+  #endApp(): void {
     const ended = this.#session;
     if (ended === null) return;
     this.#session = null;
     this.#player.end("CANCELLED");
     for (const client of this.#clients)
-      for (const way of [...client.joined]) {
+      for (const way of [...client.connectedPaths]) {
         const [source = "", destination] = way.split(" ");
         if (destination !== ended.transportId) continue;
-        client.joined.delete(way);
+        client.connectedPaths.delete(way);
         this.#send(client, ended.transportId, source, CONNECTION, { type: "CLOSE" });
       }
     this.#options.onEvent?.({ type: "stop", text: `leaves ${ended.app.name}` });
   }
 
-  #receiverStatus(requestId: unknown): Content {
+  #receiverStatus(requestId: unknown): JsonObject {
     const { volume, idle } = this.#options;
     const { controlType, stepInterval } = volume;
     const applications = this.#session
@@ -431,33 +431,33 @@ export class CastSimulator extends SimulatedSet {
     return { type: "RECEIVER_STATUS", requestId, status };
   }
 
-  #mediaStatus(requestId: unknown): Content {
+  #mediaStatus(requestId: unknown): JsonObject {
     const status = this.#player.status;
     return { type: "MEDIA_STATUS", requestId, status: status === null ? [] : [status] };
   }
 
-  #tellReceiver(): void {
-    this.#tell(PLATFORM, RECEIVER, this.#receiverStatus(0));
+  #broadcastReceiverStatus(): void {
+    this.#broadcast(PLATFORM, RECEIVER, this.#receiverStatus(0));
   }
 
-  #tellMedia(): void {
-    if (this.#session) this.#tell(this.#session.transportId, MEDIA, this.#mediaStatus(0));
+  #broadcastMediaStatus(): void {
+    if (this.#session) this.#broadcast(this.#session.transportId, MEDIA, this.#mediaStatus(0));
   }
 
   /** To all who have said CONNECT to who tells it: some senders take nothing else than what is for everybody (3.5). */
-  #tell(source: string, namespace: string, content: Content): void {
+  #broadcast(source: string, namespace: string, content: JsonObject): void {
     for (const client of this.#clients)
-      if ([...client.joined].some((way) => way.endsWith(` ${source}`)))
+      if ([...client.connectedPaths].some((way) => way.endsWith(` ${source}`)))
         this.#send(client, source, "*", namespace, content);
   }
 
-  #send({ socket }: Client, source: string, destination: string, namespace: string, content: Content): void {
+  #send({ socket }: Client, source: string, destination: string, namespace: string, content: JsonObject): void {
     if (this.#silent || socket.destroyed) return;
     socket.write(writeMessage({ source, destination, namespace, text: JSON.stringify(content) }));
   }
 }
 
-function applicationOf({ app, sessionId, transportId }: Session): Content {
+function applicationOf({ app, sessionId, transportId }: Session): JsonObject {
   const { appId, name, media = true } = app;
   return {
     appId,

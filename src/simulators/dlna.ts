@@ -5,7 +5,7 @@ import { digest, macOf } from "./bench/identity.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createResponder, upnpReply } from "./bench/ssdp.ts";
-import { type Args, act } from "./dlna/actions.ts";
+import { type Args, performAction } from "./dlna/actions.ts";
 import { description, pathsOf, SERVICES, type ServiceName, serviceDescription, typeOf } from "./dlna/documents.ts";
 import { Subscribers } from "./dlna/events.ts";
 import { type DlnaSimulatorOptions, Model } from "./dlna/model.ts";
@@ -39,12 +39,12 @@ export class DlnaSimulator extends SimulatedSet {
     this.#subscribers = new Subscribers(model);
     const answer = (request: Request, body: Buffer) => hungUp(this.#answer(request, body), stack.oneCallEach);
     const headers = [["SERVER", stack.server]] as const;
-    this.#http = this.listen(options.port ?? 0, (track) =>
+    this.#http = this.addPort(options.port ?? 0, (track) =>
       createHttpServer({ headers, limit: BODY_LIMIT, record: requests, answer }, track),
     );
     if (options.ssdp === false) return;
     const replies = (target: string) => repliesTo(model, this.location, target);
-    this.discover(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
+    this.setDiscovery(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
   }
 
   /** 0 before the first start when a free port was asked for; kept from then on. */
@@ -95,10 +95,10 @@ export class DlnaSimulator extends SimulatedSet {
 
   /** Off at the switch: nothing answers. */
   sleep(): Promise<void> {
-    return this.inTurn(async () => {
+    return this.enqueue(async () => {
       this.#isOn = false;
       this.unplug();
-      await this.vanish();
+      await this.goOffline();
     });
   }
 
@@ -111,10 +111,10 @@ export class DlnaSimulator extends SimulatedSet {
     return false;
   }
 
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     if (this.#isOn) return;
     this.#isOn = true;
-    if (this.isPluggedIn) await this.appear();
+    if (this.isPluggedIn) await this.goOnline();
   }
 
   protected unplug(): void {
@@ -138,7 +138,7 @@ export class DlnaSimulator extends SimulatedSet {
   #control(service: ServiceName, { headers }: Request, body: string): Reply {
     const [, type, action = ""] = /^"([^"#]+)#(\w+)"$/.exec(headers["soapaction"] ?? "") ?? [];
     if (type !== typeOf(this.#model, service) || !body.includes(`:${action} `)) return fault(401);
-    const result = act(this.#model, service, action, argsIn(body));
+    const result = performAction(this.#model, service, action, argsIn(body));
     if (typeof result === "number") this.#model.emit("refused", `${action}: ${result}`);
     if (typeof result === "number") return fault(result);
     return { status: 200, headers: [XML], body: soapAnswer(action, type, result) };

@@ -1,6 +1,6 @@
 import { createHttpServer } from "./bench/http.ts";
 import type { Listener } from "./bench/listeners.ts";
-import { type Announced, createAnnouncer } from "./bench/mdns.ts";
+import { type AnnouncedService, createAnnouncer } from "./bench/mdns.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
@@ -15,7 +15,7 @@ export type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/o
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
 
 /** What plays when the test, and no call, starts it. */
-export interface Shown {
+export interface ShownMedia {
   title?: string;
   /** `plugin://<add-on>/…` is played for that add-on. */
   path?: string;
@@ -27,7 +27,7 @@ export interface Shown {
 }
 
 /** Time for an answer to go out before its sockets close. */
-const LAST_WORDS_MS = 30;
+const FLUSH_MS = 30;
 
 /** A Kodi. */
 export class KodiSimulator extends SimulatedSet {
@@ -50,19 +50,20 @@ export class KodiSimulator extends SimulatedSet {
     this.#model = model;
     this.#wire = createWire(model);
     model.notify = (method, content, sender = "xbmc") =>
-      this.#wire.tell(JSON.stringify({ jsonrpc: "2.0", method, params: { data: content, sender } }));
-    model.leave = (power, how) => this.later(() => this.#leave(power, how));
-    this.#tcp = options.tcpPort === null ? null : this.listen(options.tcpPort ?? 0, this.#wire.server);
+      this.#wire.broadcast(JSON.stringify({ jsonrpc: "2.0", method, params: { data: content, sender } }));
+    model.shutDown = (power, how) => this.enqueueInBackground(() => this.#shutDown(power, how));
+    this.#tcp = options.tcpPort === null ? null : this.addPort(options.tcpPort ?? 0, this.#wire.server);
     // The web server is the last to start (players.md 7.3).
     const isWebOff = options.webServer === false;
-    this.#http = isWebOff ? null : this.listen(options.port ?? 0, (track) => createHttpServer(web(model), track));
+    this.#http = isWebOff ? null : this.addPort(options.port ?? 0, (track) => createHttpServer(web(model), track));
     model.webPort = () => this.#http?.port ?? null;
     const hostName = `kodi-${uuid.slice(0, 8)}`;
-    if (options.mdns !== false) this.discover(createAnnouncer({ host, hostName, services: () => this.#services() }));
+    if (options.mdns !== false)
+      this.setDiscovery(createAnnouncer({ host, hostName, services: () => this.#services() }));
   }
 
   /** All are announced with the same texts (players.md 2.3). */
-  #services(): Announced[] {
+  #services(): AnnouncedService[] {
     const { name } = this.#model;
     const service = (type: string, port: number | undefined) =>
       port === undefined ? [] : [{ name, type, port, txt: { txtvers: "1", uuid: this.uuid } }];
@@ -134,7 +135,7 @@ export class KodiSimulator extends SimulatedSet {
     this.notify("Application.OnVolumeChanged", { muted, volume: level });
   }
 
-  play(shown: Shown): void {
+  play(shown: ShownMedia): void {
     const model = this.#model;
     const { path = "/media/shown.mp4", kind = "video", durationMs = 120_000, positionMs = 0 } = shown;
     const player = kind === "audio" || path.startsWith("plugin://") ? 0 : 1;
@@ -177,13 +178,13 @@ export class KodiSimulator extends SimulatedSet {
   /** The machine goes to sleep; a magic packet with its address wakes it. */
   sleep(): Promise<void> {
     this.notify("System.OnSleep", null);
-    return this.inTurn(() => this.#leave("asleep", "told"));
+    return this.enqueue(() => this.#shutDown("asleep", "told"));
   }
 
   /** The program ends as by Application.Quit, or dies without a word; a magic packet does nothing then. */
   end(how: "quit" | "crash"): Promise<void> {
     if (how === "quit") this.notify("System.OnQuit", { exitcode: 0 });
-    return this.inTurn(() => this.#leave("ended", how === "quit" ? "told" : "crash"));
+    return this.enqueue(() => this.#shutDown("ended", how === "quit" ? "told" : "crash"));
   }
 
   protected get isReachable(): boolean {
@@ -198,26 +199,26 @@ export class KodiSimulator extends SimulatedSet {
     stop(this.#model, false);
   }
 
-  async #leave(power: Exclude<Power, "on">, how: "told" | "crash"): Promise<void> {
+  async #shutDown(power: Exclude<Power, "on">, how: "told" | "crash"): Promise<void> {
     const model = this.#model;
     if (model.power !== "on") return;
     if (how === "told") {
-      await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
-      if (power === "ended") this.#wire.sayGoodbye();
+      await new Promise((resolve) => setTimeout(resolve, FLUSH_MS));
+      if (power === "ended") this.#wire.sendGoodbye();
     }
     model.power = power;
     stop(model, false);
     model.emit("power", power);
-    await this.vanish();
+    await this.goOffline();
   }
 
   /** The machine wakes, or somebody starts the program again. */
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
     if (model.power === "ended") model.forget();
     model.power = "on";
-    if (this.isPluggedIn) await this.appear();
+    if (this.isPluggedIn) await this.goOnline();
     model.emit("power", "on");
     this.notify("System.OnWake", null);
   }

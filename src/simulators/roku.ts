@@ -45,12 +45,12 @@ export class RokuSimulator extends SimulatedSet {
     this.keys = model.keys;
     this.requests = model.requests;
     this.#model = model;
-    this.#ecp = this.listen(options.port ?? 0, (track) => createHttpServer(ecp(model), track));
+    this.#ecp = this.addPort(options.port ?? 0, (track) => createHttpServer(ecp(model), track));
     if (developer !== null) {
-      this.#installer = this.listen(developer.installerPort ?? 0, (track) =>
+      this.#installer = this.addPort(developer.installerPort ?? 0, (track) =>
         createHttpServer(installer(model, developer), track),
       );
-      this.#console = this.listen(developer.consolePort ?? 0, (track) =>
+      this.#console = this.addPort(developer.consolePort ?? 0, (track) =>
         createServer((socket) => {
           track(socket);
           attachConsole(model.console, socket);
@@ -59,7 +59,7 @@ export class RokuSimulator extends SimulatedSet {
     }
     if (options.ssdp === false) return;
     const replies = (target: string) => (/^(roku:ecp|ssdp:all)$/.test(target) ? [reply(model, this.port)] : []);
-    this.discover(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
+    this.setDiscovery(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
   }
 
   /** 0 before the first start when a free port was asked for; kept from then on. */
@@ -149,12 +149,12 @@ export class RokuSimulator extends SimulatedSet {
   /** Standby still answers; deep is silent everywhere until a magic packet with its address comes. */
   sleep(kind: "standby" | "deep"): Promise<void> {
     const model = this.#model;
-    return this.inTurn(async () => {
+    return this.enqueue(async () => {
       if (kind === "standby") return turnOff(model);
       forgetRunning(model);
       model.power = "deep";
       model.emit("power", "power off: deep sleep");
-      await this.vanish();
+      await this.goOffline();
     });
   }
 
@@ -166,12 +166,12 @@ export class RokuSimulator extends SimulatedSet {
     return this.#model.power === "deep";
   }
 
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     const model = this.#model;
     if (model.power !== "deep") return turnOn(model);
     model.bootedAt = Date.now();
     model.power = "on";
-    if (this.isPluggedIn) await this.appear();
+    if (this.isPluggedIn) await this.goOnline();
     model.emit("power", "power on");
   }
 

@@ -45,17 +45,18 @@ export class SamsungSimulator extends SimulatedSet {
     this.fingerprint = digest(new X509Certificate(certificate.cert).raw);
     this.#model = model;
     this.#options = options;
-    model.togglePower = () => this.later(() => (model.power === "on" ? this.#goOff() : this.comeOn()));
+    model.togglePower = () =>
+      this.enqueueInBackground(() => (model.power === "on" ? this.#powerOff() : this.powerOn()));
     this.#secure = model.traits.tokens ? this.#web(securePort, certificate) : null;
     this.#plain = plainPort === null ? null : this.#web(plainPort, null);
     this.#renderer =
       rendererPort === null
         ? null
-        : this.listen(rendererPort, (track) =>
-            createWebServer({ certificate: null, answer: this.#taking(answerRenderer) }, track),
+        : this.addPort(rendererPort, (track) =>
+            createWebServer({ certificate: null, answer: this.#withBody(answerRenderer) }, track),
           );
     if (options.ssdp !== false)
-      this.discover(createDiscovery(model, () => this.#renderer?.port ?? 0, options.ssdpDelayMs ?? 0));
+      this.setDiscovery(createDiscovery(model, () => this.#renderer?.port ?? 0, options.ssdpDelayMs ?? 0));
   }
 
   #web(port: number, certificate: Certificate | null): Listener {
@@ -67,17 +68,17 @@ export class SamsungSimulator extends SimulatedSet {
         this.#channels.add(channel);
         this.#mostChannels = Math.max(this.#mostChannels, this.#channels.size);
         socket.on("close", () => this.#channels.delete(channel));
-        if (this.#channels.size > this.#model.traits.connections) for (const one of this.#channels) one.crowdedOut();
+        if (this.#channels.size > this.#model.traits.connections) for (const one of this.#channels) one.closeAsExcess();
         else channel.open();
       };
     };
-    return this.listen(port, (track) =>
-      createWebServer({ certificate, answer: this.#taking(answerRest), upgrade }, track),
+    return this.addPort(port, (track) =>
+      createWebServer({ certificate, answer: this.#withBody(answerRest), upgrade }, track),
     );
   }
 
   /** Reads the body, which is small, and answers. */
-  #taking(answer: (model: Model, request: IncomingMessage, body: string, response: ServerResponse) => void) {
+  #withBody(answer: (model: Model, request: IncomingMessage, body: string, response: ServerResponse) => void) {
     return (request: IncomingMessage, response: ServerResponse) => {
       let body = "";
       request.on("data", (bytes: Uint8Array) => {
@@ -149,7 +150,7 @@ export class SamsungSimulator extends SimulatedSet {
   focus(on: boolean): void {
     this.#model.focused = on;
     if (on) this.#model.text = "";
-    for (const channel of this.#channels) channel.tellFocus();
+    for (const channel of this.#channels) channel.announceFocus();
   }
 
   /** Hangs up on every channel, as firmware does now and then. */
@@ -158,7 +159,7 @@ export class SamsungSimulator extends SimulatedSet {
   }
 
   powerOff(): Promise<void> {
-    return this.inTurn(() => this.#goOff());
+    return this.enqueue(() => this.#powerOff());
   }
 
   protected get isReachable(): boolean {
@@ -174,7 +175,7 @@ export class SamsungSimulator extends SimulatedSet {
     this.hangUp();
   }
 
-  async #goOff(): Promise<void> {
+  async #powerOff(): Promise<void> {
     const model = this.#model;
     if (model.power === "standby") return;
     model.prompt?.end("gone");
@@ -183,15 +184,15 @@ export class SamsungSimulator extends SimulatedSet {
     // What was sent with the key goes out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
     this.hangUp();
-    if (this.#options.standby === "off") await this.vanish();
+    if (this.#options.standby === "off") await this.goOffline();
   }
 
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
-    if (this.#options.standby === "off") await this.boot(this.#options.bootMs ?? 1000);
+    if (this.#options.standby === "off") await this.waitForBoot(this.#options.bootMs ?? 1000);
     model.power = "on";
-    if (this.isPluggedIn) await this.appear();
+    if (this.isPluggedIn) await this.goOnline();
     model.emit("power", "power on");
   }
 }

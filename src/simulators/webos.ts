@@ -6,11 +6,11 @@ import { picture } from "./bench/documents.ts";
 import type { Build, Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createWebServer } from "./bench/websocket.ts";
-import { Connection, type Door, type Link, PointerConnection } from "./webos/connection.ts";
+import { Connection, type EntryPort, PointerConnection, type SocketConnection } from "./webos/connection.ts";
 import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
 import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
 import type { Prompting, WebosSimulatorOptions } from "./webos/options.ts";
-import { bringToFront, feelButton, setFocus, setMuted, setPlayback, setVolume } from "./webos/remote.ts";
+import { applyButton, bringToFront, setFocus, setMuted, setPlayback, setVolume } from "./webos/remote.ts";
 
 export type { Certificate } from "./bench/certificate.ts";
 export type { PlayState, Received } from "./webos/model.ts";
@@ -44,7 +44,7 @@ export class WebosSimulator extends SimulatedSet {
   readonly #secure: Listener | null = null;
   readonly #plain: Listener | null = null;
   readonly #stacks: readonly Stack[];
-  readonly #links = new Set<Link>();
+  readonly #connections = new Set<SocketConnection>();
   #closing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: WebosSimulatorOptions) {
@@ -62,28 +62,29 @@ export class WebosSimulator extends SimulatedSet {
     this.clientKeys = model.clientKeys;
     this.#model = model;
     this.#options = options;
-    model.togglePower = () => this.later(() => (model.power === "on" ? this.#goOff() : this.comeOn()));
+    model.togglePower = () =>
+      this.enqueueInBackground(() => (model.power === "on" ? this.#powerOff() : this.powerOn()));
     if (securePort !== null && secure) this.#secure = this.#ssap("secure", securePort, certificate);
     if (plainPort !== null && plain === "answers") this.#plain = this.#ssap("plain", plainPort, null);
-    if (plainPort !== null && plain === "resets") this.#plain = this.listen(plainPort, createResettingServer);
+    if (plainPort !== null && plain === "resets") this.#plain = this.addPort(plainPort, createResettingServer);
     this.#stacks = createStacks(model);
-    if (options.ssdp !== false) this.discover(createDiscovery(model, this.#stacks, options.ssdpDelayMs ?? 0));
+    if (options.ssdp !== false) this.setDiscovery(createDiscovery(model, this.#stacks, options.ssdpDelayMs ?? 0));
   }
 
-  #ssap(port: Door["port"], wanted: number, certificate: Certificate | null): Listener {
+  #ssap(port: EntryPort["port"], wanted: number, certificate: Certificate | null): Listener {
     const model = this.#model;
     const tls = certificate === null ? "" : "s";
-    const listener: Listener = this.listen(wanted, (track) =>
+    const listener: Listener = this.addPort(wanted, (track) =>
       createWebServer({ certificate, answer: answerHttp, upgrade }, track),
     );
-    const door: Door = { port, url: (scheme, path) => `${scheme}${tls}://${this.host}:${listener.port}${path}` };
+    const door: EntryPort = { port, url: (scheme, path) => `${scheme}${tls}://${this.host}:${listener.port}${path}` };
     const upgrade = (url: string) => {
       const pointer = model.pointerPaths.has(url);
       if (!pointer && url !== "/") return null;
       return (socket: ConstructorParameters<typeof Connection>[1]) => {
         const link = pointer ? new PointerConnection(model, socket) : new Connection(model, socket, door);
-        this.#links.add(link);
-        socket.on("close", () => this.#links.delete(link));
+        this.#connections.add(link);
+        socket.on("close", () => this.#connections.delete(link));
       };
     };
     return listener;
@@ -107,7 +108,7 @@ export class WebosSimulator extends SimulatedSet {
   /** A view of it at one moment. */
   get state() {
     const { power, active, behaviour, channel, playback, volume, muted, focused, prompt } = this.#model;
-    const ssap = [...this.#links].filter((link) => link instanceof Connection);
+    const ssap = [...this.#connections].filter((link) => link instanceof Connection);
     const silent = power === "standby" && behaviour.standby !== "active-standby";
     return {
       power,
@@ -150,7 +151,7 @@ export class WebosSimulator extends SimulatedSet {
 
   /** A button of the remote that came with the set. */
   press(button: string): void {
-    feelButton(this.#model, button);
+    applyButton(this.#model, button);
   }
 
   setName(name: string): void {
@@ -181,7 +182,7 @@ export class WebosSimulator extends SimulatedSet {
   }
 
   powerOff(): Promise<void> {
-    return this.inTurn(() => this.#goOff());
+    return this.enqueue(() => this.#powerOff());
   }
 
   protected get isReachable(): boolean {
@@ -195,15 +196,15 @@ export class WebosSimulator extends SimulatedSet {
   protected unplug(): void {
     clearTimeout(this.#closing);
     this.#model.prompt?.end("gone");
-    this.#cut();
+    this.#closeConnections();
   }
 
   /** Cuts every connection; the ports stay. */
-  #cut(): void {
-    for (const link of this.#links) link.terminate();
+  #closeConnections(): void {
+    for (const link of this.#connections) link.terminate();
   }
 
-  async #goOff(): Promise<void> {
+  async #powerOff(): Promise<void> {
     const model = this.#model;
     const { standby } = model.behaviour;
     const { socketsCloseMs = 4000, portsCloseMs = 10_000 } = this.#options;
@@ -220,29 +221,29 @@ export class WebosSimulator extends SimulatedSet {
     if (standby === "active-standby") return model.feeds.changed("power");
     // What is about to be sent goes out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
-    for (const link of this.#links) link.silent = true;
-    await this.hide();
+    for (const link of this.#connections) link.silent = true;
+    await this.stopDiscovery();
     // Timed on webOS 6, wired: the sockets close after about 4 s, the port some 10 s later (smart-tvs.md 2.5).
     this.#closing = setTimeout(() => {
-      this.#cut();
-      if (standby === "off") this.#closing = setTimeout(() => this.later(closePorts), portsCloseMs);
+      this.#closeConnections();
+      if (standby === "off") this.#closing = setTimeout(() => this.enqueueInBackground(closePorts), portsCloseMs);
     }, socketsCloseMs);
     const closePorts = async () => {
-      if (model.power === "standby") await this.vanish();
+      if (model.power === "standby") await this.goOffline();
     };
   }
 
-  protected async comeOn(): Promise<void> {
+  protected async powerOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
     clearTimeout(this.#closing);
     if (model.behaviour.standby !== "active-standby") {
-      this.#cut();
-      await this.boot(this.#options.bootMs ?? 2000);
+      this.#closeConnections();
+      await this.waitForBoot(this.#options.bootMs ?? 2000);
     }
     model.power = "on";
     model.activeSince = Date.now();
-    if (this.isPluggedIn) await this.appear();
+    if (this.isPluggedIn) await this.goOnline();
     model.emit("power", "power on");
     model.feeds.changed("power");
     model.feeds.changed("app");

@@ -154,11 +154,11 @@ test("a launch that the set does not show is unconfirmed, and a set that sleeps 
   // Its own remote turns it on: nobody here knows, and nobody asks.
   den.turn(true);
   await until("it is on", () => den.state.power === "on");
-  const { taken } = den.state;
+  const { accepted: taken } = den.state;
   const { devices } = await succeed(daemon, "discoverDevices");
   expect(devices.map(({ name }) => name)).toContain("Den");
   expect((await state("Den")).power).toBe("off");
-  expect(den.state.taken).toBe(taken);
+  expect(den.state.accepted).toBe(taken);
   await press("Den", "up");
   await until("it has come", () => den.keys.at(-1)?.code === 19);
   expect((await state("Den")).power).toBe("on");

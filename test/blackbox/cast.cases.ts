@@ -49,14 +49,14 @@ describe("a house of Cast devices", () => {
     const stick = await plug({ name: "Attic" });
     const speaker = await plug({ name: "Kitchen speaker", model: "Google Nest Mini", capabilities: 4, standBy: null });
     const { host } = speaker;
-    const all = await plug({ name: "Everywhere", host, port: 32_187, tellsId: speaker.id, ...group });
+    const all = await plug({ name: "Everywhere", host, port: 32_187, reportsId: speaker.id, ...group });
     // The speaker's own name, as people do.
     const pair = await plug({
       name: "Kitchen speaker",
       id: "ab".repeat(16),
       host,
       port: 32_188,
-      tellsId: null,
+      reportsId: null,
       ...group,
     });
     const daemon = await start();
@@ -73,7 +73,7 @@ describe("a house of Cast devices", () => {
     expect([stick, speaker, all, pair].map(({ state: { level } }) => level)).toEqual([0.5, 0.5, 0.2, 0.5]);
     // The leader starts anew: its groups are at other ports.
     await all.stop();
-    const moved = await plug({ name: "Everywhere", id: all.id, host, port: 32_999, tellsId: speaker.id, ...group });
+    const moved = await plug({ name: "Everywhere", id: all.id, host, port: 32_999, reportsId: speaker.id, ...group });
     // The command that meets nobody there finds it.
     await succeed(daemon, "setVolume", { id: everywhere, body: { level: 33 } });
     expect(moved.state.level).toBe(0.33);
@@ -87,7 +87,7 @@ describe("a house of Cast devices", () => {
     const kodi = createKodiSimulator({ name: "Den", host, port: 8_080, tcpPort: 9_090, mdns: true, startMs: 5 });
     await kodi.start();
     cleanups.push(() => kodi.stop());
-    await plug({ name: "Den", id: "cd".repeat(16), host, port: 32_200, tellsId: null, ...group });
+    await plug({ name: "Den", id: "cd".repeat(16), host, port: 32_200, reportsId: null, ...group });
     const daemon = await start();
     await succeed(daemon, "discoverDevices");
     await until("both are there", async () => (await listed(daemon)).length === 2);

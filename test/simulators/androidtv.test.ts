@@ -99,8 +99,8 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
     key("DPAD_UP", "END_LONG");
     await until("it has held a key", () => set.keys.length === 3);
     expect(set.keys.slice(1)).toEqual([
-      { code: 19, way: 1 },
-      { code: 19, way: 2 },
+      { code: 19, direction: 1 },
+      { code: 19, direction: 2 },
     ]);
     // It answers the pings, or it would have been hung up on.
     await Bun.sleep(900);
@@ -135,7 +135,7 @@ test("what hardware refuses is refused: strangers before the first message, keys
   const home = Buffer.from([6, 0x52, 4, 8, 3, 16, 3]);
   const stranger = talk(set.ports.remote, createCertificateFor("stranger", "rsa"), home);
   await stranger.over;
-  expect([stranger.heard(), set.state.turnedAway]).toEqual([0, 1]);
+  expect([stranger.heard(), set.state.rejected]).toEqual([0, 1]);
   await talk(set.ports.pairing, {}, home).over;
   const rude = talk(set.ports.remote, known, home);
   await until("it is spoken to", () => rude.heard() > 0);

@@ -84,7 +84,7 @@ export function houseOfTwelve(samsungs: "own" | "apart"): readonly Resident[] {
       parts: [remote(at(8), "Attic"), cast(at(8), "Attic", { model: "BRAVIA 4K" }), renderer(at(8), "KD-55X80J")],
     },
     { name: "Kitchen speaker", parts: [cast(speaker, "Kitchen speaker", { model: "Google Nest Mini" })] },
-    { name: "Everywhere", parts: [cast(speaker, "Everywhere", { ...group, tellsId: null })] },
+    { name: "Everywhere", parts: [cast(speaker, "Everywhere", { ...group, reportsId: null })] },
     { name: "Cellar", parts: [renderer(at(10), "Cellar", { stack: "gmediarender" })] },
   ];
 }

@@ -39,7 +39,7 @@ export interface AndroidTvSimulatorOptions {
   /** Certificates in DER that it has been paired with. */
   paired?: readonly Uint8Array[];
   /** A stranger's: it lets in whoever comes, and tells what it is shown. */
-  letsAnybodyIn?: boolean;
+  acceptsAnyClient?: boolean;
   /** What it goes to when it is turned off: it stays on the network, or closes its ports. */
   standby?: "standby" | "off";
   /** Whether it knows the keys that only wake, and only put to sleep; else the one that toggles. */
@@ -82,7 +82,7 @@ export function identify(options: AndroidTvSimulatorOptions) {
     features: options.features ?? 639,
     volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },
     paired: options.paired ?? [],
-    letsAnybodyIn: options.letsAnybodyIn ?? false,
+    acceptsAnyClient: options.acceptsAnyClient ?? false,
     standby: options.standby ?? "standby",
     knowsWake: options.knowsWake ?? true,
     startMs: options.startMs ?? 0,

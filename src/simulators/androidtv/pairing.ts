@@ -3,14 +3,14 @@ import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import {
   bytesIn,
+  encodeWithLength,
   type Fields,
-  inside,
+  type MessageFields,
+  messageIn,
   numberIn,
   readFrames,
+  readVarint,
   textIn,
-  varint,
-  type Written,
-  write,
 } from "../bench/protobuf.ts";
 
 const OK = 200;
@@ -41,7 +41,7 @@ interface Shown {
 export class PairingService {
   readonly #options: PairingOptions;
   #shown: Shown | null = null;
-  #wrong = 0;
+  #wrongSecrets = 0;
 
   constructor(options: PairingOptions) {
     this.#options = options;
@@ -53,8 +53,8 @@ export class PairingService {
   }
 
   /** Secrets that were wrong. */
-  get wrong(): number {
-    return this.#wrong;
+  get wrongSecrets(): number {
+    return this.#wrongSecrets;
   }
 
   /** Somebody takes the code from the screen. */
@@ -69,7 +69,8 @@ export class PairingService {
     if (!raw) return void socket.destroy();
     const client = Buffer.from(raw);
     let step = 0;
-    const say = (message: Written, status = OK) => socket.write(write({ 1: 2, 2: status, ...message }));
+    const say = (message: MessageFields, status = OK) =>
+      socket.write(encodeWithLength({ 1: 2, 2: status, ...message }));
     const refuse = (status: number) => {
       say({}, status);
       socket.end();
@@ -78,7 +79,7 @@ export class PairingService {
       if (numberIn(said, 2) !== OK) return void socket.destroy();
       if (said.has(10) && step === 0) {
         // Whoever pairs now has the screen.
-        if (this.#shown || textIn(inside(said, 10), 1) === "") return refuse(ERROR);
+        if (this.#shown || textIn(messageIn(said, 10), 1) === "") return refuse(ERROR);
         step = 1;
         return void say({ 11: { 1: this.#options.name } });
       }
@@ -87,27 +88,27 @@ export class PairingService {
         return void say({ 20: { 1: { 1: HEXADECIMAL, 2: 6 }, 3: INPUT } });
       }
       if (said.has(30) && step === 2) {
-        const encoding = inside(inside(said, 30), 1);
+        const encoding = messageIn(messageIn(said, 30), 1);
         if (numberIn(encoding, 1) !== HEXADECIMAL || numberIn(encoding, 2) !== 6) return refuse(BAD_CONFIGURATION);
         step = 3;
         this.#show(socket, client);
         return void say({ 31: {} });
       }
       if (said.has(40) && step === 3 && this.#shown?.socket === socket) {
-        const secret = bytesIn(inside(said, 40), 1);
+        const secret = bytesIn(messageIn(said, 40), 1);
         if (secret.equals(this.#shown.secret)) {
           this.#options.paired(client);
           this.#hide();
           return void say({ 41: { 1: secret } });
         }
-        this.#wrong += 1;
+        this.#wrongSecrets += 1;
         this.#options.tell("was given a wrong code");
         this.#hide();
         return refuse(BAD_SECRET);
       }
       refuse(ERROR);
     };
-    const read = readFrames(varint, take);
+    const read = readFrames(readVarint, take);
     socket.on("error", () => socket.destroy());
     socket.on("data", (bytes: Buffer) => {
       if (!read(bytes)) socket.destroy();

@@ -7,20 +7,20 @@ export interface Sender {
   readonly port: number;
 }
 
-type Hear = (datagram: Buffer, from: Sender) => void;
+type OnDatagram = (datagram: Buffer, from: Sender) => void;
 
 /** A port that hears; one that was found free at the first start is kept. */
 export class UdpPort implements Part {
   readonly #host: string;
-  readonly #hear: Hear;
+  readonly #onDatagram: OnDatagram;
   #port: number;
   #socket: Socket | null = null;
 
   /** Port 0 is a free one. */
-  constructor(host: string, port: number, hear: Hear) {
+  constructor(host: string, port: number, hear: OnDatagram) {
     this.#host = host;
     this.#port = port;
-    this.#hear = hear;
+    this.#onDatagram = hear;
   }
 
   /** The port in use, or wanted; 0 until the first start. */
@@ -30,7 +30,7 @@ export class UdpPort implements Part {
 
   async open(): Promise<void> {
     if (this.#socket !== null) return;
-    const socket = listening({ type: "udp4" }, this.#hear);
+    const socket = createUdpSocket({ type: "udp4" }, this.#onDatagram);
     await bind(socket, this.#port, this.#host);
     this.#socket = socket;
     this.#port = socket.address().port;
@@ -47,9 +47,15 @@ export class UdpPort implements Part {
  * Sockets for a group: the first hears it, the others have the set's own addresses, so that what is answered comes from there.
  * Null when the port cannot be had.
  */
-export async function joinGroup(group: string, port: number, host: string, hear: Hear, addresses: readonly string[]) {
+export async function joinGroup(
+  group: string,
+  port: number,
+  host: string,
+  hear: OnDatagram,
+  addresses: readonly string[],
+) {
   const places = ["0.0.0.0", ...addresses];
-  const sockets = places.map(() => listening({ type: "udp4", reuseAddr: true }, hear));
+  const sockets = places.map(() => createUdpSocket({ type: "udp4", reuseAddr: true }, hear));
   const [ears] = sockets;
   // The system lists loopback under one address only.
   const own = host.startsWith("127.") ? "127.0.0.1" : host;
@@ -65,7 +71,7 @@ export async function joinGroup(group: string, port: number, host: string, hear:
   }
 }
 
-function listening(options: SocketOptions, hear: Hear): Socket {
+function createUdpSocket(options: SocketOptions, hear: OnDatagram): Socket {
   const socket = createSocket(options);
   socket.on("message", (datagram: Uint8Array, from: Sender) => hear(Buffer.from(datagram), from));
   return socket;

@@ -9,10 +9,10 @@ type Content = string | readonly string[] | Readonly<Record<string, string | nul
 /** An element; an attribute that is null or undefined is left out. */
 export function element(name: string, attributes: Attributes = {}, content: Content = null): string {
   const words = Object.entries(attributes).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  const open = [name, ...words.map(([key, value]) => `${key}="${escaped(value)}"`)].join(" ");
+  const open = [name, ...words.map(([key, value]) => `${key}="${escapeXml(value)}"`)].join(" ");
   if (content === null || content.length === 0) return `<${open} />`;
-  if (typeof content === "string") return `<${open}>${escaped(content)}</${name}>`;
-  const children = isList(content) ? content : fields(content);
+  if (typeof content === "string") return `<${open}>${escapeXml(content)}</${name}>`;
+  const children = isList(content) ? content : textElements(content);
   return [`<${open}>`, ...children.flatMap((child) => child.split("\n")).map((line) => `\t${line}`), `</${name}>`].join(
     "\n",
   );
@@ -21,7 +21,7 @@ export function element(name: string, attributes: Attributes = {}, content: Cont
 const isList = (content: object): content is readonly string[] => Array.isArray(content);
 
 /** An element for each. */
-export function fields(content: Readonly<Record<string, string | null>>): string[] {
+export function textElements(content: Readonly<Record<string, string | null>>): string[] {
   return Object.entries(content).map(([name, text]) => element(name, {}, text));
 }
 
@@ -33,7 +33,7 @@ export function xmlDocument(root: string): string {
 export function upnpDescription(device: Readonly<Record<string, string>>, services: readonly string[]): string {
   const root = element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
     element("specVersion", {}, { major: "1", minor: "0" }),
-    element("device", {}, [...fields(device), element("serviceList", {}, services)]),
+    element("device", {}, [...textElements(device), element("serviceList", {}, services)]),
   ]);
   return `<?xml version="1.0"?>\n${root}\n`;
 }
@@ -47,7 +47,7 @@ export function soapAnswer(action: string, service: string, values: Readonly<Rec
 export function soapFault(errorCode: number, errorDescription: string): string {
   const error = { errorCode: String(errorCode), errorDescription };
   const detail = element("UPnPError", { xmlns: "urn:schemas-upnp-org:control-1-0" }, error);
-  const said = fields({ faultcode: "s:Client", faultstring: "UPnPError" });
+  const said = textElements({ faultcode: "s:Client", faultstring: "UPnPError" });
   return soapEnvelope(element("s:Fault", {}, [...said, element("detail", {}, [detail])]));
 }
 
@@ -57,7 +57,7 @@ function soapEnvelope(content: string): string {
   return xmlDocument(element("s:Envelope", names, [element("s:Body", {}, [content])]));
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }
 

@@ -1,6 +1,6 @@
 /** HTTP/1.1 by hand: the order and case of headers, empty answers and hang-ups are part of what is simulated. */
 import { createServer, type Server, type Socket } from "node:net";
-import { keep } from "./set.ts";
+import { pushCapped } from "./set.ts";
 
 export interface Request {
   readonly method: string;
@@ -12,7 +12,7 @@ export interface Request {
 
 type Header = readonly [name: string, value: string];
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers?: readonly Header[];
   readonly body?: string | Uint8Array;
@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** `reset` cuts the connection, `never` leaves it open without a word. */
-export type Reply = Answer | "reset" | "never";
+export type Reply = HttpResponse | "reset" | "never";
 
 export interface RecordedRequest {
   readonly method: string;
@@ -41,7 +41,7 @@ export interface HttpOptions {
   /** Bytes of a body; a longer one is answered with 413. */
   readonly limit: number;
   /** What is answered as soon as the head is there, with the body unread and the connection closed. */
-  refuse?(request: Request): Answer | null;
+  refuse?(request: Request): HttpResponse | null;
   answer(request: Request, body: Buffer): Reply | Promise<Reply>;
   /** Where requests are recorded: the last thousand. */
   readonly record?: RecordedRequest[];
@@ -69,7 +69,7 @@ class Connection {
   #pieces: Buffer[] = [];
   #bytes = 0;
   /** With so many bytes there is something to do. */
-  #wanted = 1;
+  #neededBytes = 1;
   #request: Request | null = null;
   #busy = false;
   #closed = false;
@@ -83,12 +83,12 @@ class Connection {
     if (this.#closed) return;
     this.#pieces.push(chunk);
     this.#bytes += chunk.length;
-    if (!this.#busy && this.#bytes >= this.#wanted) void this.#serve();
+    if (!this.#busy && this.#bytes >= this.#neededBytes) void this.#serve();
   }
 
   async #serve(): Promise<void> {
     this.#busy = true;
-    for (let more = true; more && !this.#closed && this.#bytes >= this.#wanted; ) {
+    for (let more = true; more && !this.#closed && this.#bytes >= this.#neededBytes; ) {
       const bytes = this.#pieces.length === 1 ? (this.#pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#pieces);
       this.#pieces = [bytes];
       if (this.#request === null) more = this.#readHead(bytes);
@@ -113,10 +113,10 @@ class Connection {
     if (request.headers["expect"]?.toLowerCase() === "100-continue")
       this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
     this.#request = request;
-    return this.#goOn(bytes.subarray(end + 4), lengthOf(request));
+    return this.#setBuffer(bytes.subarray(end + 4), lengthOf(request));
   }
 
-  #refusal(request: Request): Answer | null {
+  #refusal(request: Request): HttpResponse | null {
     const length = lengthOf(request);
     if (Number.isNaN(length)) return { status: 400 };
     return this.#options.refuse?.(request) ?? (length > this.#options.limit ? { status: 413 } : null);
@@ -125,16 +125,16 @@ class Connection {
   async #readBody(request: Request, bytes: Buffer): Promise<boolean> {
     const length = lengthOf(request);
     this.#request = null;
-    this.#goOn(bytes.subarray(length), 1);
+    this.#setBuffer(bytes.subarray(length), 1);
     this.#finish(request, await this.#options.answer(request, bytes.subarray(0, length)), length);
     return true;
   }
 
   /** What is left to read, and how much of it there has to be. */
-  #goOn(rest: Buffer, wanted: number): true {
+  #setBuffer(rest: Buffer, wanted: number): true {
     this.#pieces = [rest];
     this.#bytes = rest.length;
-    this.#wanted = wanted;
+    this.#neededBytes = wanted;
     return true;
   }
 
@@ -153,7 +153,7 @@ class Connection {
   }
 
   /** Answers and closes; what the client still sends is not read. */
-  #close(request: Request | null, answer: Answer, bytes = 0): void {
+  #close(request: Request | null, answer: HttpResponse, bytes = 0): void {
     this.#closed = true;
     this.#socket.pause();
     if (request !== null) this.#record(request, answer.status, bytes);
@@ -162,7 +162,7 @@ class Connection {
 
   #record({ method, target, headers }: Request, status: number, bytes: number): void {
     const { record } = this.#options;
-    if (record) keep(record, { method, path: target, headers: { ...headers }, status, bytes }, KEPT_REQUESTS);
+    if (record) pushCapped(record, { method, path: target, headers: { ...headers }, status, bytes }, KEPT_REQUESTS);
   }
 }
 
@@ -200,7 +200,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** An empty answer has no Content-Type (roku.md 1.2), so only what the answer brings is said. */
-function render(request: Request | null, answer: Answer, always: readonly Header[] = []): Uint8Array {
+function render(request: Request | null, answer: HttpResponse, always: readonly Header[] = []): Uint8Array {
   const body = Buffer.from(answer.body ?? "");
   const lines = [
     `HTTP/1.1 ${answer.status} ${REASONS[answer.status] ?? "Error"}`,

@@ -14,7 +14,7 @@ export type Build = (track: (socket: Socket) => void) => Server;
 
 const SLOW_MS = 1_000;
 /** How long a set that comes back waits for a port of its own that is taken. */
-const mostComingBackMs = 10_000;
+const portRetryMs = 10_000;
 
 /** A port: one that was found free at the first start is kept, so that a set comes back where it was. */
 export class Listener {
@@ -49,14 +49,14 @@ export class Listener {
     if (fault === null || fault === "slow") {
       const port = await this.#listen(() => this.#build(track), fault === null ? this.#port : 0);
       if (fault === null) this.#port = port;
-      else this.#port = await this.#listen(() => slowly(port, this.#host, track), this.#port);
-    } else this.#port = await this.#listen(() => faulty(fault, track), this.#port);
+      else this.#port = await this.#listen(() => createSlowServer(port, this.#host, track), this.#port);
+    } else this.#port = await this.#listen(() => createFaultyServer(fault, track), this.#port);
     this.#wasOpen = true;
   }
 
   /** While it was closed, the system may have given its port to somebody's connection: it is waited for then. */
   async #listen(build: () => Server, port: number): Promise<number> {
-    const latest = performance.now() + (this.#wasOpen ? mostComingBackMs : 0);
+    const latest = performance.now() + (this.#wasOpen ? portRetryMs : 0);
     for (;;) {
       const server = build();
       try {
@@ -101,7 +101,7 @@ export function createTlsServer(
   return server;
 }
 
-function faulty(kind: "hang" | "drop" | "garbage", track: (socket: Socket) => void): Server {
+function createFaultyServer(kind: "hang" | "drop" | "garbage", track: (socket: Socket) => void): Server {
   return createServer((socket) => {
     track(socket);
     socket.on("data", () => {
@@ -111,7 +111,7 @@ function faulty(kind: "hang" | "drop" | "garbage", track: (socket: Socket) => vo
   });
 }
 
-function slowly(port: number, host: string, track: (socket: Socket) => void): Server {
+function createSlowServer(port: number, host: string, track: (socket: Socket) => void): Server {
   return createServer((near) => {
     const far = connect(port, host);
     for (const [from, to] of [[near, far] as const, [far, near] as const]) {

@@ -14,7 +14,7 @@ const TXT = 16;
 const SRV = 33;
 const ANY = 255;
 
-export interface Announced {
+export interface AnnouncedService {
   /** As in `_http._tcp`. */
   readonly type: string;
   readonly name: string;
@@ -22,16 +22,16 @@ export interface Announced {
   readonly txt: Readonly<Record<string, string>>;
 }
 
-export interface Announcer {
+export interface AnnouncerOptions {
   readonly host: string;
   readonly hostName: string;
-  services(): readonly Announced[];
+  services(): readonly AnnouncedService[];
 }
 
 /** Announces services at the address given and at no other, and says goodbye when it closes. */
-export function createAnnouncer({ host, hostName, services }: Announcer): Discovery {
+export function createAnnouncer({ host, hostName, services }: AnnouncerOptions): Discovery {
   let socket: Socket | null = null;
-  const say = (chosen: readonly Announced[], ttl: number, to = { address: GROUP, port: PORT }) =>
+  const say = (chosen: readonly AnnouncedService[], ttl: number, to = { address: GROUP, port: PORT }) =>
     new Promise<void>((resolve) => {
       if (socket === null) resolve();
       else socket.send(response(host, hostName, chosen, ttl), to.port, to.address, () => resolve());
@@ -64,7 +64,7 @@ interface Question {
   readonly type: number;
 }
 
-function isAbout({ name, type }: Question, service: Announced, hostName: string): boolean {
+function isAbout({ name, type }: Question, service: AnnouncedService, hostName: string): boolean {
   const wanted = (kind: number) => type === kind || type === ANY;
   const asked = name.toLowerCase();
   if (asked === `${service.type}.local`.toLowerCase()) return wanted(PTR);
@@ -100,7 +100,7 @@ function questions(packet: Buffer): Question[] {
   return found;
 }
 
-function response(host: string, hostName: string, services: readonly Announced[], ttl: number): Buffer {
+function response(host: string, hostName: string, services: readonly AnnouncedService[], ttl: number): Buffer {
   const target = [hostName, "local"];
   const records = services.flatMap(({ type, name, port, txt }) => {
     const owner = [...type.split("."), "local"];

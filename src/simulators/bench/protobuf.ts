@@ -2,12 +2,12 @@
 
 /** A message, field by field: a number, or what has a length. */
 export type Fields = ReadonlyMap<number, number | Buffer>;
-export type Value = number | string | Uint8Array | Written;
-export interface Written {
+export type Value = number | string | Uint8Array | MessageFields;
+export interface MessageFields {
   readonly [field: number]: Value;
 }
 
-const MOST = 65_536;
+const maxMessageBytes = 65_536;
 
 /** How long the message is that a frame holds, and where it begins; null while too little of the frame has come. */
 type Head = readonly [length: number, start: number] | null;
@@ -24,7 +24,7 @@ export function readFrames(
       const head = headOf(rest);
       if (head === null) return rest.length < 5;
       const [length, start] = head;
-      if (length > MOST) return false;
+      if (length > maxMessageBytes) return false;
       if (rest.length < start + length) return true;
       const fields = parse(rest.subarray(start, start + length));
       rest = rest.subarray(start + length);
@@ -38,8 +38,8 @@ export function readFrames(
 function parse(body: Buffer): Fields | null {
   const fields = new Map<number, number | Buffer>();
   for (let at = 0; at < body.length; ) {
-    const key = varint(body, at);
-    const value = key && varint(body, key[1]);
+    const key = readVarint(body, at);
+    const value = key && readVarint(body, key[1]);
     if (!key || !value) return null;
     const field = Math.floor(key[0] / 8);
     if (key[0] % 8 === 0) {
@@ -54,7 +54,7 @@ function parse(body: Buffer): Fields | null {
 }
 
 /** The message in a field; an empty one where it is none. */
-export function inside(fields: Fields, field: number): Fields {
+export function messageIn(fields: Fields, field: number): Fields {
   const value = fields.get(field);
   return (value instanceof Buffer && parse(value)) || new Map();
 }
@@ -74,7 +74,7 @@ export function bytesIn(fields: Fields, field: number): Buffer {
 }
 
 /** A number of the length that it needs; null where it is not whole. */
-export function varint(bytes: Buffer, from = 0): [value: number, after: number] | null {
+export function readVarint(bytes: Buffer, from = 0): [value: number, after: number] | null {
   let value = 0;
   for (let at = from, weight = 1; at < bytes.length && at < from + 10; at += 1, weight *= 128) {
     const byte = bytes[at] ?? 0;
@@ -85,24 +85,25 @@ export function varint(bytes: Buffer, from = 0): [value: number, after: number] 
 }
 
 /** A message with its length before it. */
-export function write(message: Written): Buffer {
+export function encodeWithLength(message: MessageFields): Buffer {
   const body = encode(message);
-  return Buffer.concat([Buffer.from(size(body.length)), body]);
+  return Buffer.concat([Buffer.from(encodeVarint(body.length)), body]);
 }
 
 /** A message; numbers that are zero are left out, as most do. */
-export function encode(message: Written): Buffer {
+export function encode(message: MessageFields): Buffer {
   const parts = Object.entries(message).flatMap(([field, value]) => {
     const key = Number(field) * 8;
-    if (typeof value === "number") return value === 0 ? [] : [Buffer.from([...size(key), ...size(value)])];
+    if (typeof value === "number")
+      return value === 0 ? [] : [Buffer.from([...encodeVarint(key), ...encodeVarint(value)])];
     const content =
       typeof value === "string" || value instanceof Uint8Array ? Buffer.from(value as string) : encode(value);
-    return [Buffer.from([...size(key + 2), ...size(content.length)]), content];
+    return [Buffer.from([...encodeVarint(key + 2), ...encodeVarint(content.length)]), content];
   });
   return Buffer.concat(parts);
 }
 
-function size(value: number): number[] {
+function encodeVarint(value: number): number[] {
   const bytes: number[] = [];
   for (let left = value; ; left = Math.floor(left / 128)) {
     if (left < 128) return [...bytes, left];

@@ -14,7 +14,7 @@ export interface Discovery extends Part {
   readonly on: boolean;
 }
 
-export interface Place {
+export interface SetOptions {
   /** Address to bind and to announce. */
   readonly host: string;
   /** The address that a magic packet has to carry. */
@@ -30,7 +30,7 @@ export interface Place {
  */
 export abstract class SimulatedSet {
   readonly host: string;
-  readonly #place: Place;
+  readonly #options: SetOptions;
   readonly #listeners: Listener[] = [];
   readonly #parts: Part[] = [];
   #discovery: Discovery | null = null;
@@ -38,17 +38,17 @@ export abstract class SimulatedSet {
   #pluggedIn = false;
   #stopping = 0;
   #endBoot = () => {};
-  #last: Promise<unknown> = Promise.resolve();
+  #lastStep: Promise<unknown> = Promise.resolve();
 
-  constructor(place: Place) {
+  constructor(place: SetOptions) {
     this.host = place.host;
-    this.#place = place;
+    this.#options = place;
     // A magic packet is six bytes of 0xff and the address sixteen times, anywhere in the datagram.
     const magic = Buffer.from("ff".repeat(6) + place.wakeMac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
     this.#waker = new UdpPort(place.host, place.wakePort ?? 0, (datagram) => {
       if (!this.isAsleep || !datagram.includes(magic)) return;
       place.emit("wake", "woken by a magic packet");
-      this.later(() => this.comeOn());
+      this.enqueueInBackground(() => this.powerOn());
     });
   }
 
@@ -57,17 +57,17 @@ export abstract class SimulatedSet {
   /** Whether a magic packet does something. */
   protected abstract get isAsleep(): boolean;
   /** From any sleep to where it works; nothing when it works already. */
-  protected abstract comeOn(): Promise<void>;
+  protected abstract powerOn(): Promise<void>;
   /** Whatever is under way ends: the set is about to lose its power. */
   protected abstract unplug(): void;
 
   start(): Promise<void> {
-    return this.inTurn(async () => {
+    return this.enqueue(async () => {
       if (this.#pluggedIn) return;
       await this.#waker.open();
       this.#pluggedIn = true;
       try {
-        if (this.isReachable) await this.appear();
+        if (this.isReachable) await this.goOnline();
       } catch (error) {
         await this.#stop();
         throw error;
@@ -79,18 +79,18 @@ export abstract class SimulatedSet {
   stop(): Promise<void> {
     this.#stopping += 1;
     this.#endBoot();
-    return this.inTurn(() => this.#stop()).finally(() => {
+    return this.enqueue(() => this.#stop()).finally(() => {
       this.#stopping -= 1;
     });
   }
 
   wake(): Promise<void> {
-    return this.inTurn(() => this.comeOn());
+    return this.enqueue(() => this.powerOn());
   }
 
   /** What goes wrong on all its ports from now on; null is nothing. */
   fault(kind: Fault | null): Promise<void> {
-    return this.inTurn(async () => {
+    return this.enqueue(async () => {
       for (const listener of this.#listeners) await listener.fault(kind);
     });
   }
@@ -109,7 +109,7 @@ export abstract class SimulatedSet {
   }
 
   /** One more port; they are opened in the order in which they were added. */
-  protected listen(port: number, build: Build): Listener {
+  protected addPort(port: number, build: Build): Listener {
     const listener = new Listener(this.host, port, build);
     this.#listeners.push(listener);
     this.#parts.push(listener);
@@ -117,14 +117,14 @@ export abstract class SimulatedSet {
   }
 
   /** What is open when the ports are, and is none of them. */
-  protected add(part: Part): void {
+  protected addPart(part: Part): void {
     this.#parts.push(part);
   }
 
   /** Does something every so often while its ports are open. */
-  protected every(ms: number, step: () => void): void {
+  protected addInterval(ms: number, step: () => void): void {
     let timer: ReturnType<typeof setInterval> | undefined;
-    this.add({
+    this.addPart({
       async open() {
         clearInterval(timer);
         timer = setInterval(step, ms);
@@ -137,7 +137,7 @@ export abstract class SimulatedSet {
   }
 
   /** From a magic packet until it works again; ends at once when it is to stop. */
-  protected boot(ms: number): Promise<void> {
+  protected waitForBoot(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#stopping > 0 ? 0 : ms);
       this.#endBoot = () => {
@@ -147,44 +147,44 @@ export abstract class SimulatedSet {
     });
   }
 
-  protected discover(discovery: Discovery): void {
+  protected setDiscovery(discovery: Discovery): void {
     this.#discovery = discovery;
   }
 
   /** All ports open, and found last. */
-  protected async appear(): Promise<void> {
+  protected async goOnline(): Promise<void> {
     for (const part of this.#parts) await part.open();
     await this.#discovery?.open();
-    if (this.#discovery?.on === false) this.#place.emit("discovery", "discovery is off: its port is taken");
+    if (this.#discovery?.on === false) this.#options.emit("discovery", "discovery is off: its port is taken");
   }
 
   /** No longer found; the ports stay. */
-  protected async hide(): Promise<void> {
+  protected async stopDiscovery(): Promise<void> {
     await this.#discovery?.close();
   }
 
   /** Not found, and every port closed. */
-  protected async vanish(): Promise<void> {
-    await this.hide();
+  protected async goOffline(): Promise<void> {
+    await this.stopDiscovery();
     await Promise.all(this.#parts.map((part) => part.close()));
   }
 
   /** Runs after every step before it, whether they failed or not. */
-  protected inTurn(step: () => Promise<void>): Promise<void> {
-    const next = this.#last.then(step);
-    this.#last = next.catch(() => {});
+  protected enqueue(step: () => Promise<void>): Promise<void> {
+    const next = this.#lastStep.then(step);
+    this.#lastStep = next.catch(() => {});
     return next;
   }
 
   /** Like `inTurn`, for a step that nobody waits for. */
-  protected later(step: () => Promise<void>): void {
-    this.inTurn(step).catch(() => {});
+  protected enqueueInBackground(step: () => Promise<void>): void {
+    this.enqueue(step).catch(() => {});
   }
 
   async #stop(): Promise<void> {
     this.#pluggedIn = false;
     this.unplug();
-    await this.vanish();
+    await this.goOffline();
     await this.#waker.close();
   }
 }
@@ -195,7 +195,7 @@ export function words(text: string): string[] {
 }
 
 /** Adds to a list of what came in, of which only the last are kept. */
-export function keep<T>(list: T[], one: T, most = 10_000): T {
+export function pushCapped<T>(list: T[], one: T, most = 10_000): T {
   list.push(one);
   if (list.length > most) list.shift();
   return one;

@@ -6,7 +6,7 @@ import type { Discovery } from "./set.ts";
 const GROUP = "239.255.255.250";
 const PORT = 1900;
 
-export interface Responder {
+export interface ResponderOptions {
   readonly host: string;
   readonly delayMs: number;
   /** The header lines of each reply to a search for a target, which comes in lower case; none for what is ignored. */
@@ -14,7 +14,7 @@ export interface Responder {
 }
 
 /** One socket hears the group; another, bound to the set's own address, answers, so that datagram and LOCATION agree. */
-export function createResponder({ host, delayMs, replies }: Responder): Discovery {
+export function createResponder({ host, delayMs, replies }: ResponderOptions): Discovery {
   const timers = new Set<ReturnType<typeof setTimeout>>();
   let sockets: readonly Socket[] | null = null;
   const hear = (datagram: Buffer, asker: Sender) => {

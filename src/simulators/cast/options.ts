@@ -38,7 +38,7 @@ export interface CastSimulatorOptions {
   /** `ca`: 1 video out, 4 audio out, 32 a group. Default a device with a screen. */
   capabilities?: number;
   /** The id that it tells over its line: its own, or that of the speaker that leads a group. Null: it does not tell one. */
-  tellsId?: string | null;
+  reportsId?: string | null;
   /** `refuses`: a fixed volume says so; others take the command and ignore it. */
   volume?: {
     level?: number;
@@ -85,7 +85,7 @@ export function identify(options: CastSimulatorOptions) {
     model: options.model ?? "Chromecast",
     mac: macOf(digest(options.name).slice(40)),
     capabilities: options.capabilities ?? 5,
-    tellsId: options.tellsId === undefined ? id : options.tellsId,
+    reportsId: options.reportsId === undefined ? id : options.reportsId,
     volume: {
       level: volume.level ?? 0.5,
       controlType: volume.controlType ?? "attenuation",

@@ -1,24 +1,24 @@
 /** What plays in the app that runs (players.md 3.2, 3.3). */
-import type { Content } from "../bench/json.ts";
+import type { JsonObject } from "../bench/json.ts";
 import type { CastOptions } from "./options.ts";
 
 type State = "PLAYING" | "PAUSED" | "BUFFERING";
 
 /** What another sender plays. */
-export interface Shown {
+export interface SharedMedia {
   readonly title?: string;
   readonly artist?: string;
   readonly durationMs?: number | null;
   readonly image?: string;
-  readonly abilities?: number;
+  readonly supportedCommands?: number;
   readonly live?: boolean;
 }
 
 interface Playing {
   readonly mediaSessionId: number;
-  readonly media: Content;
+  readonly media: JsonObject;
   /** `supportedMediaCommands`: what can be done to it. */
-  readonly abilities: number;
+  readonly supportedCommands: number;
   readonly durationMs: number | null;
   state: State;
   positionMs: number;
@@ -34,7 +34,7 @@ const PLAYED =
 
 export class Player {
   readonly #options: CastOptions;
-  readonly #tell: () => void;
+  readonly #onChange: () => void;
   #playing: Playing | null = null;
   #ended: { readonly mediaSessionId: number; readonly idleReason: string } | null = null;
   #sessions = 0;
@@ -42,14 +42,14 @@ export class Player {
 
   constructor(options: CastOptions, tell: () => void) {
     this.#options = options;
-    this.#tell = tell;
+    this.#onChange = tell;
   }
 
   get sessionId(): number | null {
     return this.#playing?.mediaSessionId ?? null;
   }
 
-  get shown() {
+  get state() {
     const playing = this.#playing;
     if (playing === null) return null;
     const { media, state } = playing;
@@ -57,30 +57,30 @@ export class Player {
   }
 
   /** A new app: its sessions are numbered anew. */
-  begin(): void {
+  reset(): void {
     this.#sessions = 0;
     this.#ended = null;
   }
 
   /** As `MEDIA_STATUS` has it; null: nothing was ever loaded. */
-  get status(): Content | null {
+  get status(): JsonObject | null {
     const playing = this.#playing;
     if (playing === null)
       return this.#ended && { ...this.#ended, playerState: "IDLE", currentTime: 0, playbackRate: 1 };
-    const { mediaSessionId, state, abilities, media, durationMs } = playing;
+    const { mediaSessionId, state, supportedCommands, media, durationMs } = playing;
     return {
       mediaSessionId,
       playerState: state,
       currentTime: position(playing) / 1_000,
       playbackRate: 1,
-      supportedMediaCommands: abilities,
+      supportedMediaCommands: supportedCommands,
       volume: { level: 1, muted: false },
       media: { ...media, duration: durationMs === null ? null : durationMs / 1_000 },
     };
   }
 
   /** Loads a file; what is said where it cannot. */
-  load(media: Content): string | null {
+  load(media: JsonObject): string | null {
     const { contentId, contentType } = media;
     if (typeof contentId !== "string" || typeof contentType !== "string") return "INVALID_REQUEST";
     const known = this.#options.media.find(({ url }) => url === contentId);
@@ -93,28 +93,35 @@ export class Player {
     return null;
   }
 
-  show(shown: Shown): void {
-    const { title = "Shown", artist, durationMs = 120_000, image, abilities = USUAL | 64 | 128, live = false } = shown;
+  play(shown: SharedMedia): void {
+    const {
+      title = "Shown",
+      artist,
+      durationMs = 120_000,
+      image,
+      supportedCommands = USUAL | 64 | 128,
+      live = false,
+    } = shown;
     const metadata = { metadataType: 0, title, artist, images: image === undefined ? [] : [{ url: image }] };
     const streamType = live ? "LIVE" : "buffered";
-    this.#begin({ contentId: "shown", contentType: "video/mp4", streamType, metadata }, durationMs, abilities);
+    this.#begin({ contentId: "shown", contentType: "video/mp4", streamType, metadata }, durationMs, supportedCommands);
   }
 
-  #begin(media: Content, durationMs: number | null, abilities: number): void {
+  #begin(media: JsonObject, durationMs: number | null, supportedCommands: number): void {
     clearTimeout(this.#starting);
     this.#sessions += 1;
     const at = performance.now();
     const playing: Playing = {
       mediaSessionId: this.#sessions,
       media,
-      abilities,
+      supportedCommands,
       durationMs,
       state: "BUFFERING",
       positionMs: 0,
       at,
     };
     this.#playing = playing;
-    this.#tell();
+    this.#onChange();
     this.#starting = setTimeout(() => {
       if (this.#playing !== playing || playing.state !== "BUFFERING") return;
       this.#move(playing, "PLAYING", playing.positionMs);
@@ -123,14 +130,14 @@ export class Player {
 
   #move(playing: Playing, state: State, positionMs: number): void {
     Object.assign(playing, { state, positionMs, at: performance.now() });
-    this.#tell();
+    this.#onChange();
   }
 
   /** PLAY, PAUSE, SEEK, STOP, QUEUE_UPDATE; why it is refused. */
-  command(type: string, content: Content): string | null {
+  command(type: string, content: JsonObject): string | null {
     const playing = this.#playing;
     if (playing === null) return "INVALID_COMMAND";
-    const can = (bit: number) => (playing.abilities & bit) !== 0;
+    const can = (bit: number) => (playing.supportedCommands & bit) !== 0;
     const now = position(playing);
     if ((type === "PLAY" || type === "PAUSE") && can(1))
       this.#move(playing, type === "PLAY" ? "PLAYING" : "PAUSED", now);
@@ -138,7 +145,7 @@ export class Player {
       this.#move(playing, playing.state, Math.min(content["currentTime"] * 1_000, playing.durationMs ?? Infinity));
     else if (type === "STOP") this.end("CANCELLED");
     else if (type === "QUEUE_UPDATE" && (content["jump"] === 1 ? can(64) : content["jump"] === -1 && can(128)))
-      this.#begin(playing.media, playing.durationMs, playing.abilities);
+      this.#begin(playing.media, playing.durationMs, playing.supportedCommands);
     else return "INVALID_COMMAND";
     return null;
   }
@@ -149,7 +156,7 @@ export class Player {
     if (playing === null) return;
     this.#playing = null;
     this.#ended = { mediaSessionId: playing.mediaSessionId, idleReason };
-    this.#tell();
+    this.#onChange();
   }
 }
 

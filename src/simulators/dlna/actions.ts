@@ -1,5 +1,5 @@
 /** What the services of a renderer do, and how its program refuses (players.md 8). */
-import { keep } from "../bench/set.ts";
+import { pushCapped } from "../bench/set.ts";
 import { actionsOf, type ServiceName, SINK } from "./documents.ts";
 import type { Model } from "./model.ts";
 
@@ -8,7 +8,7 @@ export type Args = Readonly<Record<string, string>>;
 export type Result = Args | number;
 
 /** Does one action; unknown ones are refused. */
-export function act(model: Model, service: ServiceName, action: string, args: Args): Result {
+export function performAction(model: Model, service: ServiceName, action: string, args: Args): Result {
   const { stack } = model;
   if (!actionsOf(model, service).includes(action)) return stack.unknownAction;
   const instance = args["InstanceID"];
@@ -17,7 +17,7 @@ export function act(model: Model, service: ServiceName, action: string, args: Ar
   const result = service === "AVTransport" ? transport(model, action, args) : rendering(model, action, args);
   if (typeof result !== "number" && !action.startsWith("Get")) {
     const given = Object.entries(args).filter(([name]) => /^(Desired\w+|Target|CurrentURI)$/.test(name));
-    keep(model.commands, [action, ...given.map(([, value]) => value)].join(" "));
+    pushCapped(model.commands, [action, ...given.map(([, value]) => value)].join(" "));
     model.emit(action.startsWith("Set") && service === "RenderingControl" ? "volume" : "transport", action);
   }
   return result;

@@ -1,5 +1,5 @@
 /** The description of a renderer, and what its services say that they can. */
-import { element, fields, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { element, textElements, upnpDescription, xmlDocument } from "../bench/documents.ts";
 import type { Model } from "./model.ts";
 
 export const SERVICES = ["AVTransport", "RenderingControl", "ConnectionManager"] as const;
@@ -42,7 +42,7 @@ export function description(model: Model): string {
     ...(options.page !== undefined && { presentationURL: `http://${model.host}:${options.page}/` }),
   };
   if (!options.embedded) return upnpDescription(said, services);
-  const inner = element("device", {}, [...fields(said), element("serviceList", {}, services)]);
+  const inner = element("device", {}, [...textElements(said), element("serviceList", {}, services)]);
   const outer = {
     deviceType: "urn:schemas-upnp-org:device:ZonePlayer:1",
     friendlyName: "Zone",
@@ -50,7 +50,7 @@ export function description(model: Model): string {
   };
   return xmlDocument(
     element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
-      element("device", {}, [...fields(outer), element("deviceList", {}, [inner])]),
+      element("device", {}, [...textElements(outer), element("deviceList", {}, [inner])]),
     ]),
   );
 }
@@ -86,7 +86,7 @@ export function actionsOf({ stack, volumeMax }: Model, service: ServiceName): re
 function variablesOf({ volumeMax }: Model, service: ServiceName): string[] {
   const variable = (name: string, dataType: string, more: readonly string[] = []) =>
     element("stateVariable", { sendEvents: name === "LastChange" ? "yes" : "no" }, [
-      ...fields({ name, dataType }),
+      ...textElements({ name, dataType }),
       ...more,
     ]);
   if (service === "ConnectionManager") return [variable("SinkProtocolInfo", "string")];

@@ -1,7 +1,7 @@
 /** Who is told of what changes (UPnP Device Architecture 1.0, section 4). */
 import { connect } from "node:net";
 import { element } from "../bench/documents.ts";
-import type { Answer, Request } from "../bench/http.ts";
+import type { HttpResponse, Request } from "../bench/http.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { pathsOf, SERVICES, type ServiceName } from "./documents.ts";
 import type { Model } from "./model.ts";
@@ -22,7 +22,7 @@ export class Subscribers {
 
   constructor(model: Model) {
     this.#model = model;
-    model.changed = (service) => this.#tell(service);
+    model.changed = (service) => this.#notifyAll(service);
   }
 
   get ids(): readonly string[] {
@@ -34,7 +34,7 @@ export class Subscribers {
   }
 
   /** Answers SUBSCRIBE and UNSUBSCRIBE. */
-  answer({ method, target, headers }: Request): Answer {
+  answer({ method, target, headers }: Request): HttpResponse {
     const service = SERVICES.find((one) => pathsOf(one).events === target);
     if (!service || this.#model.options.silent) return { status: 404 };
     const { sid, callback, nt } = headers;
@@ -46,7 +46,7 @@ export class Subscribers {
     }
     if (sid !== undefined) {
       if (!known || callback !== undefined) return { status: 412 };
-      return this.#given(sid, known, headers["timeout"]);
+      return this.#confirm(sid, known, headers["timeout"]);
     }
     const url = /^<(http:\/\/[^>]+)>/.exec(callback ?? "")?.[1];
     if (nt !== "upnp:event" || url === undefined || !URL.canParse(url)) return { status: 412 };
@@ -55,11 +55,11 @@ export class Subscribers {
     this.#all.set(id, subscription);
     this.#model.emit("events", `${service}: tells ${subscription.callback.host}`);
     // The first call may come before the answer that tells the id.
-    this.#call(id, subscription);
-    return this.#given(id, subscription, headers["timeout"]);
+    this.#notify(id, subscription);
+    return this.#confirm(id, subscription, headers["timeout"]);
   }
 
-  #given(sid: string, subscription: Subscription, asked: string | undefined): Answer {
+  #confirm(sid: string, subscription: Subscription, asked: string | undefined): HttpResponse {
     const seconds = this.#model.stack.timeout ?? Number(/^second-(\d+)$/i.exec(asked ?? "")?.[1] ?? 1_800);
     subscription.until = Date.now() + seconds * 1_000;
     return {
@@ -71,10 +71,10 @@ export class Subscribers {
     };
   }
 
-  #tell(service: ServiceName): void {
+  #notifyAll(service: ServiceName): void {
     for (const [id, one] of this.#all) {
       if (one.until < Date.now()) this.#all.delete(id);
-      else if (one.service === service) this.#call(id, one);
+      else if (one.service === service) this.#notify(id, one);
     }
   }
 
@@ -95,7 +95,7 @@ export class Subscribers {
     ]);
   }
 
-  #call(id: string, subscription: Subscription): void {
+  #notify(id: string, subscription: Subscription): void {
     const { callback, service } = subscription;
     const body = element("e:propertyset", { "xmlns:e": "urn:schemas-upnp-org:event-1-0" }, [
       element("e:property", {}, [element("LastChange", {}, this.#lastChange(service))]),

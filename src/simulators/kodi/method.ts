@@ -59,4 +59,4 @@ export const invalidParams = () => new RpcError(-32602);
 export const failed = () => new RpcError(-32100);
 
 /** The process died of a call: nothing is answered. */
-export class Died extends Error {}
+export class Crashed extends Error {}

@@ -80,7 +80,7 @@ export class Model {
   /** Tells everybody on the WebSocket and on TCP. */
   notify: (method: string, content: unknown, sender?: string) => void = () => {};
   /** The end of the process, or the sleep of the machine; an answer given before still goes out. */
-  leave: (power: Exclude<Power, "on">, how: "told" | "crash") => void = () => {};
+  shutDown: (power: Exclude<Power, "on">, how: "told" | "crash") => void = () => {};
 
   constructor(options: KodiSimulatorOptions) {
     this.identity = identify(options);

@@ -7,19 +7,19 @@ import { thumbnailOf } from "./playback.ts";
 const writtenAfter = 40;
 
 /** What `image://…/` is of, without its escapes; it may lack the slash at its end, but not the escapes. */
-function meantBy(address: string): string {
+function pathOfImage(address: string): string {
   const [, of = null] = /^image:\/\/([^/]*)\/?$/s.exec(address) ?? [];
   return of === null ? "" : decodeURIComponent(of);
 }
 
 /** Its bytes, of one that it shows of an add-on, of what it has, of a channel, or of its screen. */
 export function imageAt(model: Model, address: string): Uint8Array | null {
-  const wanted = meantBy(address);
+  const wanted = pathOfImage(address);
   const { addons, media, channels } = model;
   const shown = [
-    ...[...addons, ...media].map(({ thumbnail = "" }) => meantBy(thumbnail)),
+    ...[...addons, ...media].map(({ thumbnail = "" }) => pathOfImage(thumbnail)),
     ...media.map(({ poster = "" }) => poster),
-    ...channels.flatMap((channel) => (channel.logo === undefined ? [] : meantBy(thumbnailOf(channel)))),
+    ...channels.flatMap((channel) => (channel.logo === undefined ? [] : pathOfImage(thumbnailOf(channel)))),
   ];
   if (wanted === "") return null;
   return shown.includes(wanted) ? picture(wanted) : isShown(model, wanted) ? bytesAt(model, wanted) : null;

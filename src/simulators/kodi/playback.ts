@@ -43,11 +43,11 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   const player = kind === "audio" || plugin ? 0 : 1;
   model.screensaver = false;
   model.emit("open", `open ${path}`);
-  soon(model, () => {
+  afterStartDelay(model, () => {
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
     if (media.broken) fail(model, title);
-    else start(model, { player, kind, file, path, title, durationMs, ...looksOf(media) });
+    else start(model, { player, kind, file, path, title, durationMs, ...artworkOf(media) });
   });
 }
 
@@ -59,12 +59,12 @@ export function openInList(model: Model, playlistid: number, at: number): void {
   const media = model.media.find((one) => one.file === file);
   const { kind = "video", durationMs = USUAL_MS } = media ?? {};
   const player = playlistid === 0 ? 0 : 1;
-  const started = { player, kind, file, path: file, title, durationMs, position: at, ...looksOf(media) } as const;
-  soon(model, () => start(model, started));
+  const started = { player, kind, file, path: file, title, durationMs, position: at, ...artworkOf(media) } as const;
+  afterStartDelay(model, () => start(model, started));
 }
 
 /** Of a song its thumbnail is told by its screen alone, of what an add-on plays by its item too (Kodi 20.1, ran). */
-function looksOf({ thumbnail = "", poster = "", artist = [] }: Partial<SimulatedMedia> = {}) {
+function artworkOf({ thumbnail = "", poster = "", artist = [] }: Partial<SimulatedMedia> = {}) {
   return { thumbnail, poster, artist };
 }
 
@@ -88,7 +88,9 @@ export function openChannel(model: Model, channel: SimulatedChannel): void {
   model.emit("open", `channel ${channel.number} ${channel.name}`);
   const { name: title } = channel;
   const thumbnail = thumbnailOf(channel);
-  soon(model, () => start(model, { player, kind, file: "", path, title, durationMs: null, channel, thumbnail }));
+  afterStartDelay(model, () =>
+    start(model, { player, kind, file: "", path, title, durationMs: null, channel, thumbnail }),
+  );
 }
 
 /** Playing was announced, and a dialog followed (Kodi 20.1, ran: a URL that nobody answers). */
@@ -116,7 +118,7 @@ export function itemNotified(title: string, playlistid: number): Readonly<Record
   return playlistid === 0 ? { type: "unknown" } : { title, type: "movie" };
 }
 
-function soon(model: Model, step: () => void): void {
+function afterStartDelay(model: Model, step: () => void): void {
   clearTimeout(model.opening);
   model.opening = setTimeout(step, model.startMs);
 }
@@ -128,7 +130,7 @@ type Started = Pick<Playing, "player" | "kind" | "file" | "path" | "title" | "du
 export function start(model: Model, facts: Started, fromMs = 0): void {
   // The one before is told to resume, under the new number, and to stop (Kodi 20.1, ran).
   if (model.playing !== null) {
-    model.notify("Player.OnResume", { ...about(model.playing), player: { playerid: facts.player, speed: 1 } });
+    model.notify("Player.OnResume", { ...playerEvent(model.playing), player: { playerid: facts.player, speed: 1 } });
     stop(model, false);
   }
   const playing: Playing = {
@@ -143,14 +145,14 @@ export function start(model: Model, facts: Started, fromMs = 0): void {
     at: Date.now(),
   };
   model.playing = playing;
-  storm(model, playing);
+  announceStart(model, playing);
   if (facts.kind === "video" && model.window !== FULLSCREEN) go(model, FULLSCREEN);
   watchEnd(model, playing);
 }
 
 /** The order in which Kodi 20.1 sent them; of sound it sends OnPlay and OnAVStart alone (ran). */
-function storm(model: Model, playing: Playing): void {
-  const said = about(playing);
+function announceStart(model: Model, playing: Playing): void {
+  const said = playerEvent(playing);
   const video = playing.kind === "video";
   if (video) model.notify("Player.OnAVChange", said);
   model.notify("Player.OnPlay", said);
@@ -166,7 +168,7 @@ function itemOf({ channel, kind, title }: Playing): Record<string, unknown> {
   return kind === "audio" ? { type: "unknown" } : { title, type: "movie" };
 }
 
-export function about(playing: Playing, more: Readonly<Record<string, unknown>> = {}) {
+export function playerEvent(playing: Playing, more: Readonly<Record<string, unknown>> = {}) {
   return { item: itemOf(playing), player: { playerid: playing.player, speed: playing.speed, ...more } };
 }
 
@@ -191,7 +193,7 @@ export function setSpeed(model: Model, playing: Playing, speed: number): void {
 export function pause(model: Model, playing: Playing, paused: boolean): void {
   if (paused === (playing.speed === 0)) return;
   setSpeed(model, playing, paused ? 0 : 1);
-  model.notify(paused ? "Player.OnPause" : "Player.OnResume", about(playing));
+  model.notify(paused ? "Player.OnPause" : "Player.OnResume", playerEvent(playing));
 }
 
 export function seek(model: Model, playing: Playing, toMs: number): void {

@@ -1,9 +1,9 @@
 /** JSON-RPC 2.0 as Kodi speaks it. */
-import { keep } from "../bench/set.ts";
-import { Died, type Params, RpcError } from "./method.ts";
+import { pushCapped } from "../bench/set.ts";
+import { Crashed, type Params, RpcError } from "./method.ts";
 import { methods } from "./methods.ts";
 import type { Model, ReceivedCall } from "./model.ts";
-import { complaint, missing, typeOf } from "./schema.ts";
+import { mismatch, missing, typeOf } from "./schema.ts";
 
 /** The text to answer with; null when nothing is answered, as to what has no id, or to what the process died of. */
 export function answerText(model: Model, via: ReceivedCall["via"], body: string): string | null {
@@ -11,16 +11,16 @@ export function answerText(model: Model, via: ReceivedCall["via"], body: string)
   try {
     request = JSON.parse(body);
   } catch {
-    hear(model, { via, method: "", params: body, error: -32700 });
+    recordCall(model, { via, method: "", params: body, error: -32700 });
     return JSON.stringify(errorOf(new RpcError(-32700), null));
   }
   try {
     const answer = Array.isArray(request) ? batch(model, via, request) : single(model, via, request);
     return answer === null ? null : JSON.stringify(answer);
   } catch (error) {
-    if (!(error instanceof Died)) throw error;
+    if (!(error instanceof Crashed)) throw error;
     model.emit("crash", "died of a call, as the real one does");
-    model.leave("ended", "crash");
+    model.shutDown("ended", "crash");
     return null;
   }
 }
@@ -35,7 +35,7 @@ function single(model: Model, via: ReceivedCall["via"], request: unknown): unkno
   const fields: Params = typeof request === "object" && request !== null ? { ...request } : {};
   const { method, params = {}, id } = fields;
   const note = (error: number | null) =>
-    hear(model, { via, method: typeof method === "string" ? method : "", params: fields["params"], error });
+    recordCall(model, { via, method: typeof method === "string" ? method : "", params: fields["params"], error });
   try {
     if (fields["jsonrpc"] !== "2.0" || typeof method !== "string" || typeof params !== "object" || params === null)
       throw new RpcError(-32600);
@@ -65,7 +65,7 @@ function call(model: Model, name: string, params: object): unknown {
   for (const parameter of known) {
     const value = given[parameter.name];
     if (value === undefined && parameter.required) throw refuse(missing(parameter));
-    const wrong = value === undefined ? null : complaint(value, parameter.schema, parameter.name);
+    const wrong = value === undefined ? null : mismatch(value, parameter.schema, parameter.name);
     if (wrong !== null) throw refuse(wrong);
   }
   const extra = Array.isArray(params)
@@ -85,6 +85,6 @@ function errorOf(error: RpcError, id: unknown) {
 
 const KEPT_CALLS = 1_000;
 
-export function hear(model: Model, call: ReceivedCall): void {
-  keep(model.calls, call, KEPT_CALLS);
+export function recordCall(model: Model, call: ReceivedCall): void {
+  pushCapped(model.calls, call, KEPT_CALLS);
 }

@@ -14,21 +14,21 @@ export interface Parameter {
 }
 
 /** `stack` of an error -32602. */
-interface Complaint {
+interface SchemaError {
   readonly message?: string;
   readonly name?: string;
   readonly type: string | readonly string[];
-  readonly property?: Complaint;
+  readonly property?: SchemaError;
 }
 
 export const text: Schema = { type: "string" };
-export const truth: Schema = { type: "boolean" };
+export const flag: Schema = { type: "boolean" };
 export const number: Schema = { type: "number" };
 export const anything: Schema = { type: "object" };
 export const oneOf = (...enums: string[]): Schema => ({ type: "string", enums });
 export const listOf = (items: Schema): Schema => ({ type: "array", items });
 export const either = (...union: Schema[]): Schema => ({ union });
-export const whole = (minimum?: number, maximum?: number): Schema => ({
+export const integer = (minimum?: number, maximum?: number): Schema => ({
   type: "integer",
   ...(minimum === undefined ? {} : { minimum }),
   ...(maximum === undefined ? {} : { maximum }),
@@ -42,12 +42,12 @@ export function typeOf(schema: Schema): string | readonly string[] {
   return others.length === 0 ? first : [first, ...others];
 }
 
-export function missing({ name, schema }: Parameter): Complaint {
+export function missing({ name, schema }: Parameter): SchemaError {
   return { message: "Missing parameter", name, type: typeOf(schema) };
 }
 
-export function complaint(value: unknown, schema: Schema, name?: string): Complaint | null {
-  const wrong = (message?: string, property?: Complaint): Complaint => ({
+export function mismatch(value: unknown, schema: Schema, name?: string): SchemaError | null {
+  const wrong = (message?: string, property?: SchemaError): SchemaError => ({
     ...(message === undefined ? {} : { message }),
     ...(name === undefined ? {} : { name }),
     ...(property === undefined ? {} : { property }),
@@ -55,7 +55,7 @@ export function complaint(value: unknown, schema: Schema, name?: string): Compla
   });
   const kind = kindOf(value);
   if ("union" in schema) {
-    if (schema.union.some((one) => complaint(value, one) === null)) return null;
+    if (schema.union.some((one) => mismatch(value, one) === null)) return null;
     const type = typeOf(schema);
     if (typeof type === "string" && type !== kind) return wrong(`Invalid type ${kind} received`);
     return wrong("Received value does not match any of the union type definitions");
@@ -67,7 +67,7 @@ export function complaint(value: unknown, schema: Schema, name?: string): Compla
   if (schema.type === "integer" || schema.type === "number") return outside(Number(value), schema, wrong);
   if (schema.type === "array" && Array.isArray(value)) {
     for (const [at, item] of value.entries()) {
-      const inner = complaint(item, schema.items, "name" in schema.items ? schema.items.name : undefined);
+      const inner = mismatch(item, schema.items, "name" in schema.items ? schema.items.name : undefined);
       if (inner !== null) return wrong(`array element at index ${at} does not match`, inner);
     }
   }
@@ -75,9 +75,9 @@ export function complaint(value: unknown, schema: Schema, name?: string): Compla
   return null;
 }
 
-type Wrong = (message?: string, property?: Complaint) => Complaint;
+type Wrong = (message?: string, property?: SchemaError) => SchemaError;
 
-function outside(value: number, schema: { minimum?: number; maximum?: number }, wrong: Wrong): Complaint | null {
+function outside(value: number, schema: { minimum?: number; maximum?: number }, wrong: Wrong): SchemaError | null {
   // What has no bound of its own has those of 32 bits (Kodi 20.1, ran).
   const { minimum = -(2 ** 31), maximum = 2 ** 31 - 1 } = schema;
   if (value >= minimum && value <= maximum) return null;
@@ -92,7 +92,7 @@ function objects(value: object, schema: { properties?: Readonly<Record<string, S
   for (const [key, item] of entries) {
     const inner = schema.properties[key];
     const inside =
-      inner === undefined ? wrong("Unexpected additional properties received") : complaint(item, inner, key);
+      inner === undefined ? wrong("Unexpected additional properties received") : mismatch(item, inner, key);
     // Of a property alone nothing is said but what is wrong in it (Kodi 20.1, ran).
     if (inside !== null) return wrong(undefined, inside);
   }

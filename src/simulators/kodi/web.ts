@@ -1,6 +1,6 @@
 /** The web server: /jsonrpc by POST and GET (players.md 7.1), and a front page. */
 import { timingSafeEqual } from "node:crypto";
-import type { Answer, HttpOptions, Reply, Request } from "../bench/http.ts";
+import type { HttpOptions, HttpResponse, Reply, Request } from "../bench/http.ts";
 import { methods } from "./methods.ts";
 import type { Model } from "./model.ts";
 import { bytesAt, imageAt, isShown } from "./pictures.ts";
@@ -28,7 +28,7 @@ export function web(model: Model): HttpOptions {
   };
 }
 
-function refuse(model: Model, request: Request, path: string): Answer | null {
+function refuse(model: Model, request: Request, path: string): HttpResponse | null {
   if (!isAllowed(model, request.headers["authorization"] ?? ""))
     return {
       status: 401,
@@ -43,7 +43,7 @@ function refuse(model: Model, request: Request, path: string): Answer | null {
   return request.method === "POST" && type !== "application/json" ? { status: 415 } : null;
 }
 
-const NOT_FOUND: Answer = {
+const NOT_FOUND: HttpResponse = {
   status: 404,
   body: "<html><head><title>File not found</title></head><body>File not found</body></html>",
 };
@@ -58,14 +58,14 @@ function nameIn(path: string): string | null {
 }
 
 /** A picture has no type; one without a name is a failure (Kodi 20.1, ran). */
-function pictureAt(model: Model, name: string | null): Answer {
+function pictureAt(model: Model, name: string | null): HttpResponse {
   if (name === "") return { status: 500 };
   const body = name === null ? null : imageAt(model, name);
   return body === null ? NOT_FOUND : { status: 200, body };
 }
 
 /** What is there and in no source is 401 without a word of a login (Kodi 20.1, ran). */
-function fileAt(model: Model, name: string | null): Answer {
+function fileAt(model: Model, name: string | null): HttpResponse {
   if (name === "") return { status: 500 };
   const body = name === null ? null : bytesAt(model, name);
   const isThere = body !== null || model.media.some(({ file, poster }) => file === name || poster === name);

@@ -101,16 +101,16 @@ const HEAD_LIMIT = 16 * 1024;
 export interface Wire {
   readonly clients: { readonly websocket: number; readonly tcp: number };
   server(track: (socket: Socket) => void): Server;
-  tell(text: string): void;
+  broadcast(text: string): void;
   /** What a WebSocket is sent when the program quits: the broken close frame again (players.md 7.1). */
-  sayGoodbye(): void;
+  sendGoodbye(): void;
 }
 
 type Via = "websocket" | "tcp";
 
 interface Client {
   via: Via | null;
-  say(text: string): void;
+  send(text: string): void;
   goodbye(): void;
 }
 
@@ -128,10 +128,10 @@ export function createWire(model: Model): Wire {
         clients.add(client);
         socket.on("close", () => clients.delete(client));
       }),
-    tell(text) {
-      for (const client of clients) client.say(text);
+    broadcast(text) {
+      for (const client of clients) client.send(text);
     },
-    sayGoodbye() {
+    sendGoodbye() {
       for (const client of clients) client.goodbye();
     },
   };
@@ -147,12 +147,12 @@ function attach(socket: Socket, model: Model): Client {
   const client: Client = {
     via: null,
     // Who has not said anything yet is taken for TCP.
-    say: (text) => write(client.via === "websocket" ? textFrame(Buffer.from(text)) : text),
+    send: (text) => write(client.via === "websocket" ? textFrame(Buffer.from(text)) : text),
     goodbye: () => client.via === "websocket" && write(closeAnswer),
   };
   const reply = (via: Via, body: string) => {
     const said = answerText(model, via, body);
-    if (said !== null) client.say(said);
+    if (said !== null) client.send(said);
   };
   const upgrade = () => {
     const end = rest.indexOf("\r\n\r\n");

@@ -17,11 +17,11 @@ export function launch(model: Model, id: string, params: Record<string, string>)
   model.lastLaunch = { id, params };
   // Whether a launch wakes a sleeping set is in no source: it is accepted here and lost.
   if (model.power !== "on") return "launched";
-  start(model, app, params, current === id);
+  startLaunch(model, app, params, current === id);
   return "launched";
 }
 
-function start(model: Model, app: SimulatedApp, params: Record<string, string>, restart: boolean): void {
+function startLaunch(model: Model, app: SimulatedApp, params: Record<string, string>, restart: boolean): void {
   cancelLaunch(model);
   model.screensaver = false;
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${value}`);
@@ -37,7 +37,7 @@ function start(model: Model, app: SimulatedApp, params: Record<string, string>, 
 }
 
 export function bringToFront(model: Model, app: SimulatedApp, params: Record<string, string>): void {
-  leave(model, app.id);
+  leaveApp(model, app.id);
   const resumed = model.background.delete(app.id);
   model.active = app.id;
   if (app.id === "tvinput.dtv") tune(model, params);
@@ -56,7 +56,7 @@ function tune(model: Model, params: Record<string, string>): void {
 }
 
 /** Takes the app in front off the screen: an app with Instant Resume stays in the background. */
-function leave(model: Model, next: string | null): void {
+function leaveApp(model: Model, next: string | null): void {
   const { active } = model;
   model.playback = null;
   model.active = null;
@@ -70,7 +70,7 @@ function leave(model: Model, next: string | null): void {
 export function goHome(model: Model): void {
   cancelLaunch(model);
   model.screensaver = false;
-  leave(model, null);
+  leaveApp(model, null);
 }
 
 /** What losing power does: nothing stays in the background, no key stays down. */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { keep } from "../bench/set.ts";
+import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 
 // brs-desktop replays up to 700 entries (2.2).
@@ -12,7 +12,7 @@ export class ConsoleBuffer {
   listener: ((line: string) => void) | null = null;
 
   print(line: string): void {
-    keep(this.lines, line, KEPT_LINES);
+    pushCapped(this.lines, line, KEPT_LINES);
     this.listener?.(line);
   }
 

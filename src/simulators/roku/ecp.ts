@@ -1,24 +1,24 @@
 /** The control port (ECP): who may ask what, and what is answered. */
 import { isIP } from "node:net";
 import { picture } from "../bench/documents.ts";
-import type { Answer, HttpOptions, Request } from "../bench/http.ts";
+import type { HttpOptions, HttpResponse, Request } from "../bench/http.ts";
 import { words } from "../bench/set.ts";
 import { exitApp, launch } from "./apps.ts";
 import * as documents from "./documents.ts";
 import { findApp, type Model } from "./model.ts";
 import type { AccessMode } from "./options.ts";
-import { parseKey, pressKey, releaseKey, spoken } from "./remote.ts";
+import { keyWords, parseKey, pressKey, releaseKey } from "./remote.ts";
 
 const BODY_LIMIT = 64 * 1024;
 
-const LIMITED: Answer = {
+const LIMITED: HttpResponse = {
   status: 403,
   headers: [["Content-Type", "text/plain"]],
   body: "ECP command not allowed in Limited mode.",
 };
 
 /** What each mode answers instead of acting (1.2); null lets the request through. */
-const REFUSALS: Readonly<Record<Rule, Readonly<Record<"limited" | "disabled", Answer | null>>>> = {
+const REFUSALS: Readonly<Record<Rule, Readonly<Record<"limited" | "disabled", HttpResponse | null>>>> = {
   open: { limited: null, disabled: null },
   basic: { limited: null, disabled: { status: 401 } },
   query: { limited: LIMITED, disabled: { status: 401 } },
@@ -37,7 +37,7 @@ export function ecp(model: Model): HttpOptions {
   };
 }
 
-function respond(model: Model, request: Request): Answer {
+function respond(model: Model, request: Request): HttpResponse {
   // A name in Host is refused: the set's guard against DNS rebinding (1.2).
   if (!isAddress(request.headers.host ?? "")) return { status: 403 };
   const [path = "", query = ""] = request.target.split(/\?(.*)/s);
@@ -50,19 +50,19 @@ function respond(model: Model, request: Request): Answer {
   // A key that does not exist, an app that is not there: limited mode judges that before itself (1.2).
   const fault = model.access === "limited" ? route.fault?.(model, rest) : null;
   if (fault) return { status: fault };
-  model.emit("refused", describe(model.access, path, words ?? []));
+  model.emit("refused", refusalText(model.access, path, words ?? []));
   return refusal;
 }
 
-function refused(model: Model, route: Route): Answer | null {
+function refused(model: Model, route: Route): HttpResponse | null {
   if (model.access === "enabled" || model.access === "permissive") return null;
   if (route.rule === "launch" && model.access === "limited" && model.identity.limitedLaunch) return null;
   return REFUSALS[route.rule][model.access];
 }
 
-function describe(access: AccessMode, path: string, [verb = "", word = ""]: string[]): string {
+function refusalText(access: AccessMode, path: string, [verb = "", word = ""]: string[]): string {
   const parsed = verb.startsWith("key") ? parseKey(word) : null;
-  const what = parsed === null ? path : "name" in parsed ? `key ${spoken(parsed.name)}` : "text";
+  const what = parsed === null ? path : "name" in parsed ? `key ${keyWords(parsed.name)}` : "text";
   return `refused ${what}: network access is ${access}`;
 }
 
@@ -92,7 +92,7 @@ function isAddress(host: string): boolean {
 
 type Rule = "open" | "basic" | "query" | "action" | "launch";
 /** Given the words after the route's own, and the query: an XML document, a status with nothing, or something else. */
-type Act = (model: Model, words: string[], params: Record<string, string>) => string | number | Answer;
+type Act = (model: Model, words: string[], params: Record<string, string>) => string | number | HttpResponse;
 
 interface Route {
   /** Which column of the table in 1.2 rules it. */
@@ -104,7 +104,7 @@ interface Route {
   fault?(model: Model, words: string[]): number | null;
 }
 
-function answerOf(result: string | number | Answer): Answer {
+function answerOf(result: string | number | HttpResponse): HttpResponse {
   if (typeof result === "number") return { status: result };
   if (typeof result !== "string") return result;
   const headers = [
@@ -114,7 +114,7 @@ function answerOf(result: string | number | Answer): Answer {
   return { status: 200, headers, body: result };
 }
 
-const image = (word: string): Answer => ({
+const image = (word: string): HttpResponse => ({
   status: 200,
   headers: [["Content-Type", "image/png"]],
   body: picture(word),

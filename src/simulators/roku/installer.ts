@@ -1,8 +1,8 @@
 /** The development application installer: who may use it, its forms and its page. */
 import { createHash, randomInt } from "node:crypto";
 import { element, picture } from "../bench/documents.ts";
-import type { Answer, HttpOptions, Reply, Request } from "../bench/http.ts";
-import { keep } from "../bench/set.ts";
+import type { HttpOptions, HttpResponse, Reply, Request } from "../bench/http.ts";
+import { pushCapped } from "../bench/set.ts";
 import { convertPackage, deletePackage, installPackage, type Package, readPackage } from "./install.ts";
 import type { Model, Sideloaded } from "./model.ts";
 import type { DeveloperOptions } from "./options.ts";
@@ -16,12 +16,12 @@ const UPLOAD_LIMIT = 512 * 1024 * 1024;
 
 /** The development application installer (2.1). */
 export function installer(model: Model, developer: DeveloperOptions): HttpOptions {
-  const gate = new Gate(developer);
+  const gate = new DigestAuth(developer);
   return {
     record: model.requests,
     limit: UPLOAD_LIMIT,
     // Answered without reading the body, and the socket is closed under whoever is still sending it.
-    refuse: (request) => (gate.admits(request) ? null : challenge(model, gate, request)),
+    refuse: (request) => (gate.isAuthorized(request) ? null : challenge(model, gate, request)),
     async answer(request, body) {
       const [path = ""] = request.target.split("?");
       if (request.method !== "POST") return get(model, path);
@@ -32,12 +32,12 @@ export function installer(model: Model, developer: DeveloperOptions): HttpOption
   };
 }
 
-function challenge(model: Model, gate: Gate, request: Request): Answer {
+function challenge(model: Model, gate: DigestAuth, request: Request): HttpResponse {
   if (request.headers["authorization"] !== undefined) model.emit("refused", "refused the developer password");
   return { status: 401, headers: [gate.challenge()] };
 }
 
-function get(model: Model, path: string): Answer {
+function get(model: Model, path: string): HttpResponse {
   if (path === "/" || path === "/plugin_install" || path === "/plugin_inspect") return page(model, []);
   if (path !== "/pkgs/dev.png" || model.active !== "dev") return { status: 404 };
   return { status: 200, headers: [["Content-Type", "image/png"]], body: picture("screenshot", 1280, 720) };
@@ -94,7 +94,7 @@ const FAULTS: Readonly<Record<string, Submit>> = {
   },
 };
 
-function page(model: Model, messages: readonly Message[], image?: string): Answer {
+function page(model: Model, messages: readonly Message[], image?: string): HttpResponse {
   const headers = [["Content-Type", 'text/html; charset="utf-8"']] as const;
   return { status: 200, headers, body: installerPage(model, messages, image) };
 }
@@ -147,7 +147,7 @@ const USER = "rokudev";
 const KEPT_NONCES = 256;
 
 /** Digest authentication as the installer has it: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
-class Gate {
+class DigestAuth {
   readonly #nonces: string[] = [];
   readonly #password: string;
   readonly #realm: string;
@@ -159,11 +159,11 @@ class Gate {
 
   /** The header of a 401. */
   challenge(): readonly [string, string] {
-    const nonce = keep(this.#nonces, String(randomInt(1_000_000_000, 2 ** 32)), KEPT_NONCES);
+    const nonce = pushCapped(this.#nonces, String(randomInt(1_000_000_000, 2 ** 32)), KEPT_NONCES);
     return ["WWW-Authenticate", `Digest qop="auth", realm="${this.#realm}", nonce="${nonce}"`];
   }
 
-  admits({ method, target, headers }: Request): boolean {
+  isAuthorized({ method, target, headers }: Request): boolean {
     const {
       username,
       realm,
@@ -173,7 +173,7 @@ class Gate {
       nc = "",
       cnonce,
       response,
-    } = wordsOf(headers["authorization"] ?? "");
+    } = parseDigest(headers["authorization"] ?? "");
     // The uri must be the request line's, query and all (2.1).
     if (username !== USER || realm !== this.#realm || !this.#nonces.includes(nonce) || uri !== target) return false;
     if (qop !== undefined && (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc))) return false;
@@ -184,7 +184,7 @@ class Gate {
 }
 
 /** What a `Digest` header says; nothing when it is none. */
-function wordsOf(header: string): Readonly<Record<string, string | undefined>> {
+function parseDigest(header: string): Readonly<Record<string, string | undefined>> {
   const [, body = ""] = /^Digest\s+(.*)$/is.exec(header) ?? [];
   const words: Record<string, string> = Object.create(null);
   for (const [, name = "", quoted, bare] of body.matchAll(/([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,]+))/gi))

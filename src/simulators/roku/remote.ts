@@ -1,5 +1,5 @@
 /** The keys of the remote, and what each does. */
-import { keep, words } from "../bench/set.ts";
+import { pushCapped, words } from "../bench/set.ts";
 import { goHome, launch, SKIP_MS, skip, togglePause } from "./apps.ts";
 import type { Model } from "./model.ts";
 
@@ -26,17 +26,17 @@ const byLowerCase = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
 type Key = { name: string } | { character: string };
 
 /** Null for what the set does not know: a word of no key, or `Lit_` without exactly one character. */
-export function parseKey(word: string): Key | null {
-  if (/^lit_/i.test(word)) {
-    const [character, ...rest] = [...word.slice(4)];
+export function parseKey(keyName: string): Key | null {
+  if (/^lit_/i.test(keyName)) {
+    const [character, ...rest] = [...keyName.slice(4)];
     return character !== undefined && rest.length === 0 ? { character } : null;
   }
-  const name = byLowerCase.get(word.toLowerCase());
+  const name = byLowerCase.get(keyName.toLowerCase());
   return name === undefined ? null : { name };
 }
 
 /** `VolumeUp` as `volume up`: for people. */
-export function spoken(key: string): string {
+export function keyWords(key: string): string {
   return key.replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
 }
 
@@ -44,16 +44,16 @@ export function spoken(key: string): string {
 export function pressKey(model: Model, key: Key, action: "press" | "down"): void {
   if (action === "down") model.held.add(word(key));
   if ("character" in key) return typeCharacter(model, key.character);
-  keep(model.keys, key.name);
-  const text = action === "press" ? `key ${spoken(key.name)}` : `key ${spoken(key.name)} held`;
+  pushCapped(model.keys, key.name);
+  const text = action === "press" ? `key ${keyWords(key.name)}` : `key ${keyWords(key.name)} held`;
   model.emit("key", text);
-  act(model, key.name);
+  performKey(model, key.name);
 }
 
 /** False for a key that was not held: the set answers 202 then (1.2). */
 export function releaseKey(model: Model, key: Key): boolean {
   if (!model.held.delete(word(key))) return false;
-  if ("name" in key) model.emit("key", `key ${spoken(key.name)} released`);
+  if ("name" in key) model.emit("key", `key ${keyWords(key.name)} released`);
   return true;
 }
 
@@ -66,7 +66,7 @@ function typeCharacter(model: Model, character: string): void {
   if (model.power === "on") model.text += character;
 }
 
-function act(model: Model, key: string): void {
+function performKey(model: Model, key: string): void {
   if (POWER[key] !== undefined) return POWER[key](model);
   // A set in standby takes the request and does nothing: PowerOn and Power wake it, other keys do not.
   if (model.power !== "on") return;

@@ -1,10 +1,10 @@
 /** One connection of the remote's channel: the set speaks first, and answers no key (smart-tvs.md 3.2 to 3.4). */
 import type { WebSocket } from "ws";
-import { type Content, contentIn, contentOf } from "../bench/json.ts";
-import { keep } from "../bench/set.ts";
+import { type JsonObject, objectIn, parseObject } from "../bench/json.ts";
+import { pushCapped } from "../bench/set.ts";
 import type { Model, OpenPrompt, ReceivedKey } from "./model.ts";
 
-interface Asked {
+interface ChannelRequest {
   readonly secure: boolean;
   readonly query: URLSearchParams;
 }
@@ -14,23 +14,23 @@ const HOWS: readonly string[] = ["Click", "Press", "Release"];
 export class Channel {
   readonly #model: Model;
   readonly #socket: WebSocket;
-  readonly #asked: Asked;
+  readonly #request: ChannelRequest;
   /** The name that it gave, by which a person knows it. */
   readonly #name: string;
-  #isIn = false;
+  #isAdmitted = false;
   #prompt: OpenPrompt | null = null;
   #keys = 0;
 
-  constructor(model: Model, socket: WebSocket, asked: Asked) {
+  constructor(model: Model, socket: WebSocket, asked: ChannelRequest) {
     this.#model = model;
     this.#socket = socket;
-    this.#asked = asked;
+    this.#request = asked;
     this.#name = Buffer.from(asked.query.get("name") ?? "", "base64").toString() || "a remote";
     socket.on("error", () => socket.terminate());
     socket.on("ping", (data) => {
       if (model.traits.answersPings) socket.pong(data);
     });
-    socket.on("message", (data) => this.#take(data.toString()));
+    socket.on("message", (data) => this.#handle(data.toString()));
     // Whether a real request outlives its connection is in no source.
     socket.on("close", () => this.#prompt?.end("gone"));
   }
@@ -38,20 +38,21 @@ export class Channel {
   /** Says whether it lets the client in, by its token, or by what the person says. */
   open(): void {
     const { traits, tokens, received } = this.#model;
-    const token = this.#asked.query.get("token");
-    keep(received.tokens, token);
+    const token = this.#request.query.get("token");
+    pushCapped(received.tokens, token);
     if (traits.socketWakes) setTimeout(() => this.#wake(), traits.socketWakesMs);
     if (traits.silent) return;
-    if (traits.saysMoreFirst) {
-      this.#say({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
-      this.#say({ event: "ms.voiceApp.hide", from: "host" });
+    if (traits.sendsOtherEventsFirst) {
+      this.#send({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
+      this.#send({ event: "ms.voiceApp.hide", from: "host" });
     }
-    if (traits.tokens && !this.#asked.secure && !traits.tokensInPlain) return this.#refuse();
-    if (this.#model.asks === "never") return this.#let(traits.tokens && token === null ? this.#model.newToken() : null);
+    if (traits.tokens && !this.#request.secure && !traits.tokensInPlain) return this.#refuse();
+    if (this.#model.asks === "never")
+      return this.#admit(traits.tokens && token === null ? this.#model.newToken() : null);
     const isKnown = traits.tokens ? token !== null && tokens.has(token) : tokens.has(this.#name);
-    if (isKnown && this.#model.asks === "first") this.#let(null);
+    if (isKnown && this.#model.asks === "first") this.#admit(null);
     else if (token !== null && !isKnown) this.#refuse();
-    else if (this.#model.power === "on") this.#ask();
+    else if (this.#model.power === "on") this.#showPrompt();
   }
 
   #wake(): void {
@@ -59,25 +60,25 @@ export class Channel {
   }
 
   /** Too many: hung up on by a code that no close may have (3.4). */
-  crowdedOut(): void {
+  closeAsExcess(): void {
     const raw = (this.#socket as unknown as { readonly _socket: { write(bytes: Uint8Array): void } })._socket;
     raw.write(Uint8Array.of(0x88, 0x02, 1005 >> 8, 1005 & 0xff));
     setTimeout(() => this.#socket.terminate(), 20);
   }
 
-  tellFocus(): void {
-    if (!this.#isIn) return;
-    this.#say({ event: this.#model.focused ? "ms.remote.imeStart" : "ms.remote.imeEnd", data: "text" });
+  announceFocus(): void {
+    if (!this.#isAdmitted) return;
+    this.#send({ event: this.#model.focused ? "ms.remote.imeStart" : "ms.remote.imeEnd", data: "text" });
   }
 
   terminate(): void {
     this.#socket.terminate();
   }
 
-  #ask(): void {
+  #showPrompt(): void {
     const model = this.#model;
     const { prompting, promptMs, promptEndsMs } = model;
-    if (prompting === "unshown") return this.#over();
+    if (prompting === "unshown") return this.#timeOut();
     // One request at a time is on the screen.
     if (model.prompt) return this.#refuse();
     const wait = (ms: number, how: "allowed" | "denied" | "over") => setTimeout(() => prompt.end(how), ms);
@@ -89,11 +90,11 @@ export class Channel {
         clearTimeout(timer);
         model.prompt = null;
         this.#prompt = null;
-        keep(model.received.prompts, how);
+        pushCapped(model.received.prompts, how);
         model.emit("prompt-end", `the request of ${this.#name} is ${how}`);
-        if (how === "allowed") this.#let(model.traits.tokens ? model.newToken() : this.#name);
+        if (how === "allowed") this.#admit(model.traits.tokens ? model.newToken() : this.#name);
         else if (how === "denied") this.#refuse();
-        else if (how === "over") this.#over();
+        else if (how === "over") this.#timeOut();
       },
     };
     model.prompt = prompt;
@@ -101,71 +102,71 @@ export class Channel {
     model.emit("prompt", `asks whether ${this.#name} may drive it`);
   }
 
-  #let(given: string | null): void {
+  #admit(given: string | null): void {
     const { traits, tokens } = this.#model;
     if (given !== null) tokens.add(given);
-    this.#isIn = true;
+    this.#isAdmitted = true;
     const token = given ?? (traits.newTokens ? this.#model.newToken() : null);
     const said = token === null || !traits.tokens ? {} : { token: traits.numericToken ? Number(token) : token };
     const client = {
-      attributes: { name: this.#asked.query.get("name") },
+      attributes: { name: this.#request.query.get("name") },
       connectTime: Date.now(),
       deviceName: "",
       id: "1",
       isHost: false,
     };
-    this.#say({ event: "ms.channel.connect", data: { clients: [client], id: client.id, ...said } });
-    if (this.#model.focused && traits.tellsFocus) this.tellFocus();
+    this.#send({ event: "ms.channel.connect", data: { clients: [client], id: client.id, ...said } });
+    if (this.#model.focused && traits.announcesFocus) this.announceFocus();
   }
 
   #refuse(): void {
-    this.#say({ event: "ms.channel.unauthorized" });
+    this.#send({ event: "ms.channel.unauthorized" });
     this.#socket.close();
   }
 
-  #over(): void {
-    this.#say({ event: "ms.channel.timeOut" });
+  #timeOut(): void {
+    this.#send({ event: "ms.channel.timeOut" });
     this.#socket.close();
   }
 
-  #say(message: object): void {
+  #send(message: object): void {
     this.#socket.send(JSON.stringify(message));
   }
 
-  #take(text: string): void {
-    const message = contentOf(text);
-    const params = contentIn(message["params"]);
-    if (message["method"] === "ms.remote.control") this.#control(params);
-    else if (message["method"] === "ms.channel.emit" && this.#isIn) this.#emitted(params);
+  #handle(text: string): void {
+    const message = parseObject(text);
+    const params = objectIn(message["params"]);
+    if (message["method"] === "ms.remote.control") this.#handleControl(params);
+    else if (message["method"] === "ms.channel.emit" && this.#isAdmitted) this.#handleEvent(params);
   }
 
-  #control(params: Content): void {
+  #handleControl(params: JsonObject): void {
     const model = this.#model;
     const { Cmd, DataOfCmd, TypeOfRemote } = params;
-    if (!this.#isIn || model.traits.refusesKeys) {
+    if (!this.#isAdmitted || model.traits.refusesKeys) {
       if (TypeOfRemote === "SendRemoteKey")
-        keep(model.received.keys, { code: String(DataOfCmd), how: "Click", outcome: "refused" });
+        pushCapped(model.received.keys, { code: String(DataOfCmd), how: "Click", outcome: "refused" });
       // "Sent" is not "accepted" (3.4).
-      if (this.#isIn && this.#keys++ === 0) this.#refuse();
+      if (this.#isAdmitted && this.#keys++ === 0) this.#refuse();
       return;
     }
     if (TypeOfRemote === "SendRemoteKey" && typeof DataOfCmd === "string" && HOWS.includes(String(Cmd))) {
       if (/^KEY_(HDMI\d|AV1)$/.test(DataOfCmd) && !model.traits.hdmiKeys) return;
-      model.take(DataOfCmd, Cmd as ReceivedKey["how"]);
+      model.receiveKey(DataOfCmd, Cmd as ReceivedKey["how"]);
     }
     // Without a field that has the focus nothing becomes of it, and nothing is said (3.3).
     if (TypeOfRemote === "SendInputString" && DataOfCmd === "base64" && model.focused) {
       model.text = Buffer.from(String(Cmd), "base64").toString();
-      keep(model.received.texts, model.text);
+      pushCapped(model.received.texts, model.text);
       model.emit("text", `typed ${JSON.stringify(model.text)}`);
     }
     if (TypeOfRemote === "SendInputEnd" && model.focused) {
       model.focused = false;
-      this.tellFocus();
+      this.announceFocus();
     }
   }
 
-  #emitted({ event, data, to }: Content): void {
+  #handleEvent({ event, data, to }: JsonObject): void {
     if (to !== "host") return;
     const model = this.#model;
     if (event === "ed.installedApp.get" && model.traits.listsApps) {
@@ -176,12 +177,12 @@ export class Channel {
         is_lock: 0,
         name,
       }));
-      this.#say({ event, from: "host", data: { data: list } });
+      this.#send({ event, from: "host", data: { data: list } });
     }
     if (event === "ed.apps.launch") {
-      const { appId, metaTag } = contentIn(data);
+      const { appId, metaTag } = objectIn(data);
       const isThere = model.launch(String(appId), "channel", typeof metaTag === "string" ? metaTag : "");
-      this.#say({ event, from: "host", data: isThere ? 200 : 404 });
+      this.#send({ event, from: "host", data: isThere ? 200 : 404 });
     }
   }
 }

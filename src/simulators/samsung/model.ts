@@ -1,6 +1,6 @@
 /** What a set knows of itself, what came in, and what its keys do. */
 import { randomInt } from "node:crypto";
-import { keep } from "../bench/set.ts";
+import { pushCapped } from "../bench/set.ts";
 import {
   APPS,
   identify,
@@ -83,28 +83,29 @@ export class Model {
   }
 
   /** A key that came over the channel. In standby only power does something; what comes too fast is lost (3.4). */
-  take(code: string, how: ReceivedKey["how"]): void {
+  receiveKey(code: string, how: ReceivedKey["how"]): void {
     const now = performance.now();
     const isFast = how !== "Release" && now - this.#keyAt < this.traits.keyMs;
     const outcome = isFast ? "fast" : this.power === "standby" && code !== "KEY_POWER" ? "asleep" : "taken";
     this.#keyAt = now;
-    keep(this.received.keys, { code, how, outcome });
+    pushCapped(this.received.keys, { code, how, outcome });
     if (outcome !== "taken") return;
     this.emit("key", how === "Click" ? code : `${code} ${how.toLowerCase()}`);
-    if (how === "Click") this.feel(code);
-    else this.#held(code, how, now);
+    if (how === "Click") this.applyKey(code);
+    else this.#receiveHeldKey(code, how, now);
   }
 
   #pressedAt = Number.NEGATIVE_INFINITY;
 
-  #held(code: string, how: "Press" | "Release", now: number): void {
+  #receiveHeldKey(code: string, how: "Press" | "Release", now: number): void {
     if (how === "Press") this.#pressedAt = now;
-    else if (code === "KEY_POWER" && this.frame) now - this.#pressedAt >= 2_900 ? this.togglePower() : this.feel(code);
-    else this.feel(code);
+    else if (code === "KEY_POWER" && this.frame)
+      now - this.#pressedAt >= 2_900 ? this.togglePower() : this.applyKey(code);
+    else this.applyKey(code);
   }
 
   /** What a key does, wherever it came from. */
-  feel(code: string): void {
+  applyKey(code: string): void {
     if (code === "KEY_POWER") {
       // Pressed for a moment, a Frame shows art, and is on (3.3).
       if (this.frame && this.power === "on") this.art = !this.art;
@@ -120,7 +121,7 @@ export class Model {
   launch(id: string, by: "rest" | "channel", link = ""): boolean {
     const app = this.apps.find((one) => one.id === id);
     if (!app || this.power !== "on") return false;
-    keep(this.received.launches, { id, by, link });
+    pushCapped(this.received.launches, { id, by, link });
     this.emit("launch", `launched ${app.name}${link === "" ? "" : ` with ${link}`}`);
     this.front = id;
     return true;

@@ -86,7 +86,7 @@ export interface Traits {
   tokens: boolean;
   /** Takes tokens at its plain port, too. No set does; who takes the place of one may. */
   tokensInPlain: boolean;
-  saysPower: boolean;
+  reportsPower: boolean;
   listsApps: boolean;
   hdmiKeys: boolean;
   /** A number, as some fixtures show. */
@@ -106,20 +106,20 @@ export interface Traits {
   /** Says nothing on its channel, whoever comes. */
   silent: boolean;
   /** Says something else before it says whether it lets in (smart-tvs.md 3.2). */
-  saysMoreFirst: boolean;
+  sendsOtherEventsFirst: boolean;
   /** Some sets do not (smart-tvs.md 3.4). */
   answersPings: boolean;
   /** Leaves out of REST who it is. */
-  nameless: boolean;
+  hidesIdentity: boolean;
   /** Tells one who comes that a field has the focus already; in no source, and convenient. */
-  tellsFocus: boolean;
+  announcesFocus: boolean;
 }
 
 export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Traits {
   return {
     tokens: year >= 2018,
     tokensInPlain: false,
-    saysPower: year >= 2018,
+    reportsPower: year >= 2018,
     listsApps: year < 2020,
     hdmiKeys: year <= 2018,
     numericToken: false,
@@ -130,10 +130,10 @@ export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Trai
     connections: 3,
     keyMs: 120,
     silent: false,
-    saysMoreFirst: false,
+    sendsOtherEventsFirst: false,
     answersPings: true,
-    nameless: false,
-    tellsFocus: true,
+    hidesIdentity: false,
+    announcesFocus: true,
     ...traits,
   };
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { element, soapAnswer, soapFault, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
-import { keep } from "../bench/set.ts";
+import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 
 const SERVICE = "urn:schemas-upnp-org:service:RenderingControl:1";
@@ -13,7 +13,7 @@ export const rendererUuid = ({ identity }: Model) => uuidOf(`${identity.duid} re
 
 export function answerRenderer(model: Model, request: IncomingMessage, body: string, response: ServerResponse): void {
   const { method = "GET", url = "/", headers } = request;
-  keep(model.received.requests, `${method} ${url} ${String(headers["soapaction"] ?? "")}`.trim());
+  pushCapped(model.received.requests, `${method} ${url} ${String(headers["soapaction"] ?? "")}`.trim());
   const say = (status: number, text: string) => response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
   if (url === "/dmr" && method === "GET") return void say(200, description(model));
   if (url !== CONTROL || method !== "POST") return void say(404, "");

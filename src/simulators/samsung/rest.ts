@@ -1,11 +1,11 @@
 /** What a set says over HTTP, with and without TLS (smart-tvs.md 3.1, 3.3). */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { keep } from "../bench/set.ts";
+import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 
 export function answerRest(model: Model, request: IncomingMessage, _body: string, response: ServerResponse): void {
   const { method = "GET", url = "/" } = request;
-  keep(model.received.requests, `${method} ${url}`);
+  pushCapped(model.received.requests, `${method} ${url}`);
   const say = (status: number, body: object) =>
     response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
   if (url.replace(/\/$/, "") === "/api/v2") return void say(200, infoOf(model));
@@ -29,13 +29,13 @@ function infoOf(model: Model): object {
   const device = {
     FrameTVSupport: String(model.frame),
     OS: "Tizen",
-    ...(traits.saysPower && { PowerState: model.power }),
+    ...(traits.reportsPower && { PowerState: model.power }),
     TokenAuthSupport: String(traits.tokens),
     countryCode: "DE",
     description: "Samsung DTV RCR",
     firmwareVersion: "Unknown",
     ip: host,
-    ...(!traits.nameless && { ...who, model: `${year % 100}_KANTM2_QTV` }),
+    ...(!traits.hidesIdentity && { ...who, model: `${year % 100}_KANTM2_QTV` }),
     modelName,
     name,
     networkType: network,
@@ -45,7 +45,7 @@ function infoOf(model: Model): object {
   };
   return {
     device,
-    ...(!traits.nameless && { id: `uuid:${duid}` }),
+    ...(!traits.hidesIdentity && { id: `uuid:${duid}` }),
     // A JSON text within JSON, as sets write it.
     isSupport: JSON.stringify({
       FrameTVSupport: String(model.frame),

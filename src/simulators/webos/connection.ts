@@ -1,21 +1,21 @@
 /** One client of a set: who it is, what it may, what it asks, what it is told. */
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
-import { contentIn } from "../bench/json.ts";
-import { keep } from "../bench/set.ts";
-import { type Caller, endpointAt, openTo, type Reading } from "./endpoints.ts";
+import { objectIn } from "../bench/json.ts";
+import { pushCapped } from "../bench/set.ts";
+import { type Caller, endpointAt, publicAnswer, type Reading } from "./endpoints.ts";
 import type { Model, OpenPrompt, ReceivedRequest } from "./model.ts";
-import { takeFrames } from "./remote.ts";
+import { handleFrames } from "./remote.ts";
 import { failureOf, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
 
 /** The port that a connection came in by. */
-export interface Door {
+export interface EntryPort {
   readonly port: "secure" | "plain";
   url(scheme: "ws" | "http", path: string): string;
 }
 
 /** A WebSocket that is open, and answers pings unless the set has gone silent. */
-export abstract class Link {
+export abstract class SocketConnection {
   /** Open, and answering nothing, pings included: how a set goes to standby (smart-tvs.md 2.2). */
   silent = false;
   protected readonly socket: WebSocket;
@@ -26,18 +26,18 @@ export abstract class Link {
     socket.on("ping", (data) => {
       if (!this.silent) socket.pong(data);
     });
-    socket.on("message", (data) => this.take(data.toString()));
+    socket.on("message", (data) => this.handle(data.toString()));
   }
 
   terminate(): void {
     this.socket.terminate();
   }
 
-  protected abstract take(text: string): void;
+  protected abstract handle(text: string): void;
 }
 
 /** A pointer socket: it takes frames and never says a word (smart-tvs.md 2.4). */
-export class PointerConnection extends Link {
+export class PointerConnection extends SocketConnection {
   readonly #model: Model;
 
   constructor(model: Model, socket: WebSocket) {
@@ -45,8 +45,8 @@ export class PointerConnection extends Link {
     this.#model = model;
   }
 
-  protected take(text: string): void {
-    if (!this.silent) takeFrames(this.#model, text);
+  protected handle(text: string): void {
+    if (!this.silent) handleFrames(this.#model, text);
   }
 }
 
@@ -54,9 +54,9 @@ export class PointerConnection extends Link {
 const SIGNED_ONLY = new Set(["READ_UPDATE_INFO", "UPDATE_FROM_REMOTE_APP", "WRITE_SETTINGS", "TEST_SECURE"]);
 
 /** SSAP, from its first message to its last. */
-export class Connection extends Link {
+export class Connection extends SocketConnection {
   readonly #model: Model;
-  readonly #door: Door;
+  readonly #entryPort: EntryPort;
   /** What it is told of, and how that ends. */
   readonly #subscriptions = new Map<string, () => void>();
   readonly #caller: Caller;
@@ -64,10 +64,10 @@ export class Connection extends Link {
   #prompt: OpenPrompt | null = null;
   #hungUp = false;
 
-  constructor(model: Model, socket: WebSocket, door: Door) {
+  constructor(model: Model, socket: WebSocket, door: EntryPort) {
     super(socket);
     this.#model = model;
-    this.#door = door;
+    this.#entryPort = door;
     this.#caller = {
       url: door.url,
       hangUp: () => {
@@ -87,12 +87,18 @@ export class Connection extends Link {
     return this.#granted !== null;
   }
 
-  protected take(text: string): void {
+  protected handle(text: string): void {
     const message = parseMessage(text);
     if (message === null) return;
     const { type, uri, payload } = message;
     const outcome = this.silent ? "ignored" : "answered";
-    const request = keep(this.#model.received.requests, { port: this.#door.port, type, uri, payload, outcome });
+    const request = pushCapped(this.#model.received.requests, {
+      port: this.#entryPort.port,
+      type,
+      uri,
+      payload,
+      outcome,
+    });
     if (this.silent) return;
     try {
       this.#handle(message, request);
@@ -112,7 +118,7 @@ export class Connection extends Link {
     } else if (type === "register") this.#register(message, request);
     else if (type === "unsubscribe") this.#unsubscribe(id);
     else if (type === "subscribe" || type === "request") {
-      const open = this.#granted === null ? openTo(this.#model, uri) : null;
+      const open = this.#granted === null ? publicAnswer(this.#model, uri) : null;
       if (open === null) this.#call(message, request);
       else this.#answer(id, open, false);
     }
@@ -130,7 +136,7 @@ export class Connection extends Link {
       request.outcome = "closed";
       return this.socket.close(1008, "Try Again Later (EWS)");
     }
-    const manifest = contentIn(payload["manifest"]);
+    const manifest = objectIn(payload["manifest"]);
     // `signatures` alone pass: lgtv2 2.0.2 pairs in the field with the signed part dropped and them still sent.
     if (firmware.signed === "refused" && manifest["signed"] !== undefined)
       return refuse("403 Pairing rejected: blacklisted certificate detected");
@@ -176,7 +182,7 @@ export class Connection extends Link {
   #subscribe(id: unknown, endpoint: Reading): void {
     this.#unsubscribe(id);
     const end = this.#model.feeds.add(endpoint.topic, (detail) => {
-      const told = this.#tell(endpoint, detail);
+      const told = this.#updateOf(endpoint, detail);
       // The answer to the request that made the change goes first.
       if (told !== null) queueMicrotask(() => this.#answer(id, told, true));
     });
@@ -184,7 +190,7 @@ export class Connection extends Link {
   }
 
   /** Null for what cannot be read just now. */
-  #tell(endpoint: Reading, detail: Payload): Payload | null {
+  #updateOf(endpoint: Reading, detail: Payload): Payload | null {
     try {
       return endpoint.push?.(this.#model, detail) ?? endpoint.read(this.#model, this.#caller);
     } catch (error) {
@@ -231,7 +237,7 @@ function helloOf({ firmware, identity }: Model, id: unknown): Payload {
 function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
   const granted = textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one));
   const signed = manifest["signed"];
-  const more = firmware.signed === "honoured" ? textsIn(contentIn(signed)["permissions"]) : [];
+  const more = firmware.signed === "honoured" ? textsIn(objectIn(signed)["permissions"]) : [];
   return new Set([...granted, ...more]);
 }
 
@@ -241,7 +247,7 @@ function showPrompt(
   answered: (answer: "accepted" | "denied" | "gone") => void,
 ): OpenPrompt {
   const { prompting, promptMs } = model.behaviour;
-  const shown = keep(model.received.prompts, { permissions, answer: "open" });
+  const shown = pushCapped(model.received.prompts, { permissions, answer: "open" });
   const decide = () => prompt.end(prompting === "deny" ? "denied" : "accepted");
   const timer = prompting === "wait" ? undefined : setTimeout(decide, promptMs);
   const prompt: OpenPrompt = {

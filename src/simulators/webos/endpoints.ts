@@ -1,7 +1,7 @@
 /** What a set answers, uri by uri, and which permission each wants. */
 import { randomBytes } from "node:crypto";
-import { contentIn } from "../bench/json.ts";
-import { keep } from "../bench/set.ts";
+import { objectIn } from "../bench/json.ts";
+import { pushCapped } from "../bench/set.ts";
 import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
 import { BROWSER, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 import {
@@ -67,13 +67,13 @@ type Endpoints = Readonly<Record<string, Endpoint>>;
 const DONE: Payload = {};
 const MAX = 100;
 
-const act = (permission: string | null, answer: Action["answer"], exists?: Common["exists"]): Action => ({
+const action = (permission: string | null, answer: Action["answer"], exists?: Common["exists"]): Action => ({
   permission,
   answer,
   ...(exists && { exists }),
 });
 
-const tell = (
+const reading = (
   permission: string,
   topic: Topic,
   read: Reading["read"],
@@ -82,16 +82,16 @@ const tell = (
 
 const apps: Endpoints = {
   // "" when the set is off (smart-tvs.md 2.4).
-  "com.webos.applicationManager/getForegroundAppInfo": tell("READ_RUNNING_APPS", "app", ({ power, active }) => ({
+  "com.webos.applicationManager/getForegroundAppInfo": reading("READ_RUNNING_APPS", "app", ({ power, active }) => ({
     appId: power === "on" ? active : "",
     windowId: "",
     processId: "",
   })),
-  "com.webos.applicationManager/listLaunchPoints": tell("READ_INSTALLED_APPS", "apps", (model, caller) => ({
+  "com.webos.applicationManager/listLaunchPoints": reading("READ_INSTALLED_APPS", "apps", (model, caller) => ({
     caseDetail: { serviceCountryCode: "GBR", change: [] },
     launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
   })),
-  "com.webos.applicationManager/listApps": act("READ_INSTALLED_APPS", (model, _payload, caller) => ({
+  "com.webos.applicationManager/listApps": action("READ_INSTALLED_APPS", (model, _payload, caller) => ({
     apps: model.apps.map((app) => ({
       ...launchPoint(app, model, caller),
       version: app.version ?? "1.0.0",
@@ -99,18 +99,18 @@ const apps: Endpoints = {
       type: "web",
     })),
   })),
-  "system.launcher/launch": act("LAUNCH", launchApp),
+  "system.launcher/launch": action("LAUNCH", launchApp),
   // The other name of the same, by which a URL is played (CONTROLS.md).
-  "com.webos.applicationManager/launch": act("LAUNCH", launchApp),
+  "com.webos.applicationManager/launch": action("LAUNCH", launchApp),
   // 500 on a C1 and a C8 (a field note, CONTROLS.md): the app that plays is launched instead.
-  "media.viewer/open": act("LAUNCH", () => {
+  "media.viewer/open": action("LAUNCH", () => {
     throw new Refusal("500 Application error");
   }),
-  "system.launcher/open": act("LAUNCH_WEBAPP", (model, payload) => {
+  "system.launcher/open": action("LAUNCH_WEBAPP", (model, payload) => {
     launch(model, { id: BROWSER, contentId: null, params: {}, target: textIn(payload, "target") });
     return { id: BROWSER, sessionId: sessionId(BROWSER) };
   }),
-  "system.launcher/close": act("CLOSE", (model, payload) => {
+  "system.launcher/close": action("CLOSE", (model, payload) => {
     const id = textIn(payload, "id");
     // What a set says of an app that does not run is in no source but this: it is an application error.
     if (!model.running.has(id)) throw applicationError(-1000, `"${id}" is not running`);
@@ -124,7 +124,7 @@ function launchApp(model: Model, payload: Payload): Payload {
   if (!model.apps.some((app) => app.id === id))
     throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
   const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
-  const params = contentIn(payload["params"]);
+  const params = objectIn(payload["params"]);
   launch(model, { id, contentId, params, target: null });
   // What it plays is listed in `payload`, as DLNA has it.
   if (id === model.firmware.mediaApp && Array.isArray(params["payload"])) setPlayback(model, "playing");
@@ -150,26 +150,26 @@ const sessionId = (id: string) => Buffer.from(`${id}:undefined`).toString("base6
 const SOUND = "CONTROL_AUDIO";
 
 const audio: Endpoints = {
-  "audio/getVolume": tell(SOUND, "volume", (model) => volumeOf(model, {}), { push: volumeOf }),
-  "audio/getStatus": tell(SOUND, "volume", (model) => ({
+  "audio/getVolume": reading(SOUND, "volume", (model) => volumeOf(model, {}), { push: volumeOf }),
+  "audio/getStatus": reading(SOUND, "volume", (model) => ({
     scenario: `mastervolume_${model.behaviour.soundOutput}`,
     active: false,
     volume: levelOf(model),
     mute: model.muted,
   })),
   // Subscribed to by clients as they connect (aiowebostv, endpoints.py).
-  "com.webos.service.apiadapter/audio/getSoundOutput": tell(SOUND, "volume", ({ behaviour }) => ({
+  "com.webos.service.apiadapter/audio/getSoundOutput": reading(SOUND, "volume", ({ behaviour }) => ({
     soundOutput: behaviour.soundOutput,
   })),
-  "audio/setVolume": act(SOUND, (model, payload) => {
+  "audio/setVolume": action(SOUND, (model, payload) => {
     const level = numberIn(payload, "volume");
     // A soundbar on ARC takes the call and ignores it (smart-tvs.md 2.5).
     if (!onArc(model)) setVolume(model, level, "setVolume");
     return stepped(model);
   }),
-  "audio/volumeUp": act(SOUND, (model) => step(model, 1)),
-  "audio/volumeDown": act(SOUND, (model) => step(model, -1)),
-  "audio/setMute": act(SOUND, (model, payload) => {
+  "audio/volumeUp": action(SOUND, (model) => step(model, 1)),
+  "audio/volumeDown": action(SOUND, (model) => step(model, -1)),
+  "audio/setMute": action(SOUND, (model, payload) => {
     setMuted(model, flagIn(payload, "mute"), "setMuted");
     return DONE;
   }),
@@ -211,10 +211,10 @@ function stepped(model: Model): Payload {
 }
 
 const inputs: Endpoints = {
-  "tv/getExternalInputList": tell("READ_INPUT_DEVICE_LIST", "inputs", (model) => ({
+  "tv/getExternalInputList": reading("READ_INPUT_DEVICE_LIST", "inputs", (model) => ({
     devices: model.inputs.map((input, at) => ({ ...input, port: at + 1, favorite: false, subList: [], subCount: 0 })),
   })),
-  "tv/switchInput": act("CONTROL_INPUT_TV", (model, payload) => {
+  "tv/switchInput": action("CONTROL_INPUT_TV", (model, payload) => {
     const id = textIn(payload, "inputId");
     const input = model.inputs.find((one) => one.id === id);
     // The code for an unknown input is in no source.
@@ -222,17 +222,17 @@ const inputs: Endpoints = {
     bringToFront(model, input.appId);
     return DONE;
   }),
-  "tv/channelUp": act("CONTROL_INPUT_TV", (model) => stepChannel(model, 1)),
-  "tv/channelDown": act("CONTROL_INPUT_TV", (model) => stepChannel(model, -1)),
+  "tv/channelUp": action("CONTROL_INPUT_TV", (model) => stepChannel(model, 1)),
+  "tv/channelDown": action("CONTROL_INPUT_TV", (model) => stepChannel(model, -1)),
   // By the id of the list; the code for an unknown one is in no source.
-  "tv/openChannel": act("CONTROL_INPUT_TV", (model, payload) => {
+  "tv/openChannel": action("CONTROL_INPUT_TV", (model, payload) => {
     const id = textIn(payload, "channelId");
     const channel = model.behaviour.channels.find((one) => channelOf(one)["channelId"] === id);
     if (channel === undefined) throw applicationError(-1, `no such channel: ${id}`);
     tune(model, channel);
     return DONE;
   }),
-  "tv/getCurrentChannel": tell("READ_CURRENT_CHANNEL", "channel", (model) => {
+  "tv/getCurrentChannel": reading("READ_CURRENT_CHANNEL", "channel", (model) => {
     const { active, activeSince, behaviour, channel, power } = model;
     const settled = Date.now() - activeSince >= behaviour.channelMs;
     // Asked sooner than some 2 s after live TV starts, it fails with 500 (smart-tvs.md 2.4).
@@ -240,7 +240,7 @@ const inputs: Endpoints = {
       throw applicationError(-1000, "live TV is not ready");
     return channelOf(channel);
   }),
-  "tv/getChannelList": act("READ_TV_CHANNEL_LIST", (model, _payload, caller) => {
+  "tv/getChannelList": action("READ_TV_CHANNEL_LIST", (model, _payload, caller) => {
     if (model.behaviour.tuner) return { channelList: model.behaviour.channels.map(channelOf) };
     // A set without a tuner closes the socket (smart-tvs.md 2.5).
     caller.hangUp();
@@ -259,7 +259,7 @@ function channelOf({ number, name }: SimulatedChannel): Payload {
 }
 
 const media: Endpoints = {
-  "com.webos.media/getForegroundAppInfo": tell(
+  "com.webos.media/getForegroundAppInfo": reading(
     "READ_APP_STATUS",
     "media",
     ({ playback }) => ({
@@ -277,7 +277,7 @@ const media: Endpoints = {
 
 /** Without an argument the position moves, of which the set tells nothing. */
 function control(...to: [] | [PlayState | null]): Endpoint {
-  return act("CONTROL_INPUT_MEDIA_PLAYBACK", (model) => {
+  return action("CONTROL_INPUT_MEDIA_PLAYBACK", (model) => {
     const [playState] = to;
     if (playState !== undefined && model.playback !== null) setPlayback(model, playState);
     return DONE;
@@ -285,7 +285,7 @@ function control(...to: [] | [PlayState | null]): Endpoint {
 }
 
 const power: Endpoints = {
-  "com.webos.service.tvpower/power/getPowerState": tell(
+  "com.webos.service.tvpower/power/getPowerState": reading(
     "READ_POWER_STATE",
     "power",
     (model) => ({
@@ -294,7 +294,7 @@ const power: Endpoints = {
     }),
     { exists: ({ firmware }) => firmware.powerState },
   ),
-  "system/turnOff": act("CONTROL_POWER", (model) => {
+  "system/turnOff": action("CONTROL_POWER", (model) => {
     // In standby this turns the set on (smart-tvs.md 2.5).
     model.togglePower();
     return DONE;
@@ -313,34 +313,34 @@ function screen(service: Model["firmware"]["screen"], wanted: "on" | "off"): End
     setScreen(model, wanted);
     return { state: powerState(model) };
   };
-  return act("CONTROL_TV_SCREEN", turn, ({ firmware }) => firmware.screen === service);
+  return action("CONTROL_TV_SCREEN", turn, ({ firmware }) => firmware.screen === service);
 }
 
 /** The one uri that is answered before registration (smart-tvs.md 2.3). */
 const SYSTEM_INFO = "system/getSystemInfo";
 
 const system: Endpoints = {
-  [SYSTEM_INFO]: act(null, systemInfo),
-  "com.webos.service.connectionmanager/getinfo": act("READ_NETWORK_STATE", ({ identity }) => ({
+  [SYSTEM_INFO]: action(null, systemInfo),
+  "com.webos.service.connectionmanager/getinfo": action("READ_NETWORK_STATE", ({ identity }) => ({
     subscribed: false,
     wiredInfo: { macAddress: identity.mac },
     wifiInfo: { macAddress: identity.wifiMac },
     p2pInfo: { macAddress: `06${identity.wifiMac.slice(2)}` },
   })),
-  "system.notifications/createToast": act("WRITE_NOTIFICATION_TOAST", (model, payload) => {
-    const message = keep(model.received.toasts, textIn(payload, "message"));
+  "system.notifications/createToast": action("WRITE_NOTIFICATION_TOAST", (model, payload) => {
+    const message = pushCapped(model.received.toasts, textIn(payload, "message"));
     model.emit("toast", `toast "${message}"`);
     return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
   }),
   // Its permission is granted to signed manifests only: an unsigned one gets 401 here (smart-tvs.md 2.3).
-  "com.webos.service.update/getCurrentSWInformation": act("READ_UPDATE_INFO", ({ firmware, identity }) => ({
+  "com.webos.service.update/getCurrentSWInformation": action("READ_UPDATE_INFO", ({ firmware, identity }) => ({
     product_name: `webOSTV ${firmware.release}`,
     model_name: identity.model,
     major_ver: firmware.release.split(".")[0],
     minor_ver: firmware.release.split(".").slice(1).join("."),
     device_id: identity.mac,
   })),
-  "com.webos.service.networkinput/getPointerInputSocket": act("CONTROL_MOUSE_AND_KEYBOARD", (model, _, caller) => {
+  "com.webos.service.networkinput/getPointerInputSocket": action("CONTROL_MOUSE_AND_KEYBOARD", (model, _, caller) => {
     const path = `/resources/${randomBytes(20).toString("hex")}/netinput.pointer.sock`;
     model.pointerPaths.add(path);
     return { socketPath: caller.url("ws", path) };
@@ -359,21 +359,21 @@ const TYPING = "CONTROL_INPUT_TEXT";
 
 const text: Endpoints = {
   // Whether a field has the focus is told to subscriptions only (smart-tvs.md 2.4).
-  "com.webos.service.ime/registerRemoteKeyboard": tell(
+  "com.webos.service.ime/registerRemoteKeyboard": reading(
     TYPING,
     "keyboard",
     (model) => ({ currentWidget: widgetOf(model) }),
     { subscribeOnly: true, push: (model, detail) => ({ ...detail, currentWidget: widgetOf(model) }) },
   ),
-  "com.webos.service.ime/insertText": act(TYPING, (model, payload) => {
+  "com.webos.service.ime/insertText": action(TYPING, (model, payload) => {
     typeText(model, textIn(payload, "text"), payload["replace"] === 1 || payload["replace"] === true);
     return DONE;
   }),
-  "com.webos.service.ime/deleteCharacters": act(TYPING, (model, payload) => {
+  "com.webos.service.ime/deleteCharacters": action(TYPING, (model, payload) => {
     deleteText(model, numberIn(payload, "count"));
     return DONE;
   }),
-  "com.webos.service.ime/sendEnterKey": act(TYPING, () => DONE),
+  "com.webos.service.ime/sendEnterKey": action(TYPING, () => DONE),
 };
 
 function widgetOf({ focused, text: typed }: Model): Payload {
@@ -408,6 +408,6 @@ export function endpointAt(model: Model, uri: string, granted: ReadonlySet<strin
 }
 
 /** Answered before registration; null for every other uri. */
-export function openTo(model: Model, uri: string): Payload | null {
+export function publicAnswer(model: Model, uri: string): Payload | null {
   return uri === `${SCHEME}${SYSTEM_INFO}` ? systemInfo(model) : null;
 }

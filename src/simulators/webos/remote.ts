@@ -1,5 +1,5 @@
 /** What can be done to a set, whether over the network or with its remote. */
-import { keep, words } from "../bench/set.ts";
+import { pushCapped, words } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
 import { HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
 
@@ -7,7 +7,7 @@ export function setVolume(model: Model, level: number, cause: string): void {
   const bounded = Math.max(0, Math.min(100, level));
   const changed = bounded === model.volume ? [] : ["volume"];
   model.volume = bounded;
-  tellVolume(model, changed, cause);
+  announceVolume(model, changed, cause);
 }
 
 /** Up ends the mute; that down does not is in no source. */
@@ -19,10 +19,10 @@ export function stepVolume(model: Model, by: 1 | -1, cause: string): void {
 export function setMuted(model: Model, muted: boolean, cause: string): void {
   const changed = muted === model.muted ? [] : ["muted"];
   model.muted = muted;
-  tellVolume(model, changed, cause);
+  announceVolume(model, changed, cause);
 }
 
-function tellVolume(model: Model, changed: readonly string[], cause: string): void {
+function announceVolume(model: Model, changed: readonly string[], cause: string): void {
   if (changed.length === 0) return;
   const { volume: level, muted } = model;
   model.emit("volume", muted ? `volume ${level}, muted` : `volume ${level}`);
@@ -30,7 +30,7 @@ function tellVolume(model: Model, changed: readonly string[], cause: string): vo
 }
 
 export function launch(model: Model, launched: Launched): void {
-  const { id, params, target } = keep(model.received.launches, launched);
+  const { id, params, target } = pushCapped(model.received.launches, launched);
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   const text = `launched "${titleOf(model, id)}"${target === null ? "" : ` ${target}`}${words.join("")}`;
   model.emit("launch", text);
@@ -95,7 +95,7 @@ export function tune(model: Model, channel: SimulatedChannel): void {
 
 /** Text for the field in front; without one it is lost. */
 export function typeText(model: Model, text: string, replace: boolean): void {
-  keep(model.received.texts, text);
+  pushCapped(model.received.texts, text);
   model.emit("text", `text "${text}"`);
   if (model.focused) model.text = replace ? text : model.text + text;
 }
@@ -145,20 +145,20 @@ function pressButton(model: Model, name: string): void {
     model.emit("refused", `unknown button "${name}"`);
     return;
   }
-  keep(model.received.buttons, name);
+  pushCapped(model.received.buttons, name);
   model.emit("button", `button ${name.toLowerCase()}`);
-  feelButton(model, name);
+  applyButton(model, name);
 }
 
 /** What a button does, whichever remote it is on. */
-export function feelButton(model: Model, name: string): void {
+export function applyButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) throw new Error(`no remote has a button "${name}"`);
   endScreensaver(model);
   ACTIONS[name]?.(model);
 }
 
 /** Frames are lines of `name:value`, each frame ended by an empty line (smart-tvs.md 2.4). */
-export function takeFrames(model: Model, text: string): void {
+export function handleFrames(model: Model, text: string): void {
   for (const frame of text.split("\n\n").filter((one) => one.trim() !== "")) {
     const lines = frame.split("\n").map((line) => line.split(":"));
     const field = (name: string) => lines.find(([key]) => key?.trim() === name)?.[1]?.trim() ?? "";
@@ -170,7 +170,7 @@ export function takeFrames(model: Model, text: string): void {
 }
 
 function point(model: Model, action: "click" | "move" | "scroll", dx: number, dy: number): void {
-  keep(model.received.pointer, { action, dx, dy });
+  pushCapped(model.received.pointer, { action, dx, dy });
   endScreensaver(model);
   model.emit("pointer", action === "click" ? "click" : `${action} ${dx} ${dy}`);
 }

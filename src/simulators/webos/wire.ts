@@ -1,7 +1,7 @@
 /** What SSAP carries, in and out, and how it refuses. */
-import { type Content, contentIn, contentOf } from "../bench/json.ts";
+import { type JsonObject, objectIn, parseObject } from "../bench/json.ts";
 
-export type Payload = Content;
+export type Payload = JsonObject;
 
 export interface Message {
   readonly id: unknown;
@@ -12,10 +12,10 @@ export interface Message {
 
 /** Null for what is not a message: the set ignores it. */
 export function parseMessage(text: string): Message | null {
-  const { id, type, uri, payload } = contentOf(text);
+  const { id, type, uri, payload } = parseObject(text);
   if (typeof type !== "string") return null;
   // Some clients send it as the text of its JSON.
-  const given = typeof payload === "string" ? contentOf(payload) : contentIn(payload);
+  const given = typeof payload === "string" ? parseObject(payload) : objectIn(payload);
   return { id, type, uri: typeof uri === "string" ? uri : "", payload: given };
 }
 

@@ -53,8 +53,8 @@ describe("keys", () => {
     await letGo?.();
     await until("it is up", () => one.set.keys.length === 2);
     expect(one.set.keys).toEqual([
-      { code: 19, way: 1 },
-      { code: 19, way: 2 },
+      { code: 19, direction: 1 },
+      { code: 19, direction: 2 },
     ]);
   });
 
@@ -62,7 +62,7 @@ describe("keys", () => {
     const one = await line({}, undefined, 400);
     await press(one, "home");
     await until("it has come", () => one.set.keys.length === 1);
-    const { taken } = one.set.state;
+    const { accepted: taken } = one.set.state;
     one.set.fallSilent();
     passed.ms = 9_000;
     expect((await failure(press(one, "back"))).code).toMatch(/device_(timeout|unreachable)/);
@@ -70,7 +70,7 @@ describe("keys", () => {
     await press(one, "select");
     await until("it has come", () => one.set.keys.length === 2);
     expect(one.set.keys.map(({ code }) => code)).toEqual([3, 23]);
-    expect(one.set.state.taken).toBeGreaterThan(taken);
+    expect(one.set.state.accepted).toBeGreaterThan(taken);
   });
 });
 
@@ -153,9 +153,9 @@ describe("power", () => {
     passed.ms = 17_000;
     await until("it is hung up on", () => silent.told.ended.length === 1);
     expect([silent.told.ended, silent.connection.state?.pushes?.size]).toEqual([["hung_up"], 0]);
-    const { taken } = off.set.state;
+    const { accepted: taken } = off.set.state;
     await Bun.sleep(200);
-    expect(off.set.state.taken).toBe(taken);
+    expect(off.set.state.accepted).toBe(taken);
   });
 });
 
@@ -167,9 +167,9 @@ describe("who is let in", () => {
     expect(await failure(state(one))).toMatchObject({ code: "pairing_required" });
     expect(one.target.facts.access).toBe("unpaired");
     const never_ = await line({ paired: [] }, null);
-    const { taken } = never_.set.state;
+    const { accepted: taken } = never_.set.state;
     expect(await failure(state(never_))).toMatchObject({ code: "pairing_required" });
-    expect(never_.set.state.taken).toBe(taken);
+    expect(never_.set.state.accepted).toBe(taken);
   });
 
   test("a set of TLS 1.2 hangs up on strangers before it shows who it is: it is known at its other port", async () => {

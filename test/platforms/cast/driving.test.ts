@@ -67,7 +67,7 @@ describe.concurrent("what a Cast device plays", () => {
     expect(set.commands[4]?.content["jump"]).toBe(1);
     expect(set.commands[5]?.content["jump"]).toBe(-1);
     // An advertisement.
-    set.play({ abilities: 0 });
+    set.play({ supportedCommands: 0 });
     const sent = set.commands.length;
     for (const what of ["next", "pause"] as const)
       expect((await failure(tell(what, never))).code).toBe("device_refused");
@@ -203,7 +203,7 @@ describe.concurrent("who a Cast device is", () => {
     const { set, sighting } = await room();
     expect(sighting).toMatchObject({ identity: set.id, facts: { name: "One", macs: [], ...facts }, power: "on" });
     expect(sighting.ids?.[0]).toMatch(/^mac:02:/);
-    const quiet = await room({ tellsId: null });
+    const quiet = await room({ reportsId: null });
     const announced = () => serviceOf(quiet.set, { id: quiet.set.id, fn: "Told" });
     const heard = await cast.identify(
       { host: quiet.set.host, port: quiet.set.port },
@@ -211,7 +211,7 @@ describe.concurrent("who a Cast device is", () => {
       never,
     );
     expect(heard).toMatchObject({ identity: quiet.set.id, facts: { name: "Told" } });
-    const unknown = await room({ tellsId: null });
+    const unknown = await room({ reportsId: null });
     expect(unknown.sighting).toMatchObject({
       identity: `${unknown.set.host}:${unknown.set.port}`,
       provisional: true,
@@ -221,12 +221,12 @@ describe.concurrent("who a Cast device is", () => {
 
   test("that has told it over the line tells it again, or is not driven; what it tells goes before what is announced", async () => {
     const id = newId();
-    const { set, sighting, again } = await room({ timeout: 1_000, tellsId: id, said: { id: newId(), fn: "Liar" } });
+    const { set, sighting, again } = await room({ timeout: 1_000, reportsId: id, said: { id: newId(), fn: "Liar" } });
     expect(sighting).toMatchObject({ identity: id, memory: { tellsId: true } });
     expect((await read(again())).power).toBe("on");
     const { port } = set;
     await set.stop();
-    const mute = await startCast({ port, id, tellsId: null });
+    const mute = await startCast({ port, id, reportsId: null });
     try {
       expect(await refusal(has(again().volume?.step)(1, never))).toBe(
         "device_unreachable: took the connection, and then said nothing",
@@ -243,7 +243,7 @@ describe.concurrent("who a Cast device is", () => {
     await set.stop();
     const answers = [
       [{ id: newId(), setup: false }, "is not at 127.0.0.1 any more: another device answers there"],
-      [{ id, tellsId: null }, "took the connection, and then said nothing"],
+      [{ id, reportsId: null }, "took the connection, and then said nothing"],
     ] as const;
     for (const [options, said] of answers) {
       const other = await startCast({ port, ...options });
@@ -262,7 +262,7 @@ describe.concurrent("who a Cast device is", () => {
     let announced: string | null = id;
     const group = await room({
       id,
-      tellsId: leader,
+      reportsId: leader,
       said,
       announced: () => (announced === null ? null : { ...serviceOf(group.set, { ...said, id: announced }) }),
     });

@@ -42,7 +42,7 @@ describe("who it is", () => {
   });
 
   test("one that does not say is known by where it is", async () => {
-    const one = await line({ traits: { nameless: true } });
+    const one = await line({ traits: { hidesIdentity: true } });
     expect(one.sighting).toMatchObject({ identity: `${one.set.host}:${one.set.ports.secure}`, provisional: true });
     await press(one, "home");
     expect(taken(one.set)).toEqual(["KEY_HOME"]);
@@ -345,7 +345,7 @@ describe("keys", () => {
 
 describe("text", () => {
   test("goes into the field that is open, and nowhere else with a yes", async () => {
-    const one = await line({ traits: { tellsFocus: false } });
+    const one = await line({ traits: { announcesFocus: false } });
     const type = (text: string) => one.connection.text?.type(text, never) ?? Promise.reject(new Error("no text"));
     const error = await failure(type("secret"));
     expect([error.code, error.hint?.includes("open the field")]).toEqual(["device_refused", true]);

@@ -287,7 +287,7 @@ const takePlace: Record<PlatformName, TakePlace> = {
       rendererPort: 0,
       ssdp: false,
       asks: "never",
-      traits: { tokensInPlain: true, keyMs: 0, nameless: manner === "empty-id" },
+      traits: { tokensInPlain: true, keyMs: 0, hidesIdentity: manner === "empty-id" },
     });
     await set.start();
     stops.push(() => set.stop());
@@ -314,7 +314,7 @@ const takePlace: Record<PlatformName, TakePlace> = {
       remotePort: at,
       pairingPort: ports.pairing,
       mdns: announces,
-      letsAnybodyIn: true,
+      acceptsAnyClient: true,
       onEvent: ({ text }) => ears.note(text),
     });
     await set.start();

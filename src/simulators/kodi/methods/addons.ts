@@ -2,7 +2,7 @@ import { words } from "../../bench/set.ts";
 import { invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import type { SimulatedAddon } from "../options.ts";
-import { anything, either, listOf, names, oneOf, text, truth } from "../schema.ts";
+import { anything, either, flag, listOf, names, oneOf, text } from "../schema.ts";
 import { go, VIDEOS, WINDOWS } from "../windows.ts";
 
 const FIELDS = words(`
@@ -18,10 +18,10 @@ export const addons: Methods = {
     {
       type: text,
       content: oneOf("unknown", "video", "audio", "image", "executable", "game"),
-      enabled: either(truth, oneOf("all")),
+      enabled: either(flag, oneOf("all")),
       properties,
       limits: anything,
-      installed: either(truth, oneOf("all")),
+      installed: either(flag, oneOf("all")),
     },
     (model, { content = "unknown", enabled = "all", properties }) => {
       const found = model.addons
@@ -36,14 +36,14 @@ export const addons: Methods = {
     addon: describe(find(model, params["addonid"]), params["properties"]),
   })),
   "Addons.SetAddonEnabled": method(
-    { addonid, enabled: required(either(truth, oneOf("toggle"))) },
+    { addonid, enabled: required(either(flag, oneOf("toggle"))) },
     (model, { addonid, enabled }) => {
       const addon = find(model, addonid);
       addon.enabled = enabled === "toggle" ? addon.enabled === false : enabled === true;
     },
   ),
   "Addons.ExecuteAddon": method(
-    { addonid, params: either(anything, listOf(text), text), wait: truth },
+    { addonid, params: either(anything, listOf(text), text), wait: flag },
     (model, { addonid, params: given }) => {
       const addon = find(model, addonid);
       if (model.dialog !== null) return;

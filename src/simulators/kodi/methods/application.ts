@@ -1,6 +1,6 @@
 import { type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
-import { either, names, oneOf, truth, whole } from "../schema.ts";
+import { either, flag, integer, names, oneOf } from "../schema.ts";
 
 const PROPERTIES = ["volume", "muted", "name", "version", "sorttokens", "language"];
 
@@ -11,15 +11,15 @@ export const application: Methods = {
     (model, { properties }) => pick(properties, propertiesOf(model)),
   ),
   "Application.SetVolume": method(
-    { volume: required(either(oneOf("increment", "decrement"), whole(0, 100))) },
+    { volume: required(either(oneOf("increment", "decrement"), integer(0, 100))) },
     (model, { volume }) => {
       changeVolume(model, typeof volume === "number" ? volume : model.volume + (volume === "increment" ? 1 : -1));
       return model.volume;
     },
   ),
-  "Application.SetMute": method({ mute: required(either(oneOf("toggle"), truth)) }, (model, { mute }) => {
+  "Application.SetMute": method({ mute: required(either(oneOf("toggle"), flag)) }, (model, { mute }) => {
     model.muted = mute === "toggle" ? !model.muted : mute === true;
-    tell(model);
+    notifyVolume(model);
     return model.muted;
   }),
   "Application.Quit": method({}, quit),
@@ -27,11 +27,11 @@ export const application: Methods = {
 
 export function changeVolume(model: Model, level: number): void {
   model.volume = Math.max(0, Math.min(100, level));
-  tell(model);
+  notifyVolume(model);
 }
 
 /** Said even when nothing has changed (Kodi 20.1, ran). */
-export function tell(model: Model): void {
+export function notifyVolume(model: Model): void {
   const { volume, muted } = model;
   model.notify("Application.OnVolumeChanged", { muted, volume });
   model.emit("volume", `volume ${volume}${muted ? ", muted" : ""}`);
@@ -39,7 +39,7 @@ export function tell(model: Model): void {
 
 export function quit(model: Model): void {
   model.notify("System.OnQuit", { exitcode: 0 });
-  model.leave("ended", "told");
+  model.shutDown("ended", "told");
 }
 
 function propertiesOf({ volume, muted, identity }: Model): Record<string, unknown> {

@@ -2,10 +2,10 @@ import { words } from "../../bench/set.ts";
 import { type Method, type Methods, method, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { takeScreenshot } from "../pictures.ts";
-import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
-import { oneOf, text, truth } from "../schema.ts";
+import { openChannel, pause, playerEvent, setSpeed, stop } from "../playback.ts";
+import { flag, oneOf, text } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
-import { changeVolume, tell } from "./application.ts";
+import { changeVolume, notifyVolume } from "./application.ts";
 import { faster } from "./player.ts";
 
 /** Answers OK whatever becomes of it (players.md 7.3). */
@@ -36,7 +36,7 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
     const { playing } = model;
     if (playing === null) return;
     pause(model, playing, playing.speed !== 0);
-    if (playing.kind === "audio") model.notify("Player.OnSpeedChanged", about(playing));
+    if (playing.kind === "audio") model.notify("Player.OnSpeedChanged", playerEvent(playing));
   },
   playpause: (model) => model.playing && pause(model, model.playing, model.playing.speed !== 0),
   play: (model) => model.playing && pause(model, model.playing, false),
@@ -48,7 +48,7 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   playpvrtv: (model) => changeChannel(model, 0),
   mute(model) {
     model.muted = !model.muted;
-    tell(model);
+    notifyVolume(model);
   },
   volumeup: (model) => changeVolume(model, model.volume + 1),
   volumedown: (model) => changeVolume(model, model.volume - 1),
@@ -79,7 +79,7 @@ export const input: Methods = {
     }
   }),
   // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
-  "Input.SendText": method({ text: required(text), done: truth }, (model, params) => {
+  "Input.SendText": method({ text: required(text), done: flag }, (model, params) => {
     const characters = String(params["text"]);
     if (model.dialog?.input === undefined) return;
     model.dialog.text = characters;
@@ -102,7 +102,7 @@ function changeSpeed(model: Model, direction: 1 | -1): void {
   const { playing } = model;
   if (playing === null || playing.speed === 0) return;
   setSpeed(model, playing, faster(playing.speed, direction));
-  model.notify("Player.OnSpeedChanged", about(playing));
+  model.notify("Player.OnSpeedChanged", playerEvent(playing));
 }
 
 function changeChannel(model: Model, by: number): void {

@@ -1,21 +1,21 @@
 import { words } from "../../bench/set.ts";
-import { Died, failed, invalidParams, type Methods, method, type Params, pick, required } from "../method.ts";
+import { Crashed, failed, invalidParams, type Methods, method, type Params, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import {
-  about,
   goTo,
   open,
   openChannel,
   openInList,
   type Playing,
   pause,
+  playerEvent,
   position,
   seek,
   setSpeed,
   stop,
   timeOf,
 } from "../playback.ts";
-import { anything, either, names, number, oneOf, type Schema, text, truth, whole } from "../schema.ts";
+import { anything, either, flag, integer, names, number, oneOf, type Schema, text } from "../schema.ts";
 
 const SPEEDS = [-32, -16, -8, -4, -2, 1, 2, 4, 8, 16, 32];
 
@@ -89,10 +89,15 @@ function describe(playing: Playing | null, wanted: unknown): Record<string, unkn
   return { ...pick(wanted, { ...common, ...mine }), ...(channel ? { id: channel.id } : {}), label: title, type };
 }
 
-const playerid = required(whole(0, 2));
+const playerid = required(integer(0, 2));
 const time: Schema = {
   type: "object",
-  properties: { hours: whole(0, 23), minutes: whole(0, 59), seconds: whole(0, 59), milliseconds: whole(0, 999) },
+  properties: {
+    hours: integer(0, 23),
+    minutes: integer(0, 59),
+    seconds: integer(0, 59),
+    milliseconds: integer(0, 999),
+  },
 };
 const only = (name: string, schema: Schema): Schema => ({ type: "object", properties: { [name]: schema } });
 const steps = oneOf("smallforward", "smallbackward", "bigforward", "bigbackward");
@@ -104,15 +109,15 @@ const STEPS: Readonly<Record<string, number>> = {
 };
 
 /** What plays on the player that is meant; without it the call fails. */
-function meant(model: Model, params: Params): Playing {
+function playingOn(model: Model, params: Params): Playing {
   const { playing } = model;
   if (playing === null || playing.player !== params["playerid"]) throw failed();
   return playing;
 }
 
 /** After a stop only the other player fails (players.md 7.2; Kodi 20.1, ran). */
-function idleOrMeant(model: Model, params: Params): Playing | null {
-  return model.playing === null ? null : meant(model, params);
+function playingOnOrIdle(model: Model, params: Params): Playing | null {
+  return model.playing === null ? null : playingOn(model, params);
 }
 
 export const player: Methods = {
@@ -120,35 +125,35 @@ export const player: Methods = {
     playing === null ? [] : [{ playerid: playing.player, playertype: "internal", type: playing.kind }],
   ),
   "Player.GetProperties": method({ playerid, properties: required(propertyNames) }, (model, params) => {
-    const playing = idleOrMeant(model, params);
+    const playing = playingOnOrIdle(model, params);
     return pick(params["properties"], propertiesOf(playing, Number(params["playerid"])));
   }),
   "Player.GetItem": method({ playerid, properties: itemNames }, (model, params) => ({
-    item: describe(idleOrMeant(model, params), params["properties"]),
+    item: describe(playingOnOrIdle(model, params), params["properties"]),
   })),
   "Player.Stop": method({ playerid }, (model, params) => {
-    idleOrMeant(model, params);
+    playingOnOrIdle(model, params);
     stop(model, false);
   }),
-  "Player.PlayPause": method({ playerid, play: either(truth, oneOf("toggle")) }, (model, params) => {
-    const playing = meant(model, params);
+  "Player.PlayPause": method({ playerid, play: either(flag, oneOf("toggle")) }, (model, params) => {
+    const playing = playingOn(model, params);
     const { play = "toggle" } = params;
     pause(model, playing, play === "toggle" ? playing.speed !== 0 : play === false);
     return { speed: playing.speed };
   }),
   "Player.SetSpeed": method(
-    { playerid, speed: required(either(whole(-32, 32), oneOf("increment", "decrement"))) },
+    { playerid, speed: required(either(integer(-32, 32), oneOf("increment", "decrement"))) },
     (model, params) => {
-      const playing = idleOrMeant(model, params);
+      const playing = playingOnOrIdle(model, params);
       if (playing === null) return { speed: 0 };
       const { speed } = params;
       const before = playing.speed;
       const next = typeof speed === "number" ? speed : faster(before, speed === "increment" ? 1 : -1);
       setSpeed(model, playing, next);
       // Going back to normal is said as resuming as well (Kodi 20.1, ran).
-      if (next === 1 && before !== 1) model.notify("Player.OnResume", about(playing));
-      model.notify("Player.OnSpeedChanged", about(playing));
-      if (next === 1 && playing.kind === "video") model.notify("Player.OnAVChange", about(playing));
+      if (next === 1 && before !== 1) model.notify("Player.OnResume", playerEvent(playing));
+      model.notify("Player.OnSpeedChanged", playerEvent(playing));
+      if (next === 1 && playing.kind === "video") model.notify("Player.OnAVChange", playerEvent(playing));
       return { speed: next };
     },
   ),
@@ -156,23 +161,26 @@ export const player: Methods = {
     {
       playerid,
       value: required(
-        either(only("percentage", number), only("time", time), only("step", steps), only("seconds", whole())),
+        either(only("percentage", number), only("time", time), only("step", steps), only("seconds", integer())),
       ),
     },
-    (model, params) => jump(model, meant(model, params), params["value"]),
+    (model, params) => seekTo(model, playingOn(model, params), params["value"]),
   ),
-  "Player.GoTo": method({ playerid, to: required(either(oneOf("previous", "next"), whole(0))) }, (model, params) => {
-    const playing = idleOrMeant(model, params);
+  "Player.GoTo": method({ playerid, to: required(either(oneOf("previous", "next"), integer(0))) }, (model, params) => {
+    const playing = playingOnOrIdle(model, params);
     const { to } = params;
     const at = playing?.position ?? 0;
     if (playing !== null) goTo(model, playing, typeof to === "number" ? to : at + (to === "next" ? 1 : -1));
   }),
   "Player.Open": method(
     {
-      item: either(...[only("file", text), only("path", text), only("channelid", whole(1)), only("directory", text)], {
-        type: "object",
-        properties: { playlistid: whole(0, 2), position: whole(0) },
-      }),
+      item: either(
+        ...[only("file", text), only("path", text), only("channelid", integer(1)), only("directory", text)],
+        {
+          type: "object",
+          properties: { playlistid: integer(0, 2), position: integer(0) },
+        },
+      ),
       options: anything,
     },
     (model, { item }) => openItem(model, item),
@@ -180,7 +188,7 @@ export const player: Methods = {
 };
 
 /** Relative jumps answer with the position before (players.md 7.3), absolute ones with the new one (Kodi 20.1, ran). */
-function jump(model: Model, playing: Playing, value: unknown) {
+function seekTo(model: Model, playing: Playing, value: unknown) {
   const { percentage, time: to, step, seconds } = { ...(value as Params) };
   const total = playing.durationMs ?? 0;
   const before = position(playing);
@@ -193,8 +201,8 @@ function jump(model: Model, playing: Playing, value: unknown) {
       : ((amount("hours") * 60 + amount("minutes")) * 60 + amount("seconds")) * 1000 + amount("milliseconds");
   seek(model, playing, relative === undefined ? absolute : before + relative * 1000);
   const after = position(playing);
-  model.notify("Player.OnSeek", about(playing, { seekoffset: timeOf(after - before), time: timeOf(after) }));
-  if (playing.kind === "video") model.notify("Player.OnAVChange", about(playing));
+  model.notify("Player.OnSeek", playerEvent(playing, { seekoffset: timeOf(after - before), time: timeOf(after) }));
+  if (playing.kind === "video") model.notify("Player.OnAVChange", playerEvent(playing));
   // Beyond the end it says where it was told to go (Kodi 20.1, ran).
   const said = relative === undefined ? absolute : before;
   return {
@@ -211,7 +219,7 @@ function openItem(model: Model, item: unknown): void {
   if (typeof channelid === "number") {
     const channel = model.channels.find(({ id }) => id === channelid);
     // Kodi 20.1 died of a channel that is not there (ran): SIGSEGV, nothing answered.
-    if (channel === undefined) throw new Died("Player.Open");
+    if (channel === undefined) throw new Crashed("Player.Open");
     return openChannel(model, channel);
   }
   // A folder that is not there is taken, and only a list is cleared (Kodi 20.1, ran).

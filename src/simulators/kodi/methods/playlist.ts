@@ -1,9 +1,9 @@
 import { invalidParams, type Methods, method, required } from "../method.ts";
 import type { ListItem, Model } from "../model.ts";
 import { itemNotified } from "../playback.ts";
-import { either, listOf, type Schema, text, whole } from "../schema.ts";
+import { either, integer, listOf, type Schema, text } from "../schema.ts";
 
-const playlistid = required(whole(0, 2));
+const playlistid = required(integer(0, 2));
 const file: Schema = { type: "object", properties: { file: text } };
 const item = required(either(file, listOf(file)));
 

@@ -1,7 +1,7 @@
 import { failed, invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { thumbnailOf } from "../playback.ts";
-import { anything, either, listOf, names, oneOf, text, whole } from "../schema.ts";
+import { anything, either, integer, listOf, names, oneOf, text } from "../schema.ts";
 import { FULLSCREEN, go, inFront, VIDEOS, WINDOWS } from "../windows.ts";
 
 const PROPERTIES = ["currentwindow", "currentcontrol", "skin", "fullscreen", "stereoscopicmode"];
@@ -32,7 +32,7 @@ export const gui: Methods = {
     },
   ),
   "GUI.ShowNotification": method(
-    { title: required(text), message: required(text), image: text, displaytime: whole(1_500) },
+    { title: required(text), message: required(text), image: text, displaytime: integer(1_500) },
     (model, { title, message }) => {
       model.emit("toast", `toast "${title}": "${message}"`);
     },
@@ -49,7 +49,7 @@ export const pvr: Methods = {
   ),
   "PVR.GetChannels": method(
     {
-      channelgroupid: required(either(whole(1), oneOf("alltv", "allradio"))),
+      channelgroupid: required(either(integer(1), oneOf("alltv", "allradio"))),
       properties: names("PVR.Fields.Channel", CHANNEL_FIELDS),
       limits: anything,
     },
@@ -120,12 +120,12 @@ function addonName({ addons, folder }: Model): string {
 }
 
 /** What the system under it does not allow fails with -32100 (players.md 7.2). */
-const leaving = (what: "shutdown" | "suspend" | "hibernate") =>
+const powerCommand = (what: "shutdown" | "suspend" | "hibernate") =>
   method({}, (model) => {
     if (!model.identity.can[what]) throw failed();
     if (what === "shutdown") model.notify("System.OnQuit", { exitcode: 64 });
     else model.notify("System.OnSleep", null);
-    model.leave("asleep", "told");
+    model.shutDown("asleep", "told");
   });
 
 const ABILITIES = ["canshutdown", "cansuspend", "canhibernate", "canreboot"];
@@ -138,9 +138,9 @@ export const system: Methods = {
       return pick(properties, Object.fromEntries(can));
     },
   ),
-  "System.Shutdown": leaving("shutdown"),
-  "System.Suspend": leaving("suspend"),
-  "System.Hibernate": leaving("hibernate"),
+  "System.Shutdown": powerCommand("shutdown"),
+  "System.Suspend": powerCommand("suspend"),
+  "System.Hibernate": powerCommand("hibernate"),
   // `services.deviceuuid` cannot be read (Kodi 20.1, ran).
   "Settings.GetSettingValue": method({ setting: required(text) }, (model, { setting }) => {
     const value = settingsOf(model)[String(setting)];
