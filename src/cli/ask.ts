@@ -11,15 +11,15 @@ export function canAsk(): boolean {
  * Reads a value that should appear neither on the screen nor among the words of a command, which every user can see: a line
  * typed without echo on a terminal, or all that a pipe holds.
  */
-export async function readUnseen(what: string, signal?: AbortSignal): Promise<string> {
+export async function readHidden(what: string, signal?: AbortSignal): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
-  return typedLine(stdin, () => `${what}: `, { unseen: true, signal });
+  return readTypedLine(stdin, () => `${what}: `, { hidden: true, signal });
 }
 
 /** A line typed on a terminal behind a prompt, which is shown anew every second. Rejects when the signal ends. */
 export function readLine(prompt: () => string, signal: AbortSignal): Promise<string> {
-  return typedLine(process.stdin, prompt, { unseen: false, signal });
+  return readTypedLine(process.stdin, prompt, { hidden: false, signal });
 }
 
 /** Whether a password is to be read. It never stands among the words of a command, where every user of the machine can read it. */
@@ -41,15 +41,19 @@ async function all(stdin: NodeJS.ReadStream): Promise<string> {
 const keys = { enter: /[\r\n\x04]/, cancel: "\x03", erase: /[\x7f\b]/, eraseAll: "\x15" } as const;
 const drawEveryMs = 1_000;
 
-interface Typing {
-  readonly unseen: boolean;
+interface TypingOptions {
+  readonly hidden: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unseen, signal }: Typing): Promise<string> {
+async function readTypedLine(
+  stdin: NodeJS.ReadStream,
+  prompt: () => string,
+  { hidden, signal }: TypingOptions,
+): Promise<string> {
   let typed: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const draw = () => void stderr().write(unseen ? prompt() : `\r${prompt()}${typed.join("")}\x1b[K`);
+  const draw = () => void stderr().write(hidden ? prompt() : `\r${prompt()}${typed.join("")}\x1b[K`);
   const onData = (bytes: Buffer) => {
     for (const character of bytes.toString("utf8")) {
       if (character === keys.cancel) {
@@ -60,7 +64,7 @@ async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unsee
       else if (keys.erase.test(character)) typed.pop();
       else if (character >= " ") typed.push(character);
     }
-    if (!unseen) draw();
+    if (!hidden) draw();
   };
   const onAbort = () => reject(signal?.reason);
   // Before the prompt: what is typed at once must not be shown either.
@@ -69,7 +73,7 @@ async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unsee
   // It was paused after the last line, and does not resume by itself.
   stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
-  const timer = unseen ? undefined : setInterval(draw, drawEveryMs);
+  const timer = hidden ? undefined : setInterval(draw, drawEveryMs);
   try {
     if (signal?.aborted) throw signal.reason;
     draw();

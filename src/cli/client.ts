@@ -26,7 +26,7 @@ interface CallOptions {
 }
 
 /** What every operation may take, whichever it is. */
-interface Given {
+interface CommonArguments {
   readonly id?: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
@@ -39,8 +39,8 @@ export async function call<Name extends ValueName>(
   given: Arguments<Name>,
   { quiet = context.json, untilAnswered = false }: CallOptions = {},
 ): Promise<Called<Name>> {
-  if ((given as Given).id?.trim() === "") throw new UsageError("the name of the device is empty");
-  const waiting = quiet ? undefined : afterAMoment(context, name, given);
+  if ((given as CommonArguments).id?.trim() === "") throw new UsageError("the name of the device is empty");
+  const waiting = quiet ? undefined : showSlowCall(context, name, given);
   let done = false;
   try {
     const called = await callOnce(context, name, given, untilAnswered);
@@ -62,7 +62,7 @@ async function callOnce<Name extends ValueName>(
   given: Arguments<Name>,
   untilAnswered: boolean,
 ): Promise<Called<Name>> {
-  const { signal: own } = given as Given;
+  const { signal: own } = given as CommonArguments;
   const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline]) : (own ?? deadline);
   const isUpload = endpoints[name].path === endpoints.installPackage.path;
@@ -85,21 +85,25 @@ export function apiOf(context: Context, upload = false, caller: Caller = "cli"):
 /** What a call, of that name, failed with, as a command fails: the daemon's own failure, or why it has not answered. */
 export async function failureOf(error: unknown, context: Context, name?: EndpointName): Promise<CommandError> {
   if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
-  const late = name && context.isLate ? name : undefined;
+  const late = name && context.isTimedOut ? name : undefined;
   if (error instanceof ZapdError && !late) return CommandError.of(error);
-  return (await import("./unanswered.ts")).unanswered(error, context, late);
+  return (await import("./unanswered.ts")).noAnswerError(error, context, late);
 }
 
 /** A call that takes longer than this shows what it waits for. */
-const momentMs = 1_000;
+const slowCallMs = 1_000;
 
-function afterAMoment(context: Context, name: EndpointName, given: Given): { end(done: boolean): Promise<void> } {
+function showSlowCall(
+  context: Context,
+  name: EndpointName,
+  given: CommonArguments,
+): { end(done: boolean): Promise<void> } {
   const since = performance.now();
   let telling: Promise<(done: boolean) => void> | undefined;
   const timer = setTimeout(() => {
     if (stderr().isTTY)
-      telling = import("./progress.ts").then(({ tellWaiting }) => tellWaiting(context, name, given, since));
-  }, momentMs);
+      telling = import("./progress.ts").then(({ showWaiting }) => showWaiting(context, name, given, since));
+  }, slowCallMs);
   return {
     async end(done) {
       clearTimeout(timer);
@@ -123,27 +127,27 @@ export async function sendRequest(
   try {
     return await currentRuntime().call(context.socket(), call);
   } catch (error) {
-    if (signal.aborted || upload || context.chosen || !isAbsent(error)) throw error;
-    const { turnToOnly } = await import("./running.ts");
-    if (!(await turnToOnly(context))) throw error;
+    if (signal.aborted || upload || context.isDaemonChosen || !isNotListening(error)) throw error;
+    const { useOnlyRunningDaemon } = await import("./running.ts");
+    if (!(await useOnlyRunningDaemon(context))) throw error;
     return await currentRuntime().call(context.socket(), call);
   }
 }
 
 /** Whether nothing listens at the socket, so that nothing was sent. */
-function isAbsent(error: unknown): boolean {
+function isNotListening(error: unknown): boolean {
   return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
 /** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
-export async function ask<Name extends ValueName>(
+export async function tryCall<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
   timeoutMs: number,
 ): Promise<Outcome<Result<Name>>> {
   const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
-  const { signal: own } = given as Given;
+  const { signal: own } = given as CommonArguments;
   const signal = own ? AbortSignal.any([own, timeout]) : timeout;
   try {
     return { ok: true, data: (await call(context, name, { ...given, signal }, { quiet: true })).data };

@@ -23,10 +23,10 @@ export async function runCommand(given: readonly string[]): Promise<number> {
 }
 
 /** The words as they are parsed: those for programs unchanged, and numbers with a minus moved behind `--`. */
-function wordsFor({ hidden, signed }: Command, words: readonly string[]): readonly string[] {
+function wordsFor({ hidden, takesNegativeNumbers }: Command, words: readonly string[]): readonly string[] {
   if (hidden) return ["--", ...words];
   const isNumber = (word: string) => /^-\d+$/.test(word);
-  if (!signed || words.includes("--") || !words.some(isNumber)) return words;
+  if (!takesNegativeNumbers || words.includes("--") || !words.some(isNumber)) return words;
   return [...words.filter((word) => !isNumber(word)), "--", ...words.filter(isNumber)];
 }
 
@@ -51,8 +51,8 @@ export function split(given: readonly string[]): { word: string; words: string[]
   return { word: given[at] ?? "", words: [...given.slice(0, at), ...given.slice(at + 1)] };
 }
 
-function checkCount(words: readonly string[], { most = 0 }: Command): void {
-  if (words.length <= most) return;
-  const advice = most === 0 ? "it takes no words" : "a name that holds spaces stands in quotes";
-  throw new UsageError(`${JSON.stringify(words[most])} is one word too many: ${advice}`);
+function checkCount(words: readonly string[], { maxWords = 0 }: Command): void {
+  if (words.length <= maxWords) return;
+  const advice = maxWords === 0 ? "it takes no words" : "a name that holds spaces stands in quotes";
+  throw new UsageError(`${JSON.stringify(words[maxWords])} is one word too many: ${advice}`);
 }

@@ -10,14 +10,14 @@ export interface Command {
   readonly about: string;
   readonly options?: Readonly<Record<string, Option>>;
   /** How many words it takes at most: none, where no number is given. */
-  readonly most?: number;
+  readonly maxWords?: number;
   readonly examples?: readonly string[];
   /** What completes its words: a kind of thing that is looked up, or the possible first words. */
   readonly completes?: Completed | readonly string[];
   /** What other tools call it, for suggestions. */
-  readonly also?: readonly string[];
+  readonly synonyms?: readonly string[];
   /** A word of it may be a number with a minus, which is no option. */
-  readonly signed?: boolean;
+  readonly takesNegativeNumbers?: boolean;
   /** For programs: neither listed nor suggested, and its words are not parsed. */
   readonly hidden?: boolean;
   load(): Promise<Run>;
@@ -31,7 +31,7 @@ export type Completed =
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
 const flag = (about: string): Option => ({ type: "boolean", about });
 /** The command checks its words itself. */
-const many = Number.POSITIVE_INFINITY;
+const anyNumber = Number.POSITIVE_INFINITY;
 
 /** For commands that wait for a device. */
 export const timeout = { timeout: value("TIME", "give up after so long, such as 30s, 500ms or 2m") };
@@ -88,28 +88,28 @@ function command(
 export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>> = {
   "The remote": {
     key: command("KEY", "press a key", from(keys, "key"), {
-      most: many,
+      maxWords: anyNumber,
       completes: "key",
-      also: ["press", "send"],
+      synonyms: ["press", "send"],
       options: timeout,
       examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
     }),
     keys: command("KEY … [--delay MS]", "press keys one after another", from(keys, "keys"), {
-      most: many,
+      maxWords: anyNumber,
       completes: "keys",
       options: { delay: value("MS", "milliseconds between two keys (else 200)"), ...timeout },
       examples: ["zapd keys down down select --delay 150"],
     }),
     text: command("TEXT", "type text into the field that has the focus", from(keys, "text"), {
-      most: many,
-      also: ["type"],
+      maxWords: anyNumber,
+      synonyms: ["type"],
       options: timeout,
       examples: ["zapd text Amélie"],
     }),
     launch: command("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(control, "launch"), {
-      most: many,
+      maxWords: anyNumber,
       completes: "app",
-      also: ["open"],
+      synonyms: ["open"],
       options: timeout,
       examples: [
         "zapd launch netflix",
@@ -120,20 +120,20 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     stop: command("", "leave the app that is shown", from(control, "stop"), { options: timeout }),
     hold: command("KEY [TIME]", "hold a key, for a second or the time, 10s at most", from(controls, "hold"), {
       completes: "key",
-      most: 2,
+      maxWords: 2,
       options: timeout,
       examples: ["zapd hold down 3s"],
     }),
     volume: command("LEVEL | +STEP | -STEP", "set how loud it is, or step it", from(controls, "volume"), {
-      most: 1,
-      signed: true,
+      maxWords: 1,
+      takesNegativeNumbers: true,
       options: timeout,
       examples: ["zapd volume 20", "zapd volume -5 -d Bedroom"],
     }),
     mute: command("[on | off]", "make it silent or not; without a word, press mute", from(controls, "mute"), {
-      most: 1,
+      maxWords: 1,
       completes: ["on", "off"],
-      also: ["volume-mute"],
+      synonyms: ["volume-mute"],
       options: timeout,
     }),
     play: command(
@@ -141,7 +141,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       "play what is at an address, or a file from here; else press play",
       from(play, "play"),
       {
-        most: 1,
+        maxWords: 1,
         completes: "file",
         options: { type: value("TYPE", "what it is, such as video/mp4 (else told by its ending)"), ...timeout },
         examples: [
@@ -151,53 +151,53 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       },
     ),
     seek: command("TIME", "go to a place in what plays", from(controls, "seek"), {
-      most: 1,
+      maxWords: 1,
       options: timeout,
       examples: ["zapd seek 12:30"],
     }),
     inputs: command("", "the inputs of a device", from(controls, "inputs"), { options: timeout }),
     input: command("INPUT", "show an input, by its name or id", from(controls, "input"), {
       completes: "input",
-      most: many,
+      maxWords: anyNumber,
       options: timeout,
     }),
     channels: command("", "the channels of a device", from(controls, "channels"), { options: timeout }),
     channel: command("CHANNEL", "tune to a channel, by its number, name or id", from(controls, "channel"), {
       completes: "channel",
-      most: many,
+      maxWords: anyNumber,
       options: timeout,
     }),
     notify: command("MESSAGE", "show a message on the screen", from(controls, "notify"), {
-      most: many,
+      maxWords: anyNumber,
       options: timeout,
     }),
     icon: command("APP -o FILE", "the icon of an app, into a file", from(controls, "icon"), {
       completes: "app",
-      most: 1,
+      maxWords: 1,
       options: { ...output, ...timeout },
     }),
     run: command("SCENE | FILE | - [--dry-run]", "run a scene, telling each step as it happens", from(scenes, "run"), {
-      most: 1,
+      maxWords: 1,
       completes: "scene",
-      also: ["scene", "macro"],
+      synonyms: ["scene", "macro"],
       options: { "dry-run": flag("check it, and run none of it"), ...timeout },
       examples: ["zapd run movie-night", "zapd run goodnight -d label:bar --dry-run"],
     }),
     scenes: command("", "the scenes beside the config, each checked", from(scenes, "scenes")),
     state: command("[NAME]", "what a device is doing", from(control, "state"), {
       completes: "device",
-      most: 1,
+      maxWords: 1,
       options: timeout,
     }),
     watch: command("[NAME …] [--types TYPE,…]", "what happens, a line each, until Ctrl-C", from(watch, "watch"), {
       completes: "device",
-      most: many,
-      also: ["events", "follow"],
+      maxWords: anyNumber,
+      synonyms: ["events", "follow"],
       options: { types: value("TYPES", "only these types, such as state.changed,device.*") },
       examples: ["zapd watch", "zapd watch Den --json | jq .state.app"],
     }),
     wait: command("WHAT …", "until it is so: exit 0, or 124 when the time is over", from(watch, "wait"), {
-      most: many,
+      maxWords: anyNumber,
       options: timeout,
       examples: [
         "zapd wait power:on -d Kitchen --timeout 30s",
@@ -206,19 +206,19 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     }),
     remote: command("[NAME]", "a remote that fills the terminal, with live state", from(remote, "remote"), {
       completes: "device",
-      most: 1,
+      maxWords: 1,
       examples: ["zapd remote", "zapd remote Kitchen"],
     }),
   },
   Devices: {
-    devices: command("", "every known device", from(devices, "devices"), { also: ["list", "ls"] }),
+    devices: command("", "every known device", from(devices, "devices"), { synonyms: ["list", "ls"] }),
     discover: command("", "look for devices now", from(devices, "discover"), {
-      also: ["scan", "find"],
+      synonyms: ["scan", "find"],
       options: timeout,
     }),
-    device: command("[NAME]", "one device, in full", from(devices, "device"), { completes: "device", most: 1 }),
+    device: command("[NAME]", "one device, in full", from(devices, "device"), { completes: "device", maxWords: 1 }),
     add: command("HOST[:PORT] [--name NAME] [--platform NAME]", "add a device by its address", from(devices, "add"), {
-      most: 1,
+      maxWords: 1,
       options: {
         name: value("NAME", "what to call it (else what it calls itself)"),
         platform: value("NAME", "its platform (else all are tried)"),
@@ -232,7 +232,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(pair, "pair"),
       {
         completes: "device",
-        most: 1,
+        maxWords: 1,
         options: {
           host: value("HOST[:PORT]", "where it is now; it is paired anew there"),
           pin: value("PIN", "what the device shows"),
@@ -247,16 +247,16 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     ),
     trust: command("NAME", "say that a device which has moved is the one it claims to be", from(devices, "trust"), {
       completes: "device",
-      most: 1,
+      maxWords: 1,
     }),
     join: command("NAME WITH", "say that two devices are one, over the platforms of both", from(devices, "join"), {
       completes: "devices",
-      most: 2,
+      maxWords: 2,
       examples: ['zapd join "Living Room" "Media Box"'],
     }),
     split: command("NAME PLATFORM", "say that a platform of a device is a device of its own", from(devices, "split"), {
       completes: "part",
-      most: 2,
+      maxWords: 2,
       examples: ['zapd split "Living Room" dlna'],
     }),
     label: command(
@@ -265,25 +265,25 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(controls, "label"),
       {
         completes: "label",
-        most: many,
+        maxWords: anyNumber,
         examples: ["zapd label Den add bar && zapd off -d label:bar", "zapd off -d all"],
       },
     ),
     rename: command("OLD NEW", "give a device another name", from(devices, "rename"), {
       completes: "device",
-      most: 2,
+      maxWords: 2,
       examples: ['zapd rename "Living Room" Den'],
     }),
     forget: command("NAME | --unused", "remove a device", from(devices, "forget"), {
       completes: "device",
-      also: ["remove", "delete", "rm"],
-      most: 1,
+      synonyms: ["remove", "delete", "rm"],
+      maxWords: 1,
       options: { unused: flag("every device that was found and nobody has used") },
     }),
     default: command("[NAME]", "show or set the default device", from(devices, "defaultDevice"), {
       completes: "device",
-      also: ["use"],
-      most: 1,
+      synonyms: ["use"],
+      maxWords: 1,
     }),
     apps: command("[--all]", "the apps of a device", from(control, "apps"), {
       options: { all: flag("those too that are no longer installed"), ...timeout },
@@ -299,8 +299,8 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(install, "install"),
       {
         completes: "file",
-        also: ["sideload"],
-        most: many,
+        synonyms: ["sideload"],
+        maxWords: anyNumber,
         options: {
           password: value("-", "reads the password of this device alone unseen; dev.vendor_password is for all others"),
           ...timeout,
@@ -312,11 +312,11 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       },
     ),
     reload: command("[KEY=VALUE …]", "start the sideloaded package anew, with a deep link", from(logs, "reload"), {
-      most: many,
+      maxWords: anyNumber,
       options: timeout,
     }),
     logs: command("[--follow]", "the developer log of a device", from(logs, "logs"), {
-      also: ["log"],
+      synonyms: ["log"],
       options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },
     }),
     screenshot: command("-o FILE", "what a device shows, into a file", from(controls, "screenshot"), {
@@ -328,8 +328,8 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(leases, "lease"),
       {
         completes: ["take", "renew", "free", "break", "list"],
-        most: 1,
-        also: ["lock", "reserve", "leases"],
+        maxWords: 1,
+        synonyms: ["lock", "reserve", "leases"],
         options: { ttl: value("TIME", "it ends by itself after so long, an hour at most (else 10m)"), ...leasing },
         examples: [
           "export ZAPD_LEASE=$(zapd lease -d Workbench --ttl 30m)      (commands carry the token)",
@@ -345,7 +345,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(withLease, "withLease"),
       {
         completes: "file",
-        most: many,
+        maxWords: anyNumber,
         options: {
           ttl: value("TIME", "how long the device is kept when this is killed; it is renewed meanwhile (else 60s)"),
           ...leasing,
@@ -362,9 +362,9 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(fleet, "fleet"),
       {
         completes: ["ls", "state", "key", "run", "install"],
-        most: many,
-        signed: true,
-        also: ["sites", "mqtt"],
+        maxWords: anyNumber,
+        takesNegativeNumbers: true,
+        synonyms: ["sites", "mqtt"],
         options: {
           label: value("LABEL,…", "devices that have each of these, or whose site has"),
           site: value("SITE", "devices of this site"),
@@ -394,7 +394,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
   },
   "The daemon": {
     serve: command("[--config FILE]", "run the daemon in the foreground", from(serve, "serve"), {
-      also: ["start", "daemon"],
+      synonyms: ["start", "daemon"],
       options: { "no-page": flag("serve no page, whatever daemon.page says") },
     }),
     demo: command(
@@ -419,7 +419,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       "read and change the config; comments and formatting stay",
       from(config, "config"),
       {
-        most: many,
+        maxWords: anyNumber,
         completes: "config",
         examples: [
           "zapd config get daemon.http_port",
@@ -436,8 +436,8 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(mcp, "mcp"),
       {
         completes: ["add", "token"],
-        also: ["agent", "claude", "cursor"],
-        most: many,
+        synonyms: ["agent", "claude", "cursor"],
+        maxWords: anyNumber,
         options: { new: flag("makes another token for `/mcp`: the one before lets nobody in any more") },
         examples: [
           "zapd mcp add claude                         (adds its own entry to the client's config, and nothing else)",
@@ -451,7 +451,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(service, "service"),
       {
         completes: ["install", "uninstall", "status"],
-        most: 1,
+        maxWords: 1,
         options: { print: flag("show what would be installed, and install nothing") },
       },
     ),
@@ -461,7 +461,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       from(completion, "completion"),
       {
         completes: ["bash", "zsh", "fish"],
-        most: 1,
+        maxWords: 1,
         examples: ["source <(zapd completion bash)", "source <(zapd completion zsh)", "zapd completion fish | source"],
       },
     ),
@@ -472,7 +472,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
 export const commands: Readonly<Record<string, Command>> = {
   ...Object.assign({}, ...Object.values(groups)),
   __complete: command("WORD …", "what may stand in the place of the last word", from(completion, "complete"), {
-    most: many,
+    maxWords: anyNumber,
     hidden: true,
   }),
 };

@@ -20,9 +20,9 @@ interface Candidate {
   readonly also?: string;
 }
 
-type Source = (asked: Asked) => Promise<readonly Candidate[]> | readonly Candidate[];
+type Source = (asked: CompletionRequest) => Promise<readonly Candidate[]> | readonly Candidate[];
 
-interface Asked {
+interface CompletionRequest {
   readonly context: Context;
   readonly signal: AbortSignal;
   /** The words behind the command, without options, that are complete. */
@@ -42,7 +42,7 @@ const first =
   (asked) =>
     asked.before.length === 0 ? source(asked) : [];
 
-const deviceList = async ({ context, signal }: Asked) =>
+const deviceList = async ({ context, signal }: CompletionRequest) =>
   (await call(context, "listDevices", { signal }, { quiet: true })).data;
 const nameOf = ({ name, model, platform }: Device): Candidate => ({ word: name, about: model ?? platform });
 const devices: Source = async (asked) => (await deviceList(asked)).map(nameOf);
@@ -79,7 +79,7 @@ const forGroups: readonly string[] = [
 ];
 
 /** Devices, and the groups of them where the command takes any. */
-const meant: Source = async (asked) => {
+const devicesAndGroups: Source = async (asked) => {
   const all = await deviceList(asked);
   const names = all.map(nameOf);
   if (!forGroups.includes(asked.command) && !keyCommand(asked.command)) return names;
@@ -158,15 +158,15 @@ const sources: Readonly<Record<Completed, Source>> = {
 };
 
 /** What stands behind a command. */
-function behind({ completes = [] }: Command): Source {
+function sourceFor({ completes = [] }: Command): Source {
   return typeof completes === "string" ? sources[completes] : first(() => plain(completes));
 }
 
-const behindHelp = first(() => [...commandWords(), { word: "exit", about: "the exit statuses" }]);
+const helpTopics = first(() => [...commandWords(), { word: "exit", about: "the exit statuses" }]);
 
 /** What stands behind an option that takes a value. */
-const values: Readonly<Record<string, Source>> = {
-  device: meant,
+const optionSources: Readonly<Record<string, Source>> = {
+  device: devicesAndGroups,
   socket: files,
   config: files,
   output: files,
@@ -198,13 +198,13 @@ export async function complete(context: Context): Promise<void> {
 async function candidates(line: readonly string[], current: string): Promise<readonly Candidate[]> {
   const { word: name, words: given } = split(line.filter((word) => word !== "="));
   const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
-  const other = name === "" ? commandWords : name === "help" ? behindHelp : undefined;
+  const other = name === "" ? commandWords : name === "help" ? helpTopics : undefined;
   const options: Record<string, Option> = { ...command?.options, ...common };
   const { before, open, asked } = readWords(given, options);
   const ended = given.includes("--");
   if (!open && current.startsWith("-") && !ended)
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
-  const source = open !== undefined ? values[open] : command ? behind(command) : other;
+  const source = open !== undefined ? optionSources[open] : command ? sourceFor(command) : other;
   const context = await createContext(asked);
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before, command: name })) ?? [];
 }

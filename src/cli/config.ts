@@ -2,12 +2,12 @@
 
 import { nearest } from "../system/nearest.ts";
 import { printable } from "../system/printable.ts";
-import { readUnseen } from "./ask.ts";
+import { readHidden } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { listOf } from "./print.ts";
-import { verbOf } from "./words.ts";
+import { findVerb } from "./words.ts";
 
 type Value = string | number | boolean | readonly string[];
 
@@ -18,7 +18,7 @@ const wordless: readonly Verb[] = [reload, path, edit];
 
 export async function config(context: Context): Promise<void> {
   const [verb = "", ...words] = context.words;
-  const run = verbOf(verbs, verb);
+  const run = findVerb(verbs, verb);
   if (words.length > 0 && wordless.includes(run)) throw new UsageError(`${verb} takes no words`);
   await run(context, words);
 }
@@ -44,39 +44,39 @@ async function set(context: Context, words: readonly string[]): Promise<void> {
   const patch: Record<string, unknown> = {};
   for (const [at, key] of keys.entries()) {
     const value = values[at] ?? "";
-    patch[key] = typed(key, value === "-" ? await readUnseen(key) : value, settings.get(key));
+    patch[key] = parseValue(key, value === "-" ? await readHidden(key) : value, settings.get(key));
   }
-  changed(context, await call(context, "patchConfig", { body: patch }), keys);
+  reportChanged(context, await call(context, "patchConfig", { body: patch }), keys);
 }
 
 async function unset(context: Context, words: readonly string[]): Promise<void> {
   if (words.length === 0) throw new UsageError("which key?");
   const body = Object.fromEntries(words.map((key) => [key, null]));
-  changed(context, await call(context, "patchConfig", { body }), words);
+  reportChanged(context, await call(context, "patchConfig", { body }), words);
 }
 
 async function reload(context: Context): Promise<void> {
-  changed(context, await call(context, "reloadConfig", {}));
+  reportChanged(context, await call(context, "reloadConfig", {}));
 }
 
 async function path(context: Context): Promise<void> {
-  const { otherConfig, placesOf } = await import("./running.ts");
-  const places = await placesOf(context);
-  const remark = otherConfig(context, places);
+  const { configMismatch, locateDaemon } = await import("./running.ts");
+  const places = await locateDaemon(context);
+  const remark = configMismatch(context, places);
   if (remark !== null) context.say(printable(remark));
   context.print(context.json ? JSON.stringify({ path: places.configFile }) : places.configFile);
 }
 
 async function edit(context: Context): Promise<void> {
-  const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
-  const { configFile, running } = await placesOf(context);
+  const [{ editFile }, { locateDaemon }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
+  const { configFile, running } = await locateDaemon(context);
   await editFile(configFile);
   if (running) return reload(context);
   if (context.json) context.print(JSON.stringify({ path: configFile }));
 }
 
 /** Silence is success; only what takes effect later is told. */
-function changed(
+function reportChanged(
   context: Context,
   { data, text }: Called<"patchConfig">,
   keys: readonly string[] = data.restart_required,
@@ -99,7 +99,7 @@ export async function readSettings(
 }
 
 /** A value in the type of its setting: that cannot be told from the text, since "42" may be a device. */
-function typed(key: string, given: string, now: Value | undefined): unknown {
+function parseValue(key: string, given: string, now: Value | undefined): unknown {
   const refuse = (wanted: string) =>
     CommandError.of({
       code: "invalid_config_value",

@@ -46,10 +46,10 @@ export async function createContext(
 ): Promise<Context> {
   // A key press mostly has no option, and need not load what parses them.
   if (!given.some((word) => word.startsWith("-"))) return new Context({ values: {}, positionals: given });
-  const { milliseconds, parseWords } = await import("./words.ts");
+  const { parseDuration, parseWords } = await import("./words.ts");
   const parsed = parseWords(given, { ...own, ...common });
   const { timeout } = parsed.values;
-  const context = new Context(parsed, typeof timeout === "string" ? milliseconds("--timeout", timeout) : undefined);
+  const context = new Context(parsed, typeof timeout === "string" ? parseDuration("--timeout", timeout) : undefined);
   if (context.device.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return context;
 }
@@ -63,7 +63,7 @@ export class Context {
   /** The time of `--timeout`, in milliseconds; none without that option. */
   readonly timeoutMs: number | undefined;
   readonly #values: Parsed["values"];
-  #found: string | undefined;
+  #otherSocket: string | undefined;
   #deadline: AbortSignal | undefined;
 
   constructor({ values, positionals }: Parsed, timeoutMs?: number) {
@@ -87,7 +87,7 @@ export class Context {
 
   /** Whether stdout takes colour. */
   get colour(): boolean {
-    return takesColour(stdout().isTTY === true, this.flag("no-color"), process.env);
+    return usesColour(stdout().isTTY === true, this.flag("no-color"), process.env);
   }
 
   /** Columns of the terminal; unlimited when stdout is none. */
@@ -102,30 +102,30 @@ export class Context {
   }
 
   /** Whether that time is over. */
-  get isLate(): boolean {
+  get isTimedOut(): boolean {
     return this.#deadline?.aborted === true;
   }
 
   /** The control socket to call. */
   socket(): string {
-    const said = this.#found || this.option("socket") || process.env["ZAPD_SOCKET"];
+    const said = this.#otherSocket || this.option("socket") || process.env["ZAPD_SOCKET"];
     return said || configuredSocket(configPath(process.env, this.option("config")));
   }
 
   /** Whether an option or the environment says which daemon is meant. */
-  get chosen(): boolean {
+  get isDaemonChosen(): boolean {
     if (this.option("socket") !== undefined || this.option("config") !== undefined) return true;
     return ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]);
   }
 
   /** Calls another socket from now on: that of the one daemon that runs. */
-  turnTo(socket: string): void {
-    this.#found = socket;
+  useSocket(socket: string): void {
+    this.#otherSocket = socket;
   }
 
   /** Data, on stdout. */
   print(line: string): void {
-    stdout().write(`${this.json ? visible(line) : line}\n`);
+    stdout().write(`${this.json ? escapeInvisible(line) : line}\n`);
   }
 
   /** Talk, on stderr. */
@@ -134,12 +134,15 @@ export class Context {
   }
 
   /** What was asked for, on stdout: the response where `--json` asks for it, or else its data as a text for people. */
-  show<Data>({ data, text }: { readonly data: Data; readonly text: string }, textOf: (data: Data) => string): void {
+  printResult<Data>(
+    { data, text }: { readonly data: Data; readonly text: string },
+    textOf: (data: Data) => string,
+  ): void {
     this.print(this.json ? text : textOf(data));
   }
 
   /** What was done: the response where `--json` asks for it, or else a sentence on stderr, if there is something to say. */
-  tell(response: { readonly text: string }, sentence?: string | false): void {
+  reportDone(response: { readonly text: string }, sentence?: string | false): void {
     if (this.json) this.print(response.text);
     else if (sentence) this.say(printable(sentence));
   }
@@ -149,7 +152,7 @@ export class Context {
  * The same JSON, with what a terminal would obey or not show written as JSON's own escapes: it parses to the same texts.
  * Through a pipe as well, which may end at a terminal (SECURITY.md T12).
  */
-export function visible(json: string): string {
+export function escapeInvisible(json: string): string {
   if (/^[\x20-\x7e]*$/.test(json)) return json;
   return json
     .replace(unprintable, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)))
@@ -175,7 +178,7 @@ function configuredSocket(config: string): string {
 }
 
 /** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */
-export function takesColour(
+export function usesColour(
   terminal: boolean,
   refused: boolean,
   env: Readonly<Record<string, string | undefined>>,
@@ -190,24 +193,24 @@ export function takesColour(
  * socket, and a key press writes nothing.
  */
 
-const heeded = new WeakSet<NodeJS.WriteStream>();
+const handled = new WeakSet<NodeJS.WriteStream>();
 
 /** Data. Where it is read no further (`zapd devices | head -1`), the command ends. */
 export function stdout(): NodeJS.WriteStream {
-  return heed(process.stdout, endWhereNobodyReads);
+  return onWriteError(process.stdout, exitOnWriteError);
 }
 
 /** Talk. */
 export function stderr(): NodeJS.WriteStream {
-  return heed(process.stderr, endWhereNobodyReads);
+  return onWriteError(process.stderr, exitOnWriteError);
 }
 
 /** The log of a daemon, which goes on when nothing reads it any more. */
 export function logStream(): NodeJS.WriteStream {
-  return heed(process.stderr, () => {});
+  return onWriteError(process.stderr, () => {});
 }
 
-function endWhereNobodyReads(error: NodeJS.ErrnoException): void {
+function exitOnWriteError(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit();
   try {
     writeSync(2, `zapd: the output could not be written (${systemCode(error)}).\n`);
@@ -217,8 +220,8 @@ function endWhereNobodyReads(error: NodeJS.ErrnoException): void {
   process.exit(exits.failed);
 }
 
-function heed(stream: NodeJS.WriteStream, failed: (error: NodeJS.ErrnoException) => void): NodeJS.WriteStream {
-  if (!heeded.has(stream)) stream.on("error", failed);
-  heeded.add(stream);
+function onWriteError(stream: NodeJS.WriteStream, failed: (error: NodeJS.ErrnoException) => void): NodeJS.WriteStream {
+  if (!handled.has(stream)) stream.on("error", failed);
+  handled.add(stream);
   return stream;
 }

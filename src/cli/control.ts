@@ -7,12 +7,12 @@ import { UsageError } from "./failure.ts";
 import { table } from "./print.ts";
 
 export async function state(context: Context): Promise<void> {
-  context.show(await call(context, "getState", { id: context.words[0] ?? context.device }), stateLine);
+  context.printResult(await call(context, "getState", { id: context.words[0] ?? context.device }), stateLine);
 }
 
 export async function apps(context: Context): Promise<void> {
   const all = context.flag("all");
-  context.show(await call(context, "listApps", { id: context.device }), ({ apps }) =>
+  context.printResult(await call(context, "listApps", { id: context.device }), ({ apps }) =>
     appTable(
       apps.filter((app) => app.installed || all),
       context.width,
@@ -28,7 +28,7 @@ export async function launch(context: Context): Promise<void> {
   if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "launchAppOfGroup", body);
   const called = await call(context, "launchApp", { id: context.device, body });
   const { device, app: launched, confirmed } = called.data;
-  context.tell(
+  context.reportDone(
     called,
     confirmed === false && `${device.name} took the launch of ${launched.name}, but does not show it yet`,
   );
@@ -38,14 +38,14 @@ export async function stop(context: Context): Promise<void> {
   if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "stopAppOfGroup");
   const called = await call(context, "stopApp", { id: context.device });
   const { app, device } = called.data;
-  context.tell(called, app ? `left ${app.name}` : `nothing was running on ${device.name}`);
+  context.reportDone(called, app ? `left ${app.name}` : `nothing was running on ${device.name}`);
 }
 
 export async function refresh(context: Context): Promise<void> {
   const called = await call(context, "refreshApps", { id: context.device, body: { clear: context.flag("clear") } });
   const { apps, device, added, removed } = called.data;
   const count = apps.filter((app) => app.installed).length;
-  context.tell(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
+  context.reportDone(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
 }
 
 /** What an app is started with, from words that are `KEY=VALUE`; none without any. Fails with UsageError. */
@@ -64,10 +64,10 @@ function pairOf(word: string): [string, string] {
 
 function appTable(all: readonly App[], width: number): string {
   const columns = [
-    { title: "APP", yields: 0 },
-    { title: "ID", yields: 2 },
+    { title: "APP", shrinkOrder: 0 },
+    { title: "ID", shrinkOrder: 2 },
     { title: "TYPE" },
-    { title: "VERSION", yields: 1 },
+    { title: "VERSION", shrinkOrder: 1 },
   ];
   const rows = all.map((app) => [app.installed ? app.name : `${app.name} (gone)`, app.id, app.type, app.version ?? ""]);
   return table(columns, rows, width);

@@ -9,7 +9,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { callGroup } from "./group.ts";
 import { pressKey } from "./keys.ts";
 import { table } from "./print.ts";
-import { milliseconds } from "./words.ts";
+import { parseDuration } from "./words.ts";
 
 export async function volume(context: Context): Promise<void> {
   const [word] = context.words;
@@ -17,7 +17,7 @@ export async function volume(context: Context): Promise<void> {
   if (amount === undefined) throw new UsageError("how loud? Such as: zapd volume 20, or +5, or -5");
   const body = sign ? { step: Number(word) } : { level: Number(amount) };
   if (groupOf(context)) return callGroup(context, "setVolumeOfGroup", body);
-  await tellVolume(context, body);
+  await setVolume(context, body);
 }
 
 export async function mute(context: Context): Promise<void> {
@@ -26,10 +26,10 @@ export async function mute(context: Context): Promise<void> {
   if (word !== "on" && word !== "off") throw new UsageError("on, or off? Without a word the key is pressed");
   const body = { muted: word === "on" };
   if (groupOf(context)) return callGroup(context, "setVolumeOfGroup", body);
-  await tellVolume(context, body);
+  await setVolume(context, body);
 }
 
-async function tellVolume(
+async function setVolume(
   context: Context,
   body: { readonly level?: number; readonly step?: number; readonly muted?: boolean },
 ): Promise<void> {
@@ -37,7 +37,7 @@ async function tellVolume(
   const { device, volume: shown, confirmed } = called.data;
   const level = shown?.level == null ? "as it was" : `at ${shown.level}`;
   const is = body.muted === undefined ? level : shown?.muted ? "muted" : "not muted";
-  context.tell(called, confirmed === false && `${device.name} took it, but is ${is}`);
+  context.reportDone(called, confirmed === false && `${device.name} took it, but is ${is}`);
 }
 
 export async function seek(context: Context): Promise<void> {
@@ -49,18 +49,18 @@ export async function seek(context: Context): Promise<void> {
   if (groupOf(context)) return callGroup(context, "controlPlaybackOfGroup", body);
   const called = await call(context, "controlPlayback", { id: context.device, body });
   const { device, confirmed } = called.data;
-  context.tell(called, confirmed === false && `${device.name} took it, but is not there yet`);
+  context.reportDone(called, confirmed === false && `${device.name} took it, but is not there yet`);
 }
 
 export async function notify(context: Context): Promise<void> {
   const message = context.words.join(" ");
   if (message === "") throw new UsageError("which message?");
   if (groupOf(context)) return callGroup(context, "notifyOfGroup", { message });
-  context.tell(await call(context, "notify", { id: context.device, body: { message } }));
+  context.reportDone(await call(context, "notify", { id: context.device, body: { message } }));
 }
 
 export async function inputs(context: Context): Promise<void> {
-  context.show(await call(context, "listInputs", { id: context.device }), ({ inputs: all }) =>
+  context.printResult(await call(context, "listInputs", { id: context.device }), ({ inputs: all }) =>
     table(
       [{ title: "ID" }, { title: "NAME" }],
       all.map(({ id, name }) => [id, name]),
@@ -74,11 +74,11 @@ export async function input(context: Context): Promise<void> {
   if (wanted === "") throw new UsageError("which input? They are listed by zapd inputs");
   const called = await call(context, "selectInput", { id: context.device, body: { input: wanted } });
   const { device, input: chosen, confirmed } = called.data;
-  context.tell(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
+  context.reportDone(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
 }
 
 export async function channels(context: Context): Promise<void> {
-  context.show(await call(context, "listChannels", { id: context.device }), ({ channels: all }) =>
+  context.printResult(await call(context, "listChannels", { id: context.device }), ({ channels: all }) =>
     table(
       [{ title: "NUMBER" }, { title: "NAME" }, { title: "ID" }],
       all.map(({ id, number, name }) => [number ?? "", name, id]),
@@ -92,7 +92,7 @@ export async function channel(context: Context): Promise<void> {
   if (wanted === "") throw new UsageError("which channel? They are listed by zapd channels");
   const called = await call(context, "selectChannel", { id: context.device, body: { channel: wanted } });
   const { device, channel: chosen, confirmed } = called.data;
-  context.tell(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
+  context.reportDone(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
 }
 
 export async function screenshot(context: Context): Promise<void> {
@@ -130,12 +130,12 @@ async function save(context: Context, name: "getScreenshot" | "getIcon", given: 
     context.print(JSON.stringify({ ok: true, data: { file, type: picture.type, bytes: picture.size } }));
 }
 
-const usualHoldMs = 1_000;
+const defaultHoldMs = 1_000;
 
 export async function hold(context: Context): Promise<void> {
   const [key, time] = context.words;
   if (key === undefined) throw new UsageError("which key?");
-  const hold_ms = time === undefined ? usualHoldMs : milliseconds("TIME", time);
+  const hold_ms = time === undefined ? defaultHoldMs : parseDuration("TIME", time);
   if (hold_ms > pressLimits.holdMs) throw new UsageError("a key is held for 10s at most");
   await pressKey(context, key, { hold_ms });
 }
@@ -151,5 +151,5 @@ export async function label(context: Context): Promise<void> {
     body: { labels: verb === "add" ? [...others, ...labels] : others },
   });
   const { name, labels: now = [] } = called.data;
-  context.tell(called, now.length === 0 ? `${name} has no labels` : `${name}: ${now.join(", ")}`);
+  context.reportDone(called, now.length === 0 ? `${name} has no labels` : `${name}: ${now.join(", ")}`);
 }

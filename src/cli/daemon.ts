@@ -13,7 +13,7 @@ export async function printVersion(context: Context): Promise<void> {
 }
 
 export async function status(context: Context): Promise<void> {
-  context.show(await call(context, "status", {}), statusText);
+  context.printResult(await call(context, "status", {}), statusText);
   if (context.json) return;
   const health = await call(context, "health", {});
   for (const warning of health.data.warnings) context.say(`warning: ${printable(warning)}`);

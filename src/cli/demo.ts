@@ -24,8 +24,8 @@ import { shellQuote } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { note, runningDaemons } from "./running.ts";
-import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
+import { runningDaemons, writeNote } from "./running.ts";
+import { exitSoon, logUncaughtErrors, start, untilSignal } from "./serve.ts";
 import { isCompiled, runningNow } from "./service-managers.ts";
 
 const usualPort = 7272;
@@ -36,10 +36,10 @@ export async function demo(context: Context): Promise<number> {
     throw new UsageError("--port takes a number from 1 to 65535");
   process.umask(0o077);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
-  const running: Simulated[] = [];
+  const running: StartedSet[] = [];
   const write = (line: string) => void logStream().write(line);
   const log = createLog({ level: "warn", format: "text", colour: false, write });
-  catchStrays(log);
+  logUncaughtErrors(log);
   const stopped = untilSignal();
   try {
     for (const [at, set] of sets.entries()) running.push(await startSet(set, `127.0.0.${at + 2}`));
@@ -49,13 +49,13 @@ export async function demo(context: Context): Promise<number> {
     const state = join(folder, "state");
     const daemon = await start({ config, state, log, page: !context.flag("no-page"), otherPort });
     if (typeof daemon === "number") return daemon;
-    await Promise.race([introduce(daemon, running), stopped]);
-    const unnote = daemon.socket === null ? () => {} : note(daemon.socket, "demo");
-    show(introduction(daemon, await isAlone(context, daemon)));
+    await Promise.race([waitForDiscovery(daemon, running), stopped]);
+    const removeNote = daemon.socket === null ? () => {} : writeNote(daemon.socket, "demo");
+    show(introduction(daemon, await isOnlyDaemon(context, daemon)));
     await stopped;
-    unnote();
+    removeNote();
     await daemon.stop();
-    endSoon();
+    exitSoon();
     return exits.ok;
   } finally {
     await Promise.all(running.map((set) => set.simulator.stop()));
@@ -74,7 +74,7 @@ function show(text: string): void {
  * Whether a command finds this daemon without being told where it is: the user's own would be found first, and among several
  * none is guessed.
  */
-async function isAlone(context: Context, { socket }: Daemon): Promise<boolean> {
+async function isOnlyDaemon(context: Context, { socket }: Daemon): Promise<boolean> {
   if (await currentRuntime().isListening(context.socket())) return false;
   return (await runningDaemons()).every((one) => one.socket === socket);
 }
@@ -93,7 +93,7 @@ function configOf(port: number): string {
  * Waits until all sets have been found by their announcements, or the scan is over, and tells those ports that are not the
  * usual ones, which need root: as for any set behind a forwarded port.
  */
-async function introduce({ registry, scanned }: Daemon, running: readonly Simulated[]): Promise<void> {
+async function waitForDiscovery({ registry, scanned }: Daemon, running: readonly StartedSet[]): Promise<void> {
   let scanning = true;
   void scanned?.then(() => {
     scanning = false;
@@ -153,7 +153,7 @@ interface DemoSet {
   readonly name: string;
   readonly model: string;
   readonly access: string;
-  make(basics: Basics, portAt: (usual: number) => Promise<number>): Promise<Simulated>;
+  make(basics: Basics, portAt: (usual: number) => Promise<number>): Promise<StartedSet>;
 }
 
 /** What every simulator takes. */
@@ -163,7 +163,7 @@ interface Basics {
   onEvent(event: { readonly text: string }): void;
 }
 
-interface Simulated {
+interface StartedSet {
   readonly simulator: { start(): Promise<unknown>; stop(): Promise<void> };
   /** What it is reached over: as the registry knows it, and its ports that are not the usual ones, by the platform's words for them. */
   readonly parts: readonly { readonly identity: string; ports(): Ports }[];
@@ -247,7 +247,7 @@ const sets: readonly DemoSet[] = [
 ];
 
 /** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */
-async function startSet({ name, make }: DemoSet, own: string): Promise<Simulated> {
+async function startSet({ name, make }: DemoSet, own: string): Promise<StartedSet> {
   const host = (await canBind(own, 0)) ? own : "127.0.0.1";
   const onEvent = ({ text }: { text: string }) => show(`${printable(`${name.padEnd(12)} ${text}`)}\n`);
   const portAt = async (usual: number) => (host === own && (await canBind(own, usual)) ? usual : 0);

@@ -9,7 +9,7 @@ import { type Cell, listOf, paintFor, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
-  if (context.json || called.data.length > 0) return context.show(called, (all) => deviceTable(all, context));
+  if (context.json || called.data.length > 0) return context.printResult(called, (all) => deviceTable(all, context));
   context.say("no device is known yet. Look for some with zapd discover, or add one: zapd add 192.168.1.40");
 }
 
@@ -17,14 +17,14 @@ export async function discover(context: Context): Promise<void> {
   if (stderr().isTTY && !context.json) context.say("looking …");
   const called = await call(context, "discoverDevices", {}, { quiet: true });
   if (context.json || called.data.devices.length > 0)
-    return context.show(called, (found) => deviceTable(found.devices, context));
+    return context.printResult(called, (found) => deviceTable(found.devices, context));
   const { data: config } = await call(context, "readConfig", {});
-  const { nothingFound } = await import("../doctor/nothing-found.ts");
-  context.say(nothingFound(config.discovery.interfaces).join("\n"));
+  const { nothingFoundLines } = await import("../doctor/nothing-found.ts");
+  context.say(nothingFoundLines(config.discovery.interfaces).join("\n"));
 }
 
 export async function device(context: Context): Promise<void> {
-  context.show(await call(context, "getDevice", { id: context.words[0] ?? context.device }), deviceFacts);
+  context.printResult(await call(context, "getDevice", { id: context.words[0] ?? context.device }), deviceFacts);
 }
 
 export async function add(context: Context): Promise<void> {
@@ -32,7 +32,7 @@ export async function add(context: Context): Promise<void> {
   if (host === undefined) throw new UsageError("which address?");
   const body = { host, name: context.option("name"), platform: context.option("platform") };
   const called = await call(context, "addDevice", { body });
-  context.tell(called, `added ${[called.data.name, modelOf(called.data)].filter(Boolean).join(", ")}`);
+  context.reportDone(called, `added ${[called.data.name, modelOf(called.data)].filter(Boolean).join(", ")}`);
 }
 
 export async function rename(context: Context): Promise<void> {
@@ -41,19 +41,19 @@ export async function rename(context: Context): Promise<void> {
     throw new UsageError(
       `${id === undefined ? "which device?" : "which new name?"} Names that hold spaces stand in quotes`,
     );
-  context.tell(await call(context, "changeDevice", { id, body: { name } }));
+  context.reportDone(await call(context, "changeDevice", { id, body: { name } }));
 }
 
 export async function forget(context: Context): Promise<void> {
   const [id] = context.words;
-  if (!context.flag("unused")) return context.tell(await call(context, "removeDevice", { id: deviceMeant(id) }));
+  if (!context.flag("unused")) return context.reportDone(await call(context, "removeDevice", { id: requiredName(id) }));
   if (id !== undefined) throw new UsageError("give a name or --unused, not both");
   const called = await call(context, "removeUnusedDevices", { query: { unused: "true" } });
   const names = called.data.devices.map(({ name }) => name);
-  context.tell(called, names.length === 0 ? "every device has been used" : `removed ${names.join(", ")}`);
+  context.reportDone(called, names.length === 0 ? "every device has been used" : `removed ${names.join(", ")}`);
 }
 
-function deviceMeant(id: string | undefined): string {
+function requiredName(id: string | undefined): string {
   if (id === undefined) throw new UsageError("which device?");
   return id;
 }
@@ -61,50 +61,50 @@ function deviceMeant(id: string | undefined): string {
 export async function defaultDevice(context: Context): Promise<void> {
   const [id = "default"] = context.words;
   const called = await call(context, "getDevice", { id });
-  if (context.words.length === 0) return context.show(called, ({ name }) => printable(name));
-  context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
+  if (context.words.length === 0) return context.printResult(called, ({ name }) => printable(name));
+  context.reportDone(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
 }
 
 /** Says that what answers for a device on probation is that device. */
 export async function trust(context: Context): Promise<void> {
-  const called = await call(context, "trustDevice", { id: deviceMeant(context.words[0]) });
+  const called = await call(context, "trustDevice", { id: requiredName(context.words[0]) });
   const { host, port, name } = called.data;
-  context.tell(called, `what is at ${addressText({ host, port })} is ${name}`);
+  context.reportDone(called, `what is at ${addressText({ host, port })} is ${name}`);
 }
 
 /** Makes two devices one. */
 export async function join(context: Context): Promise<void> {
   const [id, other] = context.words;
   if (other === undefined) throw new UsageError(id === undefined ? "which devices?" : "with which other device?");
-  const called = await call(context, "joinDevice", { id: deviceMeant(id), body: { with: other } });
+  const called = await call(context, "joinDevice", { id: requiredName(id), body: { with: other } });
   const { name, platforms } = called.data;
-  context.tell(called, `${name} is reached over ${joinWithAnd(platforms)}`);
+  context.reportDone(called, `${name} is reached over ${joinWithAnd(platforms)}`);
 }
 
 /** Makes a platform of a device a device of its own. */
 export async function split(context: Context): Promise<void> {
   const [id, platform] = context.words;
   if (platform === undefined) throw new UsageError(id === undefined ? "which device?" : "which of its platforms?");
-  const called = await call(context, "splitDevice", { id: deviceMeant(id), body: { platform } });
+  const called = await call(context, "splitDevice", { id: requiredName(id), body: { platform } });
   const { name, platforms } = called.data;
-  context.tell(
+  context.reportDone(
     called,
     `${name} is reached over ${joinWithAnd(platforms)}; what it was over ${platform} is a device of its own`,
   );
 }
 
 /** A name of 24 characters is whole on any terminal, with the mark of the default device behind it. */
-const wholeName = 25;
+const uncutNameWidth = 25;
 
 function deviceTable(all: readonly Device[], context: Context): string {
   const paint = paintFor(context.colour);
   const columns = [
-    { title: "NAME", yields: 0, keeps: wholeName },
-    { title: "PLATFORM", goes: 2 },
-    { title: "MODEL", yields: 1, goes: 3 },
+    { title: "NAME", shrinkOrder: 0, keptWidth: uncutNameWidth },
+    { title: "PLATFORM", dropOrder: 2 },
+    { title: "MODEL", shrinkOrder: 1, dropOrder: 3 },
     { title: "POWER" },
-    { title: "ADDRESS", goes: 4 },
-    { title: "ACCESS", goes: 1 },
+    { title: "ADDRESS", dropOrder: 4 },
+    { title: "ACCESS", dropOrder: 1 },
   ];
   const powers = { on: paint.good, standby: paint.faint, off: paint.faint, unknown: paint.faint };
   const rows = all.map((one): Cell[] => [

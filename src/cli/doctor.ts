@@ -3,19 +3,19 @@ import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
 import { examine, type Finding, type FindingStatus, type NamedFinding, thisMachine } from "../doctor/examination.ts";
 import { pluralize, withHint } from "../system/text.ts";
-import { ask } from "./client.ts";
+import { tryCall } from "./client.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
-import { otherConfig, placesOf } from "./running.ts";
+import { configMismatch, locateDaemon } from "./running.ts";
 
 export async function doctor(context: Context): Promise<number> {
-  const places = await placesOf(context);
+  const places = await locateDaemon(context);
   const all: NamedFinding[] = [];
-  const remark = otherConfig(context, places);
+  const remark = configMismatch(context, places);
   const exam = examine(thisMachine(), {
     ...places,
     remarks: remark === null ? [] : [remark],
-    ask: (name, given, timeoutMs) => ask(context, name, given, timeoutMs),
+    ask: (name, given, timeoutMs) => tryCall(context, name, given, timeoutMs),
   });
   for await (const told of findings(exam)) {
     all.push(...told);

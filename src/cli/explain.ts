@@ -2,13 +2,13 @@
 import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
-import { ask } from "./client.ts";
-import { type Context, stderr, stdout, visible } from "./context.ts";
+import { tryCall } from "./client.ts";
+import { type Context, escapeInvisible, stderr, stdout } from "./context.ts";
 import { CommandError, failureDocument, UsageError } from "./failure.ts";
 import { columnsOf, wrap } from "./print.ts";
 
 /** The command that failed. */
-interface Failed {
+interface FailedCommand {
   /** All its words. */
   readonly given: readonly string[];
   /** None, where its words could not be read. */
@@ -18,7 +18,7 @@ interface Failed {
 }
 
 /** Says why a command failed, and gives its exit status. */
-export async function explain(error: unknown, { given, context, use }: Failed): Promise<number> {
+export async function explain(error: unknown, { given, context, use }: FailedCommand): Promise<number> {
   const width = stderr().isTTY ? stderr().columns || 80 : Number.POSITIVE_INFINITY;
   const say = (text: string) => stderr().write(`${text}\n`);
   const json = asksForJson(given);
@@ -29,7 +29,7 @@ export async function explain(error: unknown, { given, context, use }: Failed): 
     return exits.usage;
   }
   let failure = error instanceof CommandError ? error : unexpected(error);
-  if (context && failure.code === "default_device_missing") failure = await withNames(failure, context, given);
+  if (context && failure.code === "default_device_missing") failure = await withDeviceNames(failure, context, given);
   if (json) printDocument(failure.response ?? failureDocument(failure));
   say(failureText(failure, width));
   return failure.exit;
@@ -47,7 +47,7 @@ function beforeDashes(words: readonly string[]): readonly string[] {
 }
 
 export function printDocument(text: string): void {
-  stdout().write(`${visible(text)}\n`);
+  stdout().write(`${escapeInvisible(text)}\n`);
 }
 
 /** What a command does without a daemon fails as the API does; anything else is a bug of zapd. */
@@ -62,8 +62,12 @@ function unexpected(error: unknown): CommandError {
 const mostNames = 12;
 
 /** Where no default device is set, tells the names and what to type; unchanged, where no device is known. */
-async function withNames(failure: CommandError, context: Context, given: readonly string[]): Promise<CommandError> {
-  const asked = await ask(context, "listDevices", {}, 2_000);
+async function withDeviceNames(
+  failure: CommandError,
+  context: Context,
+  given: readonly string[],
+): Promise<CommandError> {
+  const asked = await tryCall(context, "listDevices", {}, 2_000);
   if (!asked.ok || asked.data.length === 0) return failure;
   const names = asked.data.map(({ name }) => name);
   const shown = names.length > mostNames ? [...names.slice(0, mostNames), `${names.length - mostNames} more`] : names;
@@ -100,7 +104,7 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
   const below = asked !== "" && aside.length > longestAside ? "" : aside;
   const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
   return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
-    .map(forPeople)
+    .map(withLocalTimes)
     .filter((line) => line !== "")
     .flatMap((line) => (columnsOf(line) + indent.length <= width ? [line] : wrap(line, width - indent.length)))
     .map((line, at) => (at === 0 ? `zapd: ${line}` : indent + line))
@@ -108,19 +112,19 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
 }
 
 /** Prints one failure of many; its hint only below the first failure that has it. `told` holds the hints that were printed. */
-export function tellFailure(
+export function printFailure(
   context: Pick<Context, "say">,
   message: string,
   hint: string | undefined,
   told: Set<string>,
 ): void {
-  context.say(`zapd: ${forPeople(message)}`);
+  context.say(`zapd: ${withLocalTimes(message)}`);
   if (hint === undefined || told.has(hint)) return;
   told.add(hint);
-  context.say(`${indent}${forPeople(hint)}`);
+  context.say(`${indent}${withLocalTimes(hint)}`);
 }
 
 /** What a daemon says, for a terminal: times as the clock here has them. */
-function forPeople(text: string): string {
+function withLocalTimes(text: string): string {
   return printable(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, localTime);
 }

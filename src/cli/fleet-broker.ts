@@ -12,10 +12,10 @@ import { brokerOf, type MqttSettings } from "../mqtt/settings.ts";
 import { topicsOf } from "../mqtt/topics.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { placesOf } from "./running.ts";
+import { locateDaemon } from "./running.ts";
 
 /** Options that go before the setting of the same name. */
-const named = {
+const settingOfOption = {
   broker: "url",
   username: "username",
   "password-file": "password_file",
@@ -31,7 +31,7 @@ export interface OpenFleet {
   readonly bus: Bus;
   /** Where answers to this caller come. */
   readonly replyTo: (site: string) => string;
-  leave(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Connects, and reads what the sites keep. Fails with CommandError. */
@@ -50,7 +50,7 @@ export async function openFleet(
         fleet,
         bus,
         replyTo: (site) => topicsOf(mqtt.prefix, site).reply(name),
-        leave: () => bus.close(),
+        close: () => bus.close(),
       };
     } catch (error) {
       await bus.close();
@@ -68,8 +68,8 @@ async function settingsOf(context: Context): Promise<MqttSettings> {
   let mqtt = settingsIn(configPath(process.env, context.option("config")));
   const isGiven = context.option("broker") ?? context.option("config") ?? process.env["ZAPD_CONFIG"];
   // What zapd config set has written is in the config of the daemon that runs, which may be another than the usual one.
-  if (mqtt.url === "" && isGiven === undefined) mqtt = settingsIn((await placesOf(context)).configFile);
-  for (const [option, key] of Object.entries(named)) {
+  if (mqtt.url === "" && isGiven === undefined) mqtt = settingsIn((await locateDaemon(context)).configFile);
+  for (const [option, key] of Object.entries(settingOfOption)) {
     const given = context.option(option);
     if (given === undefined) continue;
     const value = files.includes(key) ? resolve(given) : given;

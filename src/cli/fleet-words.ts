@@ -11,10 +11,10 @@ export interface Request {
   readonly leased?: boolean;
 }
 
-type Reader = (words: readonly string[]) => Request;
+type Parser = (words: readonly string[]) => Request;
 
 /** One word, no less and no more. */
-function one(what: string, request: (word: string) => Request): Reader {
+function one(what: string, request: (word: string) => Request): Parser {
   return (words) => {
     const [word] = words;
     if (word === undefined || word === "") throw new UsageError(`which ${what}?`);
@@ -24,7 +24,7 @@ function one(what: string, request: (word: string) => Request): Reader {
 }
 
 const none =
-  (op: string, args: Request["args"] = {}): Reader =>
+  (op: string, args: Request["args"] = {}): Parser =>
   (words) => {
     if (words.length > 0) throw new UsageError("it takes no words");
     return { op, args };
@@ -35,7 +35,7 @@ const onOff = (word: string): boolean => {
   return word === "on";
 };
 
-const readers: Readonly<Record<string, Reader>> = {
+const parsers: Readonly<Record<string, Parser>> = {
   key: one("key", (key) => ({ op: "press_key", args: { key } })),
   keys(words) {
     if (words.length === 0) throw new UsageError("which keys?");
@@ -71,11 +71,11 @@ const readers: Readonly<Record<string, Reader>> = {
 };
 
 /** What `zapd fleet run` can be followed by. */
-const runWords = Object.keys(readers);
+const runWords = Object.keys(parsers);
 
 /** Reads them; fails with UsageError. */
 export function requestOf([word = "", ...words]: readonly string[]): Request {
-  const reader = Object.hasOwn(readers, word) ? readers[word] : undefined;
+  const reader = Object.hasOwn(parsers, word) ? parsers[word] : undefined;
   if (reader) return reader(words);
   const meant = nearest(word, runWords);
   const told = `${JSON.stringify(word)} is nothing that many devices can be told: ${runWords.join(", ")}`;

@@ -12,44 +12,44 @@ import { printable } from "../system/printable.ts";
 import { pluralize } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
-import { tellFailure } from "./explain.ts";
+import { printFailure } from "./explain.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
-import { ownerHere } from "./lease.ts";
+import { defaultOwner } from "./lease.ts";
 import { type Cell, paintFor, table, unreadable } from "./print.ts";
-import { verbOf } from "./words.ts";
+import { findVerb } from "./words.ts";
 
 type Verb = (context: Context, words: readonly string[]) => Promise<number>;
 
 const verbs: Readonly<Record<string, Verb>> = { ls, state, run, key, install };
 
 /** How long a command may take in all, without `--timeout`. */
-const usualMs = 30_000;
+const defaultTimeoutMs = 30_000;
 /** Fetching, sending and starting a package. */
-const installMs = 240_000;
+const installTimeoutMs = 240_000;
 const noSites = "A site is there once its daemon has the broker: zapd config set mqtt.url mqtt://HOST:1883";
 /** How long to wait for a device that somebody else has. */
 const leaseWaitS = 30;
 
 export async function fleet(context: Context): Promise<number> {
   const [verb = "", ...words] = context.words;
-  return verbOf(verbs, verb)(context, words);
+  return findVerb(verbs, verb)(context, words);
 }
 
 /** Every site and every device that it keeps on the broker. */
 async function ls(context: Context, words: readonly string[]): Promise<number> {
-  return look(context, words, false);
+  return printDevices(context, words, false);
 }
 
 /** What each device does, as its site last published it. */
 async function state(context: Context, words: readonly string[]): Promise<number> {
-  return look(context, words, true);
+  return printDevices(context, words, true);
 }
 
-async function look(context: Context, words: readonly string[], states: boolean): Promise<number> {
+async function printDevices(context: Context, words: readonly string[], states: boolean): Promise<number> {
   if (words.length > 0) throw new UsageError("it takes no words: pick with --label, --site and -d");
-  const { fleet, leave } = await openFleet(context, { states });
+  const { fleet, close } = await openFleet(context, { states });
   try {
     const { sites } = fleet;
     const meant = selectionOf(context);
@@ -69,21 +69,21 @@ async function look(context: Context, words: readonly string[], states: boolean)
     if (sites.length === 0) context.say(noSites);
     return exits.ok;
   } finally {
-    await leave();
+    await close();
   }
 }
 
 /** A command for one device, given to many. */
 async function run(context: Context, words: readonly string[]): Promise<number> {
   if (words.length === 0) throw new UsageError("run what? Such as: zapd fleet run launch netflix --label lab");
-  return everywhere(context, requestOf(words), usualMs);
+  return runOnSelected(context, requestOf(words), defaultTimeoutMs);
 }
 
 async function key(context: Context, words: readonly string[]): Promise<number> {
   if (words.length === 0) throw new UsageError("which key?");
   if (words.length > 1)
     throw new UsageError("one key at a time; for several: zapd fleet run keys KEY KEY --label LABEL");
-  return everywhere(context, requestOf(["key", ...words]), usualMs);
+  return runOnSelected(context, requestOf(["key", ...words]), defaultTimeoutMs);
 }
 
 /** Has each site fetch a package itself, from an origin that its own config lists. */
@@ -92,13 +92,13 @@ async function install(context: Context, words: readonly string[]): Promise<numb
   if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== "https:")
     throw new UsageError("which package? Give the https address from which each site fetches it");
   const params = deepLinkOf(pairs);
-  const { sha256, bytes } = await named(context);
+  const { sha256, bytes } = await packageIdentity(context);
   const args = { url, sha256, bytes, ...(params && { params }) };
-  return everywhere(context, { op: "dev_install", args, leased: true }, installMs);
+  return runOnSelected(context, { op: "dev_install", args, leased: true }, installTimeoutMs);
 }
 
 /** The hash and the size of the package: of the file that is at the address, or as the options give them. */
-async function named(context: Context): Promise<{ sha256: string; bytes: number }> {
+async function packageIdentity(context: Context): Promise<{ sha256: string; bytes: number }> {
   const file = context.option("file");
   const [sha256, bytes] = [context.option("sha256"), context.option("bytes")];
   if (file !== undefined) {
@@ -136,7 +136,7 @@ async function withLease(
   const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
   const given = await ask({
     op: "take_lease",
-    args: { device, owner: ownerHere(), ttl_s, wait_s, note: "fleet install" },
+    args: { device, owner: defaultOwner(), ttl_s, wait_s, note: "fleet install" },
   });
   const lease = isObject(given) ? given["token"] : undefined;
   if (typeof lease !== "string") throw new ZapdError("internal_error", "the site gave a lease without a token");
@@ -148,17 +148,17 @@ async function withLease(
   }
 }
 
-async function everywhere(context: Context, { op, args, leased }: Request, mostMs: number): Promise<number> {
+async function runOnSelected(context: Context, { op, args, leased }: Request, mostMs: number): Promise<number> {
   const meant = selectionOf(context);
   if (Object.values(meant).every((one) => one === undefined || one.length === 0))
     throw new UsageError("which devices? Say --label LABEL, --site SITE or -d NAME; all of them are -d all");
   const began = performance.now();
   const timeoutMs = context.timeoutMs ?? mostMs;
-  const { fleet, replyTo, leave } = await openFleet(context, {});
+  const { fleet, replyTo, close } = await openFleet(context, {});
   const hints = new Set<string>();
   try {
     const targets = fleet.select(meant);
-    if (targets.length === 0) throw nobody(fleet);
+    if (targets.length === 0) throw noneSelectedError(fleet);
     const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
     const work = (ask: Ask, { id: device }: FleetDevice) => {
       const call = { op, args: { ...args, device } };
@@ -168,12 +168,12 @@ async function everywhere(context: Context, { op, args, leased }: Request, mostM
       replyTo,
       timeoutMs: leftMs,
       each: (result) => {
-        if (!context.json) tellResult(context, result, hints);
+        if (!context.json) printDeviceResult(context, result, hints);
       },
     });
-    return ended(context, results);
+    return reportResults(context, results);
   } finally {
-    await leave();
+    await close();
   }
 }
 
@@ -191,7 +191,7 @@ function checkScene(data: unknown): unknown {
 }
 
 /** Done, where any device took it, and else what the first failed with. */
-function ended(context: Context, results: readonly FleetResult[]): number {
+function reportResults(context: Context, results: readonly FleetResult[]): number {
   const took = results.filter(({ ok }) => ok).length;
   const [first] = results.flatMap((one) => (one.ok ? [] : [one.error]));
   const shown = results.map(({ device, ...rest }) => ({
@@ -211,11 +211,11 @@ function ended(context: Context, results: readonly FleetResult[]): number {
 }
 
 /** Prints a result as it comes; a hint that many share, only once. */
-function tellResult(context: Context, result: FleetResult, told: Set<string>): void {
+function printDeviceResult(context: Context, result: FleetResult, told: Set<string>): void {
   const where = `${result.device.site.site}/${result.device.name}`;
   if (result.ok) return context.print(printable(`${where}: ok`));
   const { message, hint } = result.error;
-  tellFailure(context, `${where}: ${message}`, hint, told);
+  printFailure(context, `${where}: ${message}`, hint, told);
 }
 
 function selectionOf(context: Context): Selection {
@@ -233,7 +233,7 @@ function selectionOf(context: Context): Selection {
   };
 }
 
-function nobody(fleet: Fleet): CommandError {
+function noneSelectedError(fleet: Fleet): CommandError {
   const count = fleet.select().length;
   return CommandError.of({
     code: count === 0 ? "device_not_found" : "group_not_found",
@@ -258,12 +258,12 @@ function deviceTable(devices: readonly FleetDevice[], context: Context): string 
     return typeof value === "string" ? value : "";
   };
   const columns = [
-    { title: "SITE", yields: 0 },
-    { title: "NAME", yields: 1 },
-    { title: "PLATFORM", goes: 2 },
-    { title: "MODEL", yields: 2, goes: 3 },
+    { title: "SITE", shrinkOrder: 0 },
+    { title: "NAME", shrinkOrder: 1 },
+    { title: "PLATFORM", dropOrder: 2 },
+    { title: "MODEL", shrinkOrder: 2, dropOrder: 3 },
     { title: "POWER" },
-    { title: "LABELS", yields: 3, goes: 1 },
+    { title: "LABELS", shrinkOrder: 3, dropOrder: 1 },
   ];
   const rows = devices.map((one): Cell[] => [
     one.site.site,

@@ -10,10 +10,10 @@ import type { Context } from "./context.ts";
 export async function* followEvents(
   context: Context,
   given: Arguments<"events">,
-  told: { broken(isBroken: boolean): void; readonly resumed?: boolean },
+  handlers: { broken(isBroken: boolean): void; readonly resumed?: boolean },
 ): AsyncGenerator<Followed> {
   try {
-    yield* createStream({ ...apiOf(context), ...told }, "events", given);
+    yield* createStream({ ...apiOf(context), ...handlers }, "events", given);
   } catch (error) {
     throw await failureOf(error, context);
   }

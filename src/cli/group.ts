@@ -5,7 +5,7 @@ import type { EndpointName } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { tellFailure } from "./explain.ts";
+import { printFailure } from "./explain.ts";
 import { CommandError } from "./failure.ts";
 
 /** The same command to every device of the group of `-d`; fails where not all took it, and tells of those that did not. */
@@ -19,14 +19,14 @@ export async function callGroup(
   const asked = call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
   const { results, text, exit } = await asked.then(
     (called) => ({ results: called.data.results, text: called.text, exit: exits.failed as number }),
-    ofNone,
+    resultsOfFailure,
   );
   const failed = results.filter(({ error }) => error).length;
   if (context.json && failed === 0) return context.print(text);
   // A hint that many share is told once.
   const told = new Set<string>();
   for (const { device, data, error } of results) {
-    if (error) tellFailure(context, error.message, error.hint, told);
+    if (error) printFailure(context, error.message, error.hint, told);
     else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
   }
   if (failed === 0) return;
@@ -34,7 +34,7 @@ export async function callGroup(
 }
 
 /** What came of each device of a group of which none took it; the exit status is that of the first failure. */
-function ofNone(error: unknown) {
+function resultsOfFailure(error: unknown) {
   const results = error instanceof CommandError ? (error.details?.results ?? []) : [];
   if (!(error instanceof CommandError) || results.length < 2) throw error;
   return { results: results as Result<"pressKeyOfGroup">["results"], text: error.response ?? "", exit: error.exit };

@@ -72,7 +72,7 @@ function keyRows(): string {
 function unknownCommand(word: string): UsageError {
   const all = known();
   const names = all.map(([name]) => name);
-  const meant = all.find(([, { also }]) => also?.includes(word))?.[0] ?? nearest(word, names);
+  const meant = all.find(([, { synonyms }]) => synonyms?.includes(word))?.[0] ?? nearest(word, names);
   const instead = meant ? `Did you mean ${meant}?` : "See: zapd help";
   return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
 }

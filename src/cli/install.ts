@@ -12,7 +12,7 @@ import type { Device } from "../api/schemas.ts";
 import { streamFile } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
 import { pluralize } from "../system/text.ts";
-import { asksForPassword, readUnseen } from "./ask.ts";
+import { asksForPassword, readHidden } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
@@ -22,13 +22,13 @@ import { size, unreadable } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
 /** A package, ready to be sent. */
-interface Parcel {
+interface Archive {
   readonly path: string;
   readonly bytes: number;
 }
 
 /** A package with the fields of its form. */
-interface Delivery extends Parcel, Pick<Upload, "params" | "password"> {}
+interface Delivery extends Archive, Pick<Upload, "params" | "password"> {}
 
 export async function install(context: Context): Promise<void> {
   const [given, ...pairs] = context.words;
@@ -36,23 +36,23 @@ export async function install(context: Context): Promise<void> {
     throw new UsageError("which package? Give a ZIP, or the folder it is made from");
   const params = deepLinkOf(pairs);
   const isAsked = asksForPassword(context);
-  const { found, content } = await examined(given);
+  const { found, content } = await inspectPackage(given);
 
   const device = (await call(context, "getDevice", { id: context.device })).data;
-  const password = isAsked ? await readUnseen(printable(`developer password of ${device.name}`)) : undefined;
+  const password = isAsked ? await readHidden(printable(`developer password of ${device.name}`)) : undefined;
   if (password === "") throw new UsageError("the password is empty");
   for (const link of content?.links ?? []) {
     const where = existsSync(join(given, link)) ? `out of ${given}` : "to nothing";
     context.say(printable(`left out ${link}: it leads ${where}`));
   }
   const progress = progressOn(stderr());
-  const own = content && ownArchive();
+  const own = content && temporaryArchive();
   try {
     const parcel =
       content && own ? await zip(given, content.files, own.path, progress) : { path: given, bytes: found.size };
-    const called = await deliver(context, device, { ...parcel, params, password }, progress);
+    const called = await upload(context, device, { ...parcel, params, password }, progress);
     const { name, version } = called.data.package;
-    context.tell(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
+    context.reportDone(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
     progress.clear();
     await own?.remove();
@@ -60,7 +60,7 @@ export async function install(context: Context): Promise<void> {
 }
 
 /** A place for an archive, until it is removed, or until a signal ends the program before. */
-function ownArchive(): { readonly path: string; remove(): Promise<void> } {
+function temporaryArchive(): { readonly path: string; remove(): Promise<void> } {
   let folder = "";
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   const ended = (signal: NodeJS.Signals) => {
@@ -79,7 +79,9 @@ function ownArchive(): { readonly path: string; remove(): Promise<void> } {
 }
 
 /** What is at a path, once it can be a package. */
-async function examined(given: string): Promise<{ readonly found: Stats; readonly content: FolderContent | null }> {
+async function inspectPackage(
+  given: string,
+): Promise<{ readonly found: Stats; readonly content: FolderContent | null }> {
   const found = await stat(given).catch((error: unknown) => {
     throw packageError(`${given} ${unreadable(error)}`);
   });
@@ -92,8 +94,8 @@ async function examined(given: string): Promise<{ readonly found: Stats; readonl
 
 /** A package as it is sent, for whoever sends it: a ZIP as it is, a folder zipped. `dispose` removes what was made for it. */
 export async function packageAt(given: string): Promise<{ archive: Upload["archive"]; dispose(): Promise<void> }> {
-  const { found, content } = await examined(given);
-  const own = content && ownArchive();
+  const { found, content } = await inspectPackage(given);
+  const own = content && temporaryArchive();
   const dispose = async () => own?.remove();
   try {
     const path = own?.path ?? given;
@@ -121,7 +123,7 @@ async function zip(
   files: Parameters<typeof writeArchive>[0],
   path: string,
   progress: Progress,
-): Promise<Parcel> {
+): Promise<Archive> {
   const line = (count: number, sum: number) =>
     printable(`zipping ${basename(resolve(folder))}  ${pluralize(count, "file")}, ${size(sum)}`);
   const bytes = await writeArchive(files, path, (count, sum) => progress.show(line(count, sum)));
@@ -129,7 +131,7 @@ async function zip(
   return { path, bytes };
 }
 
-async function deliver(
+async function upload(
   context: Context,
   device: Device,
   { params, password, ...parcel }: Delivery,
@@ -151,14 +153,14 @@ async function deliver(
     progress.keep(sent);
     return called;
   } catch (error) {
-    throw error instanceof CommandError && error.code === "package_rejected" ? rejected(error, device) : error;
+    throw error instanceof CommandError && error.code === "package_rejected" ? rejection(error, device) : error;
   } finally {
     clearInterval(timer);
   }
 }
 
 /** Each of the set's reasons on a line of its own; where some name a place, only those, the place first. */
-function rejected(error: CommandError, device: Device): CommandError {
+function rejection(error: CommandError, device: Device): CommandError {
   const { code, hint, details, response } = error;
   const problems = details?.problems ?? [];
   if (problems.length === 0) return error;
@@ -182,8 +184,8 @@ interface PackageFile {
 /** What every package has at its root. */
 const manifest = "manifest";
 /** Files of tools, which no package needs. */
-const leftOut = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
-const mostFiles = 10_000;
+const ignoredNames = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
+const maxFiles = 10_000;
 
 interface FolderContent {
   readonly files: readonly PackageFile[];
@@ -199,7 +201,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
   // The folders on the way down: a link back to one of them would be an endless loop.
   const walk = async (at: string, prefix: string, way: readonly string[]): Promise<void> => {
     for (const entry of (await readdir(at)).sort()) {
-      if (leftOut.test(entry)) continue;
+      if (ignoredNames.test(entry)) continue;
       const path = join(at, entry);
       const name = prefix + entry;
       const real = await realpath(path).catch(() => null);
@@ -211,7 +213,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
       const found = await stat(path);
       if (found.isDirectory() && real !== null && !way.includes(real)) await walk(path, `${name}/`, [...way, real]);
       if (found.isFile()) files.push({ name, path });
-      if (files.length > mostFiles) throw packageError(`${folder} holds more than ${mostFiles} files`);
+      if (files.length > maxFiles) throw packageError(`${folder} holds more than ${maxFiles} files`);
     }
   };
   try {
@@ -247,12 +249,12 @@ function isWithin(root: string, path: string): boolean {
 }
 
 /** Packed already: another pass costs time and saves nothing. */
-const packed = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
-const utf8Names = 0x0800;
+const compressedFormats = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
+const utf8NamesFlag = 0x0800;
 /** 1 January 1980, where the calendar of ZIPs begins. */
-const date = 0x0021;
+const dosEpoch = 0x0021;
 
-interface Written {
+interface ZipEntry {
   readonly name: Buffer;
   readonly method: number;
   readonly crc: number;
@@ -269,7 +271,7 @@ export async function writeArchive(
 ): Promise<number> {
   const archive = await open(path, "wx", 0o600);
   try {
-    const written: Written[] = [];
+    const written: ZipEntry[] = [];
     let at = 0;
     for (const file of files) {
       const entry = await add(archive, file, at);
@@ -288,8 +290,8 @@ export async function writeArchive(
 }
 
 /** Writes the data first, and then the header before it, since its sizes are known only then. */
-async function add(archive: FileHandle, { name, path }: PackageFile, offset: number): Promise<Written> {
-  const method = packed.test(name) ? 0 : 8;
+async function add(archive: FileHandle, { name, path }: PackageFile, offset: number): Promise<ZipEntry> {
+  const method = compressedFormats.test(name) ? 0 : 8;
   const start = { name: Buffer.from(name), method, offset };
   let crc = 0;
   let bytes = 0;
@@ -314,7 +316,7 @@ async function add(archive: FileHandle, { name, path }: PackageFile, offset: num
   }
   if (method === 8) deflate.push(new Uint8Array(0), true);
   await write();
-  const entry: Written = { ...start, crc, compressed, bytes };
+  const entry: ZipEntry = { ...start, crc, compressed, bytes };
   await archive.write(localHeader(entry), 0, null, offset);
   return entry;
 }
@@ -323,19 +325,19 @@ function headerBytes({ name }: { name: Buffer }): number {
   return 30 + name.length;
 }
 
-function localHeader(entry: Written): Buffer {
+function localHeader(entry: ZipEntry): Buffer {
   return Buffer.concat([record([4, 0x04034b50], ...sharedFields(entry), [2, 0]), entry.name]);
 }
 
-function directoryRecord(entry: Written): Buffer {
+function directoryRecord(entry: ZipEntry): Buffer {
   const empty: Field[] = [2, 2, 2, 2].map((bytes) => [bytes, 0]);
   const tail: Field[] = [...empty, [4, 0o100644 * 0x10000], [4, entry.offset]];
   return Buffer.concat([record([4, 0x02014b50], [2, 0x0314], ...sharedFields(entry), ...tail), entry.name]);
 }
 
 /** What stands in both headers, from the version that is needed to the length of the name. */
-function sharedFields({ name, method, crc, compressed, bytes }: Written): Field[] {
-  const start: Field[] = [20, utf8Names, method, 0, date].map((value) => [2, value]);
+function sharedFields({ name, method, crc, compressed, bytes }: ZipEntry): Field[] {
+  const start: Field[] = [20, utf8NamesFlag, method, 0, dosEpoch].map((value) => [2, value]);
   return [...start, [4, crc], [4, compressed], [4, bytes], [2, name.length]];
 }
 

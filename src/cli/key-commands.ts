@@ -7,7 +7,7 @@ export { keys };
 /** Keys by the words that people say for them. */
 const spoken: Readonly<Record<string, Key>> = { on: "power-on", off: "power-off" };
 /** Words of other tools. */
-const also: Readonly<Record<string, readonly string[]>> = {
+const synonyms: Readonly<Record<string, readonly string[]>> = {
   select: ["ok", "enter"],
   on: ["wake"],
   "fast-forward": ["forward"],
@@ -26,7 +26,7 @@ function commandOf(word: string, key: Key): Command {
     return (context: Parameters<typeof pressKey>[0]) => pressKey(context, key);
   };
   const about = Object.hasOwn(spoken, word) ? `turn a device ${word}` : `press ${key}`;
-  return { use: "", about, options: timeout, also: also[word] ?? [], load: pressed };
+  return { use: "", about, options: timeout, synonyms: synonyms[word] ?? [], load: pressed };
 }
 
 /** The command of a word that is a key; none for any other. */

@@ -15,7 +15,7 @@ export async function key(context: Context): Promise<void> {
 export async function pressKey(context: Context, key: string, how: { readonly hold_ms?: number } = {}): Promise<void> {
   const body = { key: keyOf(key), ...how };
   if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "pressKeyOfGroup", body);
-  context.tell(await call(context, "pressKey", { id: context.device, body }));
+  context.reportDone(await call(context, "pressKey", { id: context.device, body }));
 }
 
 /** Any word is sent: the daemon knows the keys, and suggests the one that was meant. */
@@ -29,7 +29,7 @@ export async function keys(context: Context): Promise<void> {
   if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
   const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
   if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "pressKeysOfGroup", body);
-  context.tell(await call(context, "pressKeys", { id: context.device, body }));
+  context.reportDone(await call(context, "pressKeys", { id: context.device, body }));
 }
 
 export async function text(context: Context): Promise<void> {

@@ -11,11 +11,11 @@ import { type Called, call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { table } from "./print.ts";
-import { milliseconds } from "./words.ts";
+import { parseDuration } from "./words.ts";
 
-const usualTtlMs = 600_000;
+const defaultTtlMs = 600_000;
 /** Who waits for several devices may get two at once: the lease of the second, if it cannot be freed, ends after these seconds. */
-const briefS = 5;
+const provisionalTtlS = 5;
 
 const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   take: (context) => take(context),
@@ -33,17 +33,17 @@ export async function lease(context: Context): Promise<void> {
 }
 
 async function take(context: Context): Promise<void> {
-  tellTaken(context, await takeLease(context, wantedIn(context, usualTtlMs)));
+  printTaken(context, await takeLease(context, wantedLease(context, defaultTtlMs)));
 }
 
 async function renew(context: Context): Promise<void> {
   if (!process.env["ZAPD_LEASE"]) throw new UsageError("which one? The token of the lease is to be in $ZAPD_LEASE");
   const id = oneDevice(context);
   const { lease } = (await call(context, "getDevice", { id })).data;
-  tellTaken(context, await callLease(context, id, { ...wantedIn(context, usualTtlMs, lease?.owner), waitMs: 0 }));
+  printTaken(context, await callLease(context, id, { ...wantedLease(context, defaultTtlMs, lease?.owner), waitMs: 0 }));
 }
 
-function tellTaken(context: Context, called: Called<"takeLease">): void {
+function printTaken(context: Context, called: Called<"takeLease">): void {
   const { device, token } = called.data;
   if (context.json) return context.print(called.text);
   context.print(token);
@@ -56,7 +56,7 @@ async function free(context: Context, force: boolean): Promise<void> {
   const query = force ? { force: "true" as const } : {};
   const called = await call(context, "freeLease", { id: oneDevice(context), query });
   const { device, freed } = called.data;
-  context.tell(called, freed ? `${device.name} is free` : `nobody had ${device.name}`);
+  context.reportDone(called, freed ? `${device.name} is free` : `nobody had ${device.name}`);
 }
 
 async function list(context: Context): Promise<void> {
@@ -65,8 +65,13 @@ async function list(context: Context): Promise<void> {
     lease ? [[name, lease.owner, localTime(lease.until), lease.note ?? ""]] : [],
   );
   if (!context.json && rows.length === 0) return context.say("nobody has a device to themselves");
-  const columns = [{ title: "NAME" }, { title: "OWNER", yields: 0 }, { title: "UNTIL" }, { title: "NOTE", yields: 1 }];
-  context.show(called, () => table(columns, rows, context.width));
+  const columns = [
+    { title: "NAME" },
+    { title: "OWNER", shrinkOrder: 0 },
+    { title: "UNTIL" },
+    { title: "NOTE", shrinkOrder: 1 },
+  ];
+  context.printResult(called, () => table(columns, rows, context.width));
 }
 
 function oneDevice(context: Context): string {
@@ -83,25 +88,25 @@ export interface WantedLease {
 }
 
 /** Reads the options; fails with UsageError. */
-export function wantedIn(context: Context, usualMs: number, usualOwner = ownerHere()): WantedLease {
+export function wantedLease(context: Context, usualMs: number, usualOwner = defaultOwner()): WantedLease {
   const [ttl, wait] = [context.option("ttl"), context.option("wait")];
-  const ttl_s = Math.ceil((ttl === undefined ? usualMs : milliseconds("--ttl", ttl)) / 1_000);
+  const ttl_s = Math.ceil((ttl === undefined ? usualMs : parseDuration("--ttl", ttl)) / 1_000);
   if (ttl_s > leaseLimits.ttlS)
     throw new UsageError("--ttl is an hour at most: a lease that is still needed is renewed");
   return {
     owner: context.option("owner") ?? usualOwner,
     note: context.option("note"),
     ttl_s,
-    waitMs: wait === undefined ? 0 : milliseconds("--wait", wait),
+    waitMs: wait === undefined ? 0 : parseDuration("--wait", wait),
   };
 }
 
-export function ownerHere(): string {
-  return `${nameHere()}@${hostname()}`.slice(0, leaseLimits.owner);
+export function defaultOwner(): string {
+  return `${userName()}@${hostname()}`.slice(0, leaseLimits.owner);
 }
 
 /** In a container there may be no such user. */
-function nameHere(): string {
+function userName(): string {
   try {
     return userInfo().username;
   } catch {
@@ -121,21 +126,21 @@ export async function takeLease(context: Context, wanted: WantedLease): Promise<
     try {
       return await callLease(context, id, { ...wanted, waitMs: 0 });
     } catch (error) {
-      if (!isTaken(error)) throw error;
+      if (!isLeasedByAnother(error)) throw error;
     }
   }
-  if (wanted.waitMs === 0) throw noneFree(group, await membersOf(context, group));
-  return takeFirst(context, members, wanted);
+  if (wanted.waitMs === 0) throw noneFreeError(group, await membersOf(context, group));
+  return waitForFirst(context, members, wanted);
 }
 
 /** Waits for all of them at once: the first that is free is taken, and the other calls are given up. */
-async function takeFirst(
+async function waitForFirst(
   context: Context,
   members: readonly Device[],
   wanted: WantedLease,
 ): Promise<Called<"takeLease">> {
   const over = new AbortController();
-  const briefly = { ...wanted, ttl_s: Math.min(wanted.ttl_s, briefS) };
+  const briefly = { ...wanted, ttl_s: Math.min(wanted.ttl_s, provisionalTtlS) };
   const waiting = members.map(async ({ id }) => callLease(context, id, briefly, over.signal));
   let won: Called<"takeLease"> | undefined;
   try {
@@ -169,7 +174,7 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
   return members.toSorted((one, other) => rank(one) - rank(other));
 }
 
-function noneFree(group: string, members: readonly Device[]): CommandError {
+function noneFreeError(group: string, members: readonly Device[]): CommandError {
   const all = members.map(({ name, lease }) =>
     lease ? `${name} until ${localTime(lease.until)} (${lease.owner})` : name,
   );
@@ -182,7 +187,7 @@ function noneFree(group: string, members: readonly Device[]): CommandError {
 }
 
 /** Whether somebody else has the device, which is not that our own lease has ended. */
-function isTaken(error: unknown): boolean {
+function isLeasedByAnother(error: unknown): boolean {
   return error instanceof CommandError && error.code === "device_leased" && error.details?.lease !== null;
 }
 
@@ -207,7 +212,7 @@ async function callLease(
         { quiet: signal !== undefined || context.json },
       );
     } catch (error) {
-      if (!isTaken(error) || left <= wait_s) throw error;
+      if (!isLeasedByAnother(error) || left <= wait_s) throw error;
     }
   }
 }

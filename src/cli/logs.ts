@@ -10,7 +10,7 @@ import { deepLinkOf } from "./control.ts";
 import { failureText } from "./explain.ts";
 
 /** Lines that are compared to find where a log goes on that is read from its beginning again. */
-const kept = 20;
+const comparedLines = 20;
 
 export async function logs(context: Context): Promise<void> {
   if (!context.flag("follow")) {
@@ -52,7 +52,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
     context.say(`${text}${text.includes("\n") ? "\n      " : " "}Waiting for it to come back; Ctrl-C ends`);
   };
   const given = { id: context.device, query: { follow: "true" }, signal };
-  const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isPassing }, "readLogs", given);
+  const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isTransient }, "readLogs", given);
   let pid: number | undefined;
   let tail: readonly string[] = [];
   try {
@@ -65,7 +65,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
         pid = now;
         isNew = false;
       }
-      tail = [...tail, ...fresh].slice(-kept);
+      tail = [...tail, ...fresh].slice(-comparedLines);
       if (!context.json) printLines(context, fresh, dropped);
       else if (fresh.length > 0)
         context.print(
@@ -81,7 +81,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
  * What a restart of the daemon or of the set looks like: its console opens later than its control port, and a set that was
  * cut off goes on serving the connection that is dead.
  */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   const { code } = error;
   const isLate = code === "too_many_streams" || code === "device_refused" || code === "console_in_use";
@@ -98,7 +98,7 @@ export async function reload(context: Context): Promise<void> {
   const params = deepLinkOf(context.words);
   const called = await call(context, "reloadPackage", { id: context.device, ...(params && { body: { params } }) });
   const { app, device } = called.data;
-  context.tell(called, `${app.name} was started anew on ${device.name}. ${logHint(context)}`);
+  context.reportDone(called, `${app.name} was started anew on ${device.name}. ${logHint(context)}`);
 }
 
 /** How to see what the package prints, on the device that was meant. */

@@ -4,7 +4,7 @@ import { createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
 import { homeFolder, stateFolder } from "../config/paths.ts";
 import { tildePath } from "../system/text.ts";
-import { apiOf, ask, failureOf } from "./client.ts";
+import { apiOf, failureOf, tryCall } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
@@ -44,7 +44,7 @@ async function explained(error: unknown, context: Context): Promise<Failure> {
 /** Prints the token of `/mcp`, made where there is none. */
 async function token(context: Context): Promise<void> {
   const { mcpToken, renewToken, tokenFile } = await import("../mcp/token.ts");
-  const status = await ask(context, "status", {}, statusTimeoutMs);
+  const status = await tryCall(context, "status", {}, statusTimeoutMs);
   const state = (status.ok ? status.data.state_folder : undefined) ?? resolve(stateFolder(process.env));
   const found = await (context.flag("new") ? renewToken(state) : mcpToken(state));
   const file = tokenFile(state);

@@ -7,7 +7,7 @@ import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
 
 /** The program that opens addresses may become the browser itself: after this it is taken to have opened it. */
-const startsWithinMs = 2_000;
+const startTimeoutMs = 2_000;
 
 export async function open(context: Context): Promise<void> {
   const { data } = await call(context, "status", {});
@@ -45,7 +45,7 @@ async function openInBrowser(url: string): Promise<boolean> {
   if (program === "") return false;
   return new Promise((resolve) => {
     const child = spawn(program, words, { stdio: "ignore", detached: true });
-    const timer = setTimeout(() => resolve(true), startsWithinMs);
+    const timer = setTimeout(() => resolve(true), startTimeoutMs);
     const end = (isOpen: boolean) => {
       clearTimeout(timer);
       resolve(isOpen);

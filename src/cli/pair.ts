@@ -2,25 +2,25 @@
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
 import { shellQuote } from "../system/text.ts";
-import { asksForPassword, canAsk, readLine, readUnseen } from "./ask.ts";
+import { asksForPassword, canAsk, readHidden, readLine } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 
 /** What is typed, or was given with the command. */
-interface Typed {
+interface Credentials {
   readonly pin?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
 }
 
 /** A pairing that waits for what is typed here. */
-interface Asked {
+interface PendingPairing {
   readonly name: string;
   readonly step: Result<"pairDevice">;
   /** Ends when the time is over, or with Ctrl-C. */
   readonly signal: AbortSignal;
-  enter(typed: Typed): Promise<Called<"pairDevice">>;
+  enter(typed: Credentials): Promise<Called<"pairDevice">>;
 }
 
 export async function pair(context: Context): Promise<void> {
@@ -31,7 +31,7 @@ export async function pair(context: Context): Promise<void> {
   if (context.flag("cancel")) return cancel(context, name);
   const isAsking = pin === undefined && !wantsPassword;
   if (isAsking) context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
-  const enter = (typed: Typed) =>
+  const enter = (typed: Credentials) =>
     call(
       context,
       "pairDevice",
@@ -39,32 +39,36 @@ export async function pair(context: Context): Promise<void> {
       isAsking ? { quiet: true } : {},
     );
   // A pipe holds it already. A person is asked only once the device has said that it wants a password.
-  const piped = wantsPassword && process.stdin.isTTY !== true ? (await readUnseen("")) || undefined : undefined;
+  const piped = wantsPassword && process.stdin.isTTY !== true ? (await readHidden("")) || undefined : undefined;
   const first = await enter({ pin, password: piped });
-  const done = (called: Called<"pairDevice">) => context.tell(called, `paired with ${name}`);
+  const done = (called: Called<"pairDevice">) => context.reportDone(called, `paired with ${name}`);
   if (first.data.step === undefined) return done(first);
   if (context.json && isAsking) return context.print(first.text);
   // The pairing goes on, for the command in the hint.
-  if (first.data.step === "code" && !canAsk()) throw untyped(name, first.data);
-  await givingUp(context, name, async (stopped) => {
+  if (first.data.step === "code" && !canAsk()) throw noTerminalForCodeError(name, first.data);
+  await cancellingOnFailure(context, name, async (stopped) => {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
-    const asked: Asked = { name, step: first.data, signal, enter };
+    const asked: PendingPairing = { name, step: first.data, signal, enter };
     try {
       done(await (first.data.step === "code" ? askCode(asked) : askLogin(asked, user, wantsPassword)));
     } catch (error) {
       if (error !== signal.reason || stopped.aborted) throw error;
-      throw tooLate(name);
+      throw expiredError(name);
     }
   });
 }
 
 async function cancel(context: Context, name: string): Promise<void> {
   const called = await call(context, "cancelPairing", { id: name });
-  context.tell(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
+  context.reportDone(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
 }
 
 /** Cancels the pairing when the work fails, or with Ctrl-C, which then also ends the command. */
-async function givingUp(context: Context, name: string, work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
+async function cancellingOnFailure(
+  context: Context,
+  name: string,
+  work: (stopped: AbortSignal) => Promise<void>,
+): Promise<void> {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop);
@@ -89,7 +93,7 @@ function showsCode(name: string, { length, form }: Result<"pairDevice">): string
   return printable(`${name} shows a code of ${length} ${form === "digits" ? "digits" : "characters"}`);
 }
 
-async function askCode({ name, step, signal, enter }: Asked): Promise<Called<"pairDevice">> {
+async function askCode({ name, step, signal, enter }: PendingPairing): Promise<Called<"pairDevice">> {
   for (let prompt = `${showsCode(name, step)}. Code`; ; prompt = "That was another. Code") {
     const pin = await readLine(() => `${prompt} (${secondsLeft(step)} s): `, signal);
     if (pin.trim() === "") continue;
@@ -102,15 +106,15 @@ async function askCode({ name, step, signal, enter }: Asked): Promise<Called<"pa
 }
 
 async function askLogin(
-  { name, signal, enter }: Asked,
+  { name, signal, enter }: PendingPairing,
   given: string | undefined,
   isGiven: boolean,
 ): Promise<Called<"pairDevice">> {
   if (!canAsk() && isGiven) throw new UsageError("the password is empty");
-  if (!canAsk()) throw withoutLogin(name);
+  if (!canAsk()) throw noTerminalForLoginError(name);
   for (;;) {
     const user = given ?? ((await readLine(() => printable(`user of ${name}: `), signal)).trim() || undefined);
-    const password = await readUnseen(printable(`password of ${user ?? name}`), signal);
+    const password = await readHidden(printable(`password of ${user ?? name}`), signal);
     if (password === "") throw new UsageError("the password is empty");
     try {
       return await enter({ user, password });
@@ -121,7 +125,7 @@ async function askLogin(
   }
 }
 
-function untyped(name: string, step: Result<"pairDevice">): CommandError {
+function noTerminalForCodeError(name: string, step: Result<"pairDevice">): CommandError {
   return CommandError.of({
     code: "pairing_required",
     message: `${showsCode(name, step)}, and there is no terminal to type it`,
@@ -129,7 +133,7 @@ function untyped(name: string, step: Result<"pairDevice">): CommandError {
   });
 }
 
-function withoutLogin(name: string): CommandError {
+function noTerminalForLoginError(name: string): CommandError {
   return CommandError.of({
     code: "pairing_required",
     message: `${name} asks for a name and a password, and there is no terminal to type them`,
@@ -137,7 +141,7 @@ function withoutLogin(name: string): CommandError {
   });
 }
 
-function tooLate(name: string): CommandError {
+function expiredError(name: string): CommandError {
   return CommandError.of({
     code: "pairing_failed",
     message: `${name} waits no longer`,

@@ -9,7 +9,7 @@ import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { listenToPeer, type PeerListener } from "../transport/peer-listener.ts";
-import { ask, call, groupOf } from "./client.ts";
+import { call, groupOf, tryCall } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { followEvents } from "./follow.ts";
@@ -19,18 +19,18 @@ import { type Progress, progressOn } from "./progress.ts";
 import { ServedFile } from "./served-file.ts";
 
 /** A set that has requested nothing by then cannot reach us; one that does not show the file by then does not play it. */
-const fetchesWithinMs = 30_000;
+const firstRequestTimeoutMs = 30_000;
 /** It is over when the set shows that for this long: between two files it plays none, and an app in the background may go on reading. */
-const overAfterMs = { stopped: 3_000, elsewhere: 15_000 } as const;
+const endConfirmedAfterMs = { stopped: 3_000, elsewhere: 15_000 } as const;
 /** Until then a set may show what it did before. */
-const settlesWithinMs = 5_000;
+const settleMs = 5_000;
 /** A set that does not show what plays by then never does. */
-const showsWithinMs = 10_000;
+const playbackReportTimeoutMs = 10_000;
 /** How often what is shown on the terminal moves on. */
-const tickMs = 500;
-const stopsWithinMs = 5_000;
+const checkEveryMs = 500;
+const stopTimeoutMs = 5_000;
 /** The status of what Ctrl-C has ended: a shell does not go on after `&&`. */
-const interrupted = 130;
+const exitInterrupted = 130;
 
 export async function play(context: Context): Promise<number> {
   const [what] = context.words;
@@ -47,7 +47,7 @@ export async function play(context: Context): Promise<number> {
   if (/^https?$/i.test(scheme ?? "")) {
     const called = await call(context, "playMedia", { id: context.device, body: { url: what, mime: type } });
     const { device, confirmed } = called.data;
-    context.tell(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
+    context.reportDone(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
     return exits.ok;
   }
   return playFile(context, pathOf(what, scheme), type ?? null);
@@ -74,7 +74,7 @@ async function playFile(context: Context, path: string, type: string | null): Pr
   try {
     const device = (await call(context, "getDevice", { id: context.device }, { quiet: true })).data;
     listener = await serve(file, device);
-    const played = new PlayedFile(context, file, device, progress, stopped.signal);
+    const played = new FilePlayback(context, file, device, progress, stopped.signal);
     return await played.run(listener.url);
   } finally {
     progress.clear();
@@ -96,34 +96,34 @@ async function serve(file: ServedFile, device: Device): Promise<PeerListener> {
 }
 
 /** What a set showed when it began to play, to compare what it shows later. */
-interface Beginning {
+interface InitialPlayback {
   readonly app: string | null;
   readonly title: string | null;
   readonly durationMs: number | null;
 }
 
 /** A file that a set was handed, until it stops playing it. */
-class PlayedFile {
+class FilePlayback {
   readonly #context: Context;
   readonly #file: ServedFile;
   readonly #device: Device;
   readonly #progress: Progress;
   readonly #signal: AbortSignal;
   /** When it was handed over; `null` until then. */
-  #since: number | null = null;
+  #handedOverAt: number | null = null;
   #state: State | null = null;
   /** When the set was first seen to have asked for it; `null` until then. */
-  #askedAt: number | null = null;
+  #firstRequestAt: number | null = null;
   /** `null` until it has settled. */
-  #beginning: Beginning | null = null;
+  #initial: InitialPlayback | null = null;
   /** Whether it shows what plays. Where it does not, nothing but its app and its power tell of an end. */
-  #shows = false;
+  #reportsPlayback = false;
   /** Whether it took the address, tells what plays, and did not tell of this. */
-  #isDoubted = false;
+  #isUnconfirmed = false;
   /** When it was first shown that it is over; `null` while it is not. */
-  #overSince: number | null = null;
-  #toldFailure: string | null = null;
-  #toldBlind = false;
+  #endSeenAt: number | null = null;
+  #reportedFailure: string | null = null;
+  #hasWarnedOfNoReport = false;
 
   constructor(context: Context, file: ServedFile, device: Device, progress: Progress, signal: AbortSignal) {
     this.#context = context;
@@ -139,14 +139,14 @@ class PlayedFile {
     const body = { url, mime: this.#file.type ?? undefined, title: titleOf(this.#file.name) };
     try {
       const called = await call(this.#context, "playMedia", { id, body, signal: this.#signal });
-      this.#isDoubted = called.data.confirmed === false;
-      this.#shows = called.data.confirmed === true;
-      this.#context.tell(called);
+      this.#isUnconfirmed = called.data.confirmed === false;
+      this.#reportsPlayback = called.data.confirmed === true;
+      this.#context.reportDone(called);
     } catch (error) {
-      if (this.#signal.aborted) return this.#interrupted();
+      if (this.#signal.aborted) return this.#stopInterrupted();
       throw error;
     }
-    this.#since = performance.now();
+    this.#handedOverAt = performance.now();
     const over = new AbortController();
     const leave = () => over.abort();
     this.#signal.addEventListener("abort", leave);
@@ -155,19 +155,19 @@ class PlayedFile {
     let failed: Error | undefined;
     const timer = setInterval(() => {
       try {
-        ended = this.#look();
+        ended = this.#check();
       } catch (error) {
         failed = error instanceof Error ? error : new Error(String(error));
       }
       if (ended || failed) leave();
-    }, tickMs);
+    }, checkEveryMs);
     try {
       await this.#follow(over.signal);
     } finally {
       this.#signal.removeEventListener("abort", leave);
       clearInterval(timer);
     }
-    if (this.#signal.aborted) return this.#interrupted();
+    if (this.#signal.aborted) return this.#stopInterrupted();
     if (failed) throw failed;
     this.#say(ended ?? `${this.#device.name} is no longer known: ${this.#file.name} is served no more`);
     return exits.ok;
@@ -190,41 +190,47 @@ class PlayedFile {
   }
 
   /** What is to be said of the end, once it has come. Fails where the set asks for nothing. */
-  #look(): string | undefined {
+  #check(): string | undefined {
     const { name } = this.#device;
-    const { movedAt, failure } = this.#file;
+    const { lastUsedAt, failure } = this.#file;
     const now = performance.now();
-    const since = this.#since ?? now;
-    if (movedAt === null && now - since > fetchesWithinMs) throw this.#unasked();
-    if (failure !== null && failure !== this.#toldFailure) this.#say(`zapd: ${this.#file.name} ${failure}`);
-    this.#toldFailure = failure;
-    this.#show(now - since);
-    if (movedAt === null || this.#state === null) return undefined;
-    const isQuiet = now - movedAt > overAfterMs.elsewhere;
-    if (this.#isDoubted && !this.#shows && isQuiet && now - since > fetchesWithinMs) throw this.#unplayed();
-    this.#askedAt ??= movedAt;
-    this.#begin(this.#state, now - this.#askedAt);
-    const why = this.#whyOver(this.#state);
+    const since = this.#handedOverAt ?? now;
+    if (lastUsedAt === null && now - since > firstRequestTimeoutMs) throw this.#neverRequestedError();
+    if (failure !== null && failure !== this.#reportedFailure) this.#say(`zapd: ${this.#file.name} ${failure}`);
+    this.#reportedFailure = failure;
+    this.#showProgress(now - since);
+    if (lastUsedAt === null || this.#state === null) return undefined;
+    const isQuiet = now - lastUsedAt > endConfirmedAfterMs.elsewhere;
+    if (this.#isUnconfirmed && !this.#reportsPlayback && isQuiet && now - since > firstRequestTimeoutMs)
+      throw this.#notPlayedError();
+    this.#firstRequestAt ??= lastUsedAt;
+    this.#noteInitial(this.#state, now - this.#firstRequestAt);
+    const why = this.#endReason(this.#state);
     if (why === null) {
-      this.#overSince = null;
+      this.#endSeenAt = null;
       return undefined;
     }
-    this.#overSince ??= now;
-    if (now - Math.max(this.#overSince, movedAt) < overAfterMs[why]) return undefined;
+    this.#endSeenAt ??= now;
+    if (now - Math.max(this.#endSeenAt, lastUsedAt) < endConfirmedAfterMs[why]) return undefined;
     return `${this.#file.name} is over on ${name}`;
   }
 
-  #begin({ app, playback }: State, askedMs: number): void {
-    this.#shows ||= playback !== null && playback.status !== "stopped";
-    if (!this.#shows && !this.#isDoubted && askedMs > showsWithinMs && !this.#toldBlind) {
-      this.#toldBlind = true;
+  #noteInitial({ app, playback }: State, askedMs: number): void {
+    this.#reportsPlayback ||= playback !== null && playback.status !== "stopped";
+    if (
+      !this.#reportsPlayback &&
+      !this.#isUnconfirmed &&
+      askedMs > playbackReportTimeoutMs &&
+      !this.#hasWarnedOfNoReport
+    ) {
+      this.#hasWarnedOfNoReport = true;
       const { name } = this.#device;
       const end = app === null ? "goes off" : `leaves ${app.name} or goes off`;
       this.#say(`${name} does not show what it plays: ${this.#file.name} is served until it ${end}. Ctrl-C ends`);
     }
-    if (askedMs < settlesWithinMs) return;
-    const { app: ownApp, title, durationMs } = this.#beginning ?? {};
-    this.#beginning = {
+    if (askedMs < settleMs) return;
+    const { app: ownApp, title, durationMs } = this.#initial ?? {};
+    this.#initial = {
       app: ownApp ?? app?.id ?? null,
       title: title ?? playback?.title ?? null,
       durationMs: durationMs ?? playback?.duration_ms ?? null,
@@ -232,10 +238,10 @@ class PlayedFile {
   }
 
   /** What tells that it plays something else, or nothing; `null` while it plays on. */
-  #whyOver({ power, app, playback }: State): keyof typeof overAfterMs | null {
+  #endReason({ power, app, playback }: State): keyof typeof endConfirmedAfterMs | null {
     if (isPowerOff(power)) return "stopped";
-    if (this.#shows && (playback === null || playback.status === "stopped")) return "stopped";
-    const { app: ownApp = null, title = null, durationMs = null } = this.#beginning ?? {};
+    if (this.#reportsPlayback && (playback === null || playback.status === "stopped")) return "stopped";
+    const { app: ownApp = null, title = null, durationMs = null } = this.#initial ?? {};
     if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
     // Either of them may be corrected while a file plays; with another file both change.
     const isOther =
@@ -248,19 +254,19 @@ class PlayedFile {
     return isOther ? "elsewhere" : null;
   }
 
-  #show(sinceMs: number): void {
+  #showProgress(sinceMs: number): void {
     const { name } = this.#device;
     const playback = this.#state?.playback ?? null;
-    const sent = `${size(this.#file.taken)} sent`;
-    const asks = this.#file.movedAt !== null;
+    const sent = `${size(this.#file.bytesSent)} sent`;
+    const asks = this.#file.lastUsedAt !== null;
     const waiting = `has not asked for it yet, ${Math.round(sinceMs / 1_000)} s`;
     const parts = [`${this.#file.name} on ${name}`, asks ? playbackText(playback) : waiting, asks ? sent : ""];
     this.#progress.show(printable(parts.filter(Boolean).join("  ")));
   }
 
-  #unasked(): CommandError {
+  #neverRequestedError(): CommandError {
     const { name, host } = this.#device;
-    const seconds = fetchesWithinMs / 1_000;
+    const seconds = firstRequestTimeoutMs / 1_000;
     return CommandError.of({
       code: "device_error",
       message: `${name} took the address of ${this.#file.name}, but has asked for nothing within ${seconds} s`,
@@ -268,7 +274,7 @@ class PlayedFile {
     });
   }
 
-  #unplayed(): CommandError {
+  #notPlayedError(): CommandError {
     return CommandError.of({
       code: "device_refused",
       message: `${this.#device.name} has asked for ${this.#file.name}, but does not play it`,
@@ -276,25 +282,25 @@ class PlayedFile {
     });
   }
 
-  async #interrupted(): Promise<number> {
+  async #stopInterrupted(): Promise<number> {
     const { name } = this.#device;
     // Interrupted while it is handed over, only the set's requests tell that it has it already.
-    const hasIt = this.#since !== null || this.#file.movedAt !== null;
-    const isPlaying = hasIt && (this.#state === null || this.#whyOver(this.#state) === null);
+    const hasIt = this.#handedOverAt !== null || this.#file.lastUsedAt !== null;
+    const isPlaying = hasIt && (this.#state === null || this.#endReason(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
     const left = isPlaying && !hasStopped ? `; ${name} could not be told to stop` : "";
     this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is served no more${left}`);
-    return interrupted;
+    return exitInterrupted;
   }
 
   /** Tells the set to stop, since the file is gone; or to leave the app, where it knows no stop. */
   async #stop(): Promise<boolean> {
     const { id } = this.#device;
-    const told = await ask(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopsWithinMs);
+    const told = await tryCall(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopTimeoutMs);
     // Until it has settled, what it shows to play is the file.
-    const isInApp = this.#beginning === null ? this.#shows : this.#beginning.app !== null;
+    const isInApp = this.#initial === null ? this.#reportsPlayback : this.#initial.app !== null;
     if (told.ok || told.code !== "unsupported_operation" || !isInApp) return told.ok;
-    return (await ask(this.#context, "stopApp", { id }, stopsWithinMs)).ok;
+    return (await tryCall(this.#context, "stopApp", { id }, stopTimeoutMs)).ok;
   }
 
   #say(line: string): void {

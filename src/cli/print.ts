@@ -6,11 +6,11 @@ import { printable } from "../system/printable.ts";
 interface Column {
   readonly title: string;
   /** Shortened first when the terminal is narrow; the highest number goes first. Without one a column is never shortened. */
-  readonly yields?: number;
+  readonly shrinkOrder?: number;
   /** How many columns of it stay as long as another column can give way. */
-  readonly keeps?: number;
+  readonly keptWidth?: number;
   /** Left out altogether where shortening is not enough, the highest number first. Without one it is never left out. */
-  readonly goes?: number;
+  readonly dropOrder?: number;
 }
 
 /** A cell, with the colour it is shown in. */
@@ -47,8 +47,8 @@ export function listOf(rows: readonly (readonly [name: string, value: string])[]
 }
 
 /** Columns that a shortened text keeps, to be readable; and at least. */
-const readable = 8;
-const least = 3;
+const readableWidth = 8;
+const minimumWidth = 3;
 
 /** Which columns are shown, and how wide: the least important are shortened, then left out, then shortened to nearly nothing. */
 function fitting(
@@ -57,17 +57,17 @@ function fitting(
   width: number,
 ): { shown: readonly number[]; widths: readonly number[] } {
   const leaving = columns
-    .map(({ goes }, at) => ({ at, goes: goes ?? -1 }))
+    .map(({ dropOrder }, at) => ({ at, goes: dropOrder ?? -1 }))
     .filter(({ goes }) => goes >= 0)
     .sort((one, other) => other.goes - one.goes);
   let shown = columns.map((_, at) => at);
   for (;;) {
     const widths = shown.map((at) => natural[at] ?? 0);
     const left = shown.map((at) => columns[at] ?? { title: "" });
-    shrink(left, widths, width, ({ keeps }) => keeps ?? readable);
+    shrink(left, widths, width, ({ keptWidth }) => keptWidth ?? readableWidth);
     const next = leaving.shift();
     if (excess(widths, width) <= 0 || next === undefined) {
-      shrink(left, widths, width, () => least);
+      shrink(left, widths, width, () => minimumWidth);
       return { shown, widths };
     }
     shown = shown.filter((at) => at !== next.at);
@@ -81,7 +81,7 @@ function excess(widths: readonly number[], width: number): number {
 /** Takes from the least important columns first, from each down to what it keeps. */
 function shrink(columns: readonly Column[], widths: number[], width: number, keeps: (column: Column) => number): void {
   const order = columns
-    .map((column, at) => ({ column, at, yields: column.yields ?? -1 }))
+    .map((column, at) => ({ column, at, yields: column.shrinkOrder ?? -1 }))
     .filter(({ yields }) => yields >= 0)
     .sort((one, other) => other.yields - one.yields);
   for (const { column, at } of order) {

@@ -3,7 +3,7 @@
 import { isPowerOff } from "../api/client-words.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
-import { ask } from "./client.ts";
+import { tryCall } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { cut } from "./print.ts";
 
@@ -51,13 +51,13 @@ export function bar(done: number, total: number): string {
 const tellEveryMs = 1_000;
 
 /** Shows what a call waits for, until the returned function is called; the line stays where a set was woken. `since`: when the wait began. */
-export async function tellWaiting(
+export async function showWaiting(
   context: Context,
   name: EndpointName,
   given: { readonly id?: string; readonly body?: unknown },
   since: number,
 ): Promise<(done: boolean) => void> {
-  const known = given.id === undefined ? null : await ask(context, "getDevice", { id: given.id }, 1_000);
+  const known = given.id === undefined ? null : await tryCall(context, "getDevice", { id: given.id }, 1_000);
   const asleep = known?.ok === true && isPowerOff(known.data.power);
   const waking = asleep && wakes(name, given.body);
   const set = printable((known?.ok ? known.data.name : given.id) ?? "the daemon");

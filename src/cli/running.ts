@@ -11,7 +11,7 @@ import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
-import { ask } from "./client.ts";
+import { tryCall } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 
@@ -19,7 +19,7 @@ import { CommandError, notRunning } from "./failure.ts";
 export type Kind = "serve" | "demo";
 
 /** A daemon, as it has noted itself. */
-interface Noted {
+interface DaemonNote {
   readonly pid: number;
   readonly kind: Kind;
   readonly socket: string;
@@ -54,7 +54,7 @@ function isOurs(path: string, is: (found: { isDirectory(): boolean; isSocket(): 
 const isOurFolder = (path: string) => isOurs(path, (found) => found.isDirectory());
 
 /** Notes a daemon; gives what takes the note away. Where none can be written the daemon runs without. */
-export function note(socket: string, kind: Kind): () => void {
+export function writeNote(socket: string, kind: Kind): () => void {
   try {
     return noteIn({ pid: process.pid, kind, socket }, foldersOf(process.env));
   } catch {
@@ -63,7 +63,7 @@ export function note(socket: string, kind: Kind): () => void {
   }
 }
 
-function noteIn(noted: Noted, folders: readonly string[]): () => void {
+function noteIn(noted: DaemonNote, folders: readonly string[]): () => void {
   for (const folder of folders) {
     try {
       mkdirSync(folder, { mode: 0o700 });
@@ -101,7 +101,7 @@ function isAlive(pid: number): boolean {
 }
 
 /** The daemons of this user that have noted themselves and answer, in the order of their numbers. */
-export async function runningDaemons(): Promise<Noted[]> {
+export async function runningDaemons(): Promise<DaemonNote[]> {
   const noted = foldersOf(process.env).filter(isOurFolder).flatMap(notesIn);
   const answering = await Promise.all(
     noted.map(({ socket }) => isOurs(socket, (found) => found.isSocket()) && currentRuntime().isListening(socket)),
@@ -112,14 +112,14 @@ export async function runningDaemons(): Promise<Noted[]> {
     .sort((one, other) => one.pid - other.pid);
 }
 
-function notesIn(folder: string): Noted[] {
+function notesIn(folder: string): DaemonNote[] {
   return readdirSync(folder)
     .filter((file) => name.test(file))
     .slice(0, mostNotes)
     .flatMap((file) => readNote(join(folder, file)) ?? []);
 }
 
-function readNote(path: string): Noted | null {
+function readNote(path: string): DaemonNote | null {
   try {
     const value: unknown = JSON.parse(readRegularFile(path, mostBytes) ?? "");
     if (!isObject(value)) return null;
@@ -132,18 +132,18 @@ function readNote(path: string): Noted | null {
 }
 
 /** Turns the context to the one daemon that runs; false where none does. Fails with CommandError where several run. */
-export async function turnToOnly(context: Context): Promise<boolean> {
+export async function useOnlyRunningDaemon(context: Context): Promise<boolean> {
   const usual = context.socket();
   // The usual one was asked already: it has ended since.
   const running = (await runningDaemons()).filter(({ socket }) => socket !== usual);
   const [only] = running;
   if (only === undefined) return false;
-  if (running.length > 1) throw several(running);
-  context.turnTo(only.socket);
+  if (running.length > 1) throw ambiguousDaemons(running);
+  context.useSocket(only.socket);
   return true;
 }
 
-function several(running: readonly Noted[]): CommandError {
+function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {
   const found = running.map(({ pid, kind, socket }) => `${tildePath(socket)} (${kind}, pid ${pid})`);
   const first = shellQuote(running[0]?.socket ?? "");
   return new CommandError(
@@ -154,7 +154,7 @@ function several(running: readonly Noted[]): CommandError {
   );
 }
 
-export interface Places {
+export interface DaemonPaths {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
@@ -162,9 +162,9 @@ export interface Places {
   readonly running: boolean;
 }
 
-export async function placesOf(context: Context): Promise<Places> {
+export async function locateDaemon(context: Context): Promise<DaemonPaths> {
   // A daemon that hangs is not waited for.
-  const asked = await ask(context, "status", {}, 2_000);
+  const asked = await tryCall(context, "status", {}, 2_000);
   const status = asked.ok ? asked.data : undefined;
   return {
     configFile: status?.config_file ?? ownConfig(context),
@@ -180,7 +180,7 @@ function ownConfig(context: Context): string {
 }
 
 /** What to say when the daemon runs on another config than the one that was given for it; `null` when it does not. */
-export function otherConfig(context: Context, { running, configFile }: Places): string | null {
+export function configMismatch(context: Context, { running, configFile }: DaemonPaths): string | null {
   const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
   if (!running || !given || configFile === ownConfig(context)) return null;
   return `the daemon that answers runs on ${configFile}, not on ${ownConfig(context)}`;

@@ -13,7 +13,7 @@ import { paintFor, table, unreadable } from "./print.ts";
 import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
 
 /** What is run, and how the API is asked for it. */
-type Asked =
+type SceneCall =
   | { readonly name: "runScene"; readonly given: { readonly scene: string; readonly body: object } }
   | { readonly name: "runSteps"; readonly given: { readonly body: object } };
 
@@ -21,24 +21,24 @@ export async function run(context: Context): Promise<number> {
   const [word] = context.words;
   if (word === undefined)
     throw new UsageError("which scene? They are listed by zapd scenes; the daemon is started by zapd serve");
-  const asked = await askedFor(word, context);
+  const asked = await callFor(word, context);
   const isDry = context.flag("dry-run");
   if (isDry || context.json) {
     // Each name goes with its own words, which types cannot follow through a union.
     const called = await call(context, asked.name as "runSteps", asked.given as { readonly body: object });
-    context.show(called, ({ steps }) => steps.map((step) => shownStep(context, step)).join("\n"));
+    context.printResult(called, ({ steps }) => steps.map((step) => stepLine(context, step)).join("\n"));
     return exitOf(called.data);
   }
   return follow(context, asked);
 }
 
 /** The call for a scene of the daemon, or for one in a file or on stdin. */
-async function askedFor(word: string, context: Context): Promise<Asked> {
+async function callFor(word: string, context: Context): Promise<SceneCall> {
   const device = context.option("device");
   const more = { ...(device !== undefined && { device }), ...(context.flag("dry-run") && { dry_run: true }) };
   const isFile = word === "-" || /[\\/]|\.(?:toml|json)$/.test(word);
   if (!isFile) return { name: "runScene", given: { scene: word, body: more } };
-  const text = word === "-" ? await typed() : textOf(word);
+  const text = word === "-" ? await readStdin() : readSceneFile(word);
   if (!/^\s*(?:\{|\[\s*\{)/.test(text)) return { name: "runSteps", given: { body: { toml: text, ...more } } };
   try {
     const value: unknown = JSON.parse(text);
@@ -57,11 +57,11 @@ async function askedFor(word: string, context: Context): Promise<Asked> {
 }
 
 /** The largest scene. */
-const mostBytes = 256 * 1024;
+const maxBytes = 256 * 1024;
 
-function textOf(path: string): string {
+function readSceneFile(path: string): string {
   try {
-    if (statSync(path).size > mostBytes) throw new UsageError(`${path} is too large for a scene`);
+    if (statSync(path).size > maxBytes) throw new UsageError(`${path} is too large for a scene`);
     return readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof UsageError) throw error;
@@ -70,12 +70,12 @@ function textOf(path: string): string {
   }
 }
 
-async function typed(): Promise<string> {
+async function readStdin(): Promise<string> {
   let text = "";
   process.stdin.setEncoding("utf8");
   for await (const part of process.stdin) {
     text += String(part);
-    if (text.length > mostBytes) throw new UsageError("that is too large for a scene");
+    if (text.length > maxBytes) throw new UsageError("that is too large for a scene");
   }
   return text;
 }
@@ -88,11 +88,11 @@ type Line =
   | { readonly type: "error"; readonly error: Failure };
 
 /** Runs it, and tells each step as it ends. The run ends with the command. */
-async function follow(context: Context, asked: Asked): Promise<number> {
+async function follow(context: Context, asked: SceneCall): Promise<number> {
   const told = new Set<string>();
   const tell = (step: StepResult) => {
     told.add(step.at);
-    context.print(shownStep(context, step));
+    context.print(stepLine(context, step));
     for (const { message, hint } of failuresOf(step))
       context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
   };
@@ -106,7 +106,7 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       if (line.type !== "scene.finished") continue;
       const isLeft = ({ at, reason }: StepResult) => !told.has(at) && (reason === "stopped" || reason === "cancelled");
       const rest = line.data.steps.filter(isLeft);
-      for (const step of rest) context.print(shownStep(context, step));
+      for (const step of rest) context.print(stepLine(context, step));
       if (line.data.outcome === "cancelled") context.say("zapd: the daemon stops, and ended the run.");
       return exitOf(line.data);
     }
@@ -130,7 +130,7 @@ function failuresOf({ error, devices }: StepResult): readonly { message: string;
 }
 
 /** `3  launch netflix · Den: done, seen`. */
-function shownStep(context: Context, step: StepResult): string {
+function stepLine(context: Context, step: StepResult): string {
   const paint = paintFor(context.colour);
   const { at, name, does, status, reason, confirmed, took_ms, devices } = step;
   const where = devices.map(({ device }) => device.name).join(", ");
@@ -152,10 +152,10 @@ export async function scenes(context: Context): Promise<void> {
   const { scenes: all, folder } = called.data;
   if (!context.json && all.length === 0)
     return context.say(`no scenes yet: each is a file NAME.toml in ${printable(folder)}`);
-  context.show(called, () => [listed(all, context), ...all.flatMap(mistakesOf)].join("\n"));
+  context.printResult(called, () => [sceneTable(all, context), ...all.flatMap(mistakeLines)].join("\n"));
 }
 
-function listed(all: readonly SceneInfo[], context: Context): string {
+function sceneTable(all: readonly SceneInfo[], context: Context): string {
   const paint = paintFor(context.colour);
   const check = ({ ok, mistakes }: SceneInfo) => {
     return ok ? { text: "ok", paint: paint.good } : { text: pluralize(mistakes.length, "mistake"), paint: paint.bad };
@@ -164,9 +164,9 @@ function listed(all: readonly SceneInfo[], context: Context): string {
     [
       { title: "NAME" },
       { title: "CHECK" },
-      { title: "STEPS", goes: 3 },
-      { title: "DEVICES", yields: 2, goes: 2 },
-      { title: "ABOUT", yields: 1, goes: 1 },
+      { title: "STEPS", dropOrder: 3 },
+      { title: "DEVICES", shrinkOrder: 2, dropOrder: 2 },
+      { title: "ABOUT", shrinkOrder: 1, dropOrder: 1 },
     ],
     all.map((one) => [
       one.name,
@@ -179,7 +179,7 @@ function listed(all: readonly SceneInfo[], context: Context): string {
   );
 }
 
-function mistakesOf({ name, mistakes }: SceneInfo): string[] {
+function mistakeLines({ name, mistakes }: SceneInfo): string[] {
   return mistakes.map(({ line, at, message, hint }) =>
     printable(`${name}.toml, ${line === null ? at : `line ${line}, ${at}`}: ${message}. ${hint}`.trim()),
   );

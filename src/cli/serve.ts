@@ -4,13 +4,13 @@ import { readFileSync } from "node:fs";
 import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
-import { nothingFound } from "../doctor/nothing-found.ts";
+import { nothingFoundLines } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { pluralize, tildePath, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { note } from "./running.ts";
+import { writeNote } from "./running.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
 const exitConfig = 78;
@@ -20,7 +20,7 @@ export async function serve(context: Context): Promise<number> {
   if (context.option("socket") !== undefined) throw new UsageError(noSocket);
   process.umask(0o077);
   const log = terminalLog();
-  catchStrays(log);
+  logUncaughtErrors(log);
   const started = await start({
     config: configPath(process.env, given),
     state: stateFolder(process.env),
@@ -28,13 +28,13 @@ export async function serve(context: Context): Promise<number> {
     page: !context.flag("no-page"),
   });
   if (typeof started === "number") {
-    endSoon();
+    exitSoon();
     return started;
   }
-  let unnote = () => {};
+  let removeNote = () => {};
   // After the first requests, which may be waiting already.
   setImmediate(() => {
-    if (started.socket !== null) unnote = note(started.socket, "serve");
+    if (started.socket !== null) removeNote = writeNote(started.socket, "serve");
     log.info(
       `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${tildePath(started.socket)}`}`,
     );
@@ -43,10 +43,10 @@ export async function serve(context: Context): Promise<number> {
     for (const line of knownLines(started)) log.info(line);
   });
   await untilSignal();
-  unnote();
+  removeNote();
   await started.stop();
   log.info("stopped");
-  endSoon();
+  exitSoon();
   return exits.ok;
 }
 
@@ -81,7 +81,7 @@ function terminalLog(): Log {
 }
 
 /** A failure that nobody caught fails its own call, not the daemon. */
-export function catchStrays(log: Log): void {
+export function logUncaughtErrors(log: Log): void {
   process.on("unhandledRejection", (reason) =>
     log.error(`nobody caught: ${reason instanceof Error ? (reason.stack ?? reason.message) : textOf(reason)}`),
   );
@@ -93,7 +93,7 @@ const sameSignalMs = 500;
 
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
 export function untilSignal(): Promise<void> {
-  const signals = ["SIGTERM", "SIGINT", ...(outlivesTerminal() ? [] : ["SIGHUP"])];
+  const signals = ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP"])];
   return new Promise((resolve) => {
     let askedAt: number | undefined;
     for (const signal of signals) {
@@ -107,7 +107,7 @@ export function untilSignal(): Promise<void> {
 }
 
 /** Whether it was started with SIGHUP ignored, as nohup(1) does: who listens to it would end with the terminal. Linux alone tells. */
-function outlivesTerminal(): boolean {
+function ignoresHangup(): boolean {
   try {
     const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
     return (Number.parseInt(last, 16) & 1) === 1;
@@ -120,13 +120,13 @@ function outlivesTerminal(): boolean {
  * Ends the process in a second at the latest: devices may still be told something, such as to unsubscribe us, but nothing that
  * waits for an answer, or is connected to a daemon that could not start, may keep it running.
  */
-export function endSoon(): void {
+export function exitSoon(): void {
   setTimeout(() => process.exit(), 1_000).unref();
 }
 
 function knownLines(daemon: Daemon): string[] {
   const count = daemon.registry.devices.length;
-  if (count === 0) return nothingFound(daemon.interfaces());
+  if (count === 0) return nothingFoundLines(daemon.interfaces());
   const known = `${pluralize(count, "device")} known`;
   return [`${known}. Ctrl-C stops; \`zapd service install\` keeps it running`];
 }

@@ -21,9 +21,9 @@ export class ServedFile {
   /** `null` where its ending tells nothing, and nobody said it. */
   readonly type: string | null;
   /** How many bytes have been taken; some of the file may have been taken twice. */
-  taken = 0;
+  bytesSent = 0;
   /** When it was last asked for, or a piece of it taken; `null` until then. */
-  movedAt: number | null = null;
+  lastUsedAt: number | null = null;
   /** Why it could not be read to the end of what was asked for; `null` as long as it can. */
   failure: string | null = null;
   readonly #handle: FileHandle;
@@ -38,7 +38,7 @@ export class ServedFile {
   static async open(path: string, type: string | null): Promise<ServedFile> {
     const refuse = (why: string) =>
       new CommandError(`${path} ${why}`, exits.failed, undefined, { code: "file_unreadable" });
-    const unreadable = (error: unknown) => refuse(wordsOf(systemCode(error)));
+    const unreadable = (error: unknown) => refuse(reasonOf(systemCode(error)));
     const found = await stat(path).catch((error: unknown) => {
       throw unreadable(error);
     });
@@ -61,7 +61,7 @@ export class ServedFile {
   /** The file, or the one range of it that is asked for. Several ranges are answered with the whole, as a server may. */
   async answer({ method, headers }: Pick<PeerRequest, "method" | "headers">): Promise<PeerAnswer> {
     const { size, mtime } = await this.#handle.stat();
-    this.movedAt = performance.now();
+    this.lastUsedAt = performance.now();
     const modified = mtime.toUTCString();
     const tag = `"${size.toString(16)}-${Math.trunc(mtime.getTime()).toString(16)}"`;
     const common = {
@@ -92,7 +92,7 @@ export class ServedFile {
     for (let at = start; at <= end; ) {
       const piece = new Uint8Array(Math.min(pieceBytes, end - at + 1));
       const { bytesRead } = await this.#handle.read(piece, 0, piece.length, at).catch((error: unknown) => {
-        this.failure = wordsOf(systemCode(error));
+        this.failure = reasonOf(systemCode(error));
         throw error;
       });
       if (bytesRead === 0) {
@@ -101,8 +101,8 @@ export class ServedFile {
       }
       yield piece.subarray(0, bytesRead);
       at += bytesRead;
-      this.taken += bytesRead;
-      this.movedAt = performance.now();
+      this.bytesSent += bytesRead;
+      this.lastUsedAt = performance.now();
     }
   }
 }
@@ -119,7 +119,7 @@ function forDlna(headers: PeerRequest["headers"]): Record<string, string> {
   };
 }
 
-function wordsOf(code: string): string {
+function reasonOf(code: string): string {
   if (code === "ENOENT" || code === "ENOTDIR") return "is not there";
   if (code === "EACCES" || code === "EPERM") return "may not be read by you";
   return `could not be read (${code || "it is not known why"})`;

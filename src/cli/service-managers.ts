@@ -67,7 +67,7 @@ const printInstead = "`zapd service install --print` shows what would be install
 
 export function systemd(program: Program, { home, env }: Owner, run: Run): Manager {
   const systemctl = (...words: string[]) => mustRun(run, "systemctl", "--user", ...words);
-  const says = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
+  const output = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
   return {
     name: unit,
     file: join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "systemd", "user", unit),
@@ -87,9 +87,9 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
     },
     async state() {
       const [active = "", enabled, path] = await Promise.all([
-        says("is-active", unit),
-        says("is-enabled", unit),
-        says("show", unit, "--property=FragmentPath", "--value"),
+        output("is-active", unit),
+        output("is-enabled", unit),
+        output("show", unit, "--property=FragmentPath", "--value"),
       ]);
       return { installed: path !== "", enabled: enabled === "enabled", running: /^(active|activating)$/.test(active) };
     },

@@ -88,22 +88,22 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
   if (!context.json) {
     const did = `${name} ${before === text ? "was installed already" : "is installed"}`;
     context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
-    context.say(placesOf(manager));
-    if (isPassing(platformHost.program)) context.say(passing);
+    context.say(fileAndLog(manager));
+    if (isInNpmCache(platformHost.program)) context.say(npmCacheWarning);
     for (const line of await manager.advice()) context.say(line);
   }
   return answered ? exits.ok : exits.failed;
 }
 
-const passing =
+const npmCacheWarning =
   "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service";
 
 /** npm keeps what `npx` ran only for a while. */
-export function isPassing({ words }: Program): boolean {
+export function isInNpmCache({ words }: Program): boolean {
   return words.some((word) => /[\\/]_npx[\\/]/.test(word));
 }
 
-function placesOf({ file, log }: Manager): string {
+function fileAndLog({ file, log }: Manager): string {
   return `file  ${file}\nlog   ${log}`;
 }
 
@@ -141,7 +141,7 @@ async function status(manager: Manager, context: Context): Promise<number> {
   else if (!context.json) {
     const login = enabled ? "started at each login" : "not started at login";
     context.print(`${manager.name} is ${running ? "running" : "not running"}, and ${login}`);
-    context.print(placesOf(manager));
+    context.print(fileAndLog(manager));
     if ((await ownFile(manager.file).catch(() => null)) !== manager.text)
       context.print("It runs another zapd, or with other settings, than this one: zapd service install renews it");
   }

@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 
 /** The failure of a call; `late` is its name, where the time is over that it was given. */
-export function unanswered(error: unknown, context: Context, late?: EndpointName): CommandError {
+export function noAnswerError(error: unknown, context: Context, late?: EndpointName): CommandError {
   const socket = context.socket();
   const code = systemCode(error);
   if (error instanceof CommandError) return error;

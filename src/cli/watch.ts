@@ -133,15 +133,15 @@ function actionText({
 }
 
 /** How long one call waits at most; a longer wait takes several calls. */
-const callMs = 30_000;
+const maxCallMs = 30_000;
 /** The exit status of timeout(1): it was not so in time. */
-const timedOut = 124;
+const exitTimedOut = 124;
 
 export async function wait(context: Context): Promise<number> {
   if (context.words.length === 0) throw new UsageError("what for? Such as: zapd wait power:on");
   const until = performance.now() + (context.timeoutMs ?? Number.POSITIVE_INFINITY);
   for (;;) {
-    const timeoutMs = Math.max(1, Math.min(callMs, Math.ceil(until - performance.now())));
+    const timeoutMs = Math.max(1, Math.min(maxCallMs, Math.ceil(until - performance.now())));
     const query = { wait_for: [...context.words], timeout_ms: String(timeoutMs) };
     const called = await call(context, "getState", { id: context.device, query }, { quiet: true, untilAnswered: true });
     const isOver = called.data.matched || performance.now() >= until;
@@ -150,6 +150,6 @@ export async function wait(context: Context): Promise<number> {
     if (called.data.matched) return exits.ok;
     if (!context.json)
       context.say(`zapd: ${printable(called.data.device.name)} was not so in time\n      ${stateLine(called.data)}`);
-    return timedOut;
+    return exitTimedOut;
   }
 }

@@ -8,12 +8,12 @@ import { sleep } from "../system/sleep.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { freeLease, takeLease, type WantedLease, wantedIn } from "./lease.ts";
+import { freeLease, takeLease, type WantedLease, wantedLease } from "./lease.ts";
 
 /** A lease whose holder was killed ends after this; while the program runs it is renewed. */
-const usualTtlMs = 60_000;
+const defaultTtlMs = 60_000;
 /** How long to wait before a daemon that does not answer is asked again. */
-const againMs = 1_000;
+const retryAfterMs = 1_000;
 /** Exit statuses of shells: not found, and found but not executable. */
 const notFound = 127;
 const notRun = 126;
@@ -24,7 +24,7 @@ export async function withLease(context: Context): Promise<number> {
   const [program, ...words] = context.words;
   if (program === undefined) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
   if (context.json) throw new UsageError("--json has no meaning here: what is printed is the program's own");
-  const wanted = wantedIn(context, usualTtlMs);
+  const wanted = wantedLease(context, defaultTtlMs);
   const { data: taken } = await takeLease(context, wanted);
   const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
   const isOwn = !carried.includes(taken.token);
@@ -37,8 +37,8 @@ export async function withLease(context: Context): Promise<number> {
       ZAPD_SOCKET: context.socket(),
     };
     const child = spawn(program, words, { stdio: "inherit", env });
-    const ended = endOf(child, program);
-    renewed(context, taken, wanted, over.signal).catch((error: unknown) => {
+    const ended = waitForExit(child, program);
+    keepRenewing(context, taken, wanted, over.signal).catch((error: unknown) => {
       if (over.signal.aborted) return;
       const why = error instanceof Error ? error.message : String(error);
       context.say(printable(`zapd: ${taken.device.name} is lost (${why}): ${program} is ended`));
@@ -47,18 +47,18 @@ export async function withLease(context: Context): Promise<number> {
     return await ended;
   } finally {
     over.abort();
-    if (isOwn) await freeLease(context, taken).catch((error: unknown) => tellKept(context, taken, error));
+    if (isOwn) await freeLease(context, taken).catch((error: unknown) => reportNotFreed(context, taken, error));
   }
 }
 
-function tellKept(context: Context, { device }: Taken, error: unknown): void {
+function reportNotFreed(context: Context, { device }: Taken, error: unknown): void {
   // Somebody has broken it, or it has ended: there is nothing to free.
   if (error instanceof CommandError && error.code === "device_leased") return;
   context.say(printable(`zapd: ${device.name} could not be freed; its lease ends by itself within a minute or two`));
 }
 
 /** The exit status of a program, as a shell gives it. Signals that would end us are passed on to it. */
-async function endOf(child: ChildProcess, program: string): Promise<number> {
+async function waitForExit(child: ChildProcess, program: string): Promise<number> {
   const signals = (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const).map((signal) => {
     // A terminal signals all processes in it.
     const isTold = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
@@ -80,7 +80,7 @@ async function endOf(child: ChildProcess, program: string): Promise<number> {
 }
 
 /** Renews the lease until the signal ends; fails when it is lost. */
-async function renewed(context: Context, taken: Taken, wanted: WantedLease, signal: AbortSignal): Promise<never> {
+async function keepRenewing(context: Context, taken: Taken, wanted: WantedLease, signal: AbortSignal): Promise<never> {
   const { owner, note, ttl_s } = wanted;
   const body = { owner, ttl_s, ...(note !== undefined && { note }) };
   const given = { id: taken.device.id, lease: taken.token, body };
@@ -96,7 +96,7 @@ async function renewed(context: Context, taken: Taken, wanted: WantedLease, sign
       const isOver = error instanceof CommandError && error.code === "device_leased";
       // A daemon that is gone may be back in time: it has kept the lease.
       if (isOver || now - since > ttlMs) throw error;
-      pause = Math.min(againMs, ttlMs / 6);
+      pause = Math.min(retryAfterMs, ttlMs / 6);
     }
   }
 }

@@ -32,7 +32,7 @@ function unknown(flag: string, names: readonly string[]): UsageError {
 }
 
 /** What a command does by its first word, such as `get` of `zapd config get`. Fails with UsageError where that is none of its verbs. */
-export function verbOf<Verb>(verbs: Readonly<Record<string, Verb>>, word: string): Verb {
+export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: string): Verb {
   const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined;
   if (verb) return verb;
   const names = Object.keys(verbs);
@@ -46,7 +46,7 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 const most = 24 * 3_600_000;
 
 /** Milliseconds of `30s`, `500ms`, `1.5m`, given as `word`; a bare number is seconds. Fails with UsageError. */
-export function milliseconds(word: string, given: string): number {
+export function parseDuration(word: string, given: string): number {
   const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
   const ms = Math.round(Number(amount) * (units[unit] ?? 0));
   if (amount === "" || ms < 1 || ms > most)

@@ -14,7 +14,7 @@ import { type Config, defaultText, passwordKey, restartKeys, settingOf, settings
 export type { Config } from "./schema.ts";
 
 /** At most one write in this many milliseconds, however many patches come. */
-const writeEveryMs = 100;
+const minimumWriteIntervalMs = 100;
 
 export interface ReloadResult {
   readonly config: Config;
@@ -30,7 +30,7 @@ interface Patch {
 }
 
 /** What a file holds with a patch made. */
-interface Made {
+interface PatchedFile {
   readonly patch: Patch;
   readonly text: string;
   readonly config: Config;
@@ -45,14 +45,14 @@ export class ConfigFile {
   /** Keys in the file that mean nothing, each with what may have been meant. */
   #warnings: string[];
   /** What was closed to others, and why. */
-  readonly #closed: string[] = [];
-  #tell: ((closed: string) => void) | undefined;
+  readonly #protectedWarnings: string[] = [];
+  #onProtected: ((closed: string) => void) | undefined;
   /** The file as it was found at the start. */
   readonly #source: Source;
   #listeners: ((config: Config) => void)[] = [];
-  #taking: Promise<unknown> = Promise.resolve();
+  #lastTask: Promise<unknown> = Promise.resolve();
   #patches: Patch[] = [];
-  #wroteAt = Number.NEGATIVE_INFINITY;
+  #lastWriteAt = Number.NEGATIVE_INFINITY;
 
   private constructor(path: string, source: Source, config: Config, warnings: string[]) {
     this.path = path;
@@ -72,8 +72,8 @@ export class ConfigFile {
 
   /** Closes the file to others, now and whenever it is read, when it holds the password; says so to `tell`, and in the warnings. */
   protectSecrets(tell: (closed: string) => void): void {
-    this.#tell = tell;
-    this.#close(this.#source, this.#running);
+    this.#onProtected = tell;
+    this.#protect(this.#source, this.#running);
   }
 
   /** Removes what a daemon left that was killed while it wrote. */
@@ -87,7 +87,7 @@ export class ConfigFile {
   }
 
   get warnings(): readonly string[] {
-    return [...this.#warnings, ...this.#closed];
+    return [...this.#warnings, ...this.#protectedWarnings];
   }
 
   /** Calls `listener` now and after each change of the running config. */
@@ -97,15 +97,15 @@ export class ConfigFile {
   }
 
   /** What the file says now, whatever the daemon runs with. */
-  async onDisk(): Promise<Config> {
+  async readCurrent(): Promise<Config> {
     return this.#read().config;
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
   reload(): Promise<ReloadResult> {
-    return this.#inTurn(() => {
+    return this.#enqueue(() => {
       const { config, warnings } = this.#read();
-      return this.#take(config, warnings);
+      return this.#apply(config, warnings);
     });
   }
 
@@ -114,7 +114,7 @@ export class ConfigFile {
     const values = readChanges(changes);
     return new Promise((resolve, reject) => {
       this.#patches.push({ values, resolve, reject });
-      if (this.#patches.length === 1) void this.#inTurn(() => this.#patchAll());
+      if (this.#patches.length === 1) void this.#enqueue(() => this.#writePatches());
     });
   }
 
@@ -123,27 +123,27 @@ export class ConfigFile {
     const source = readSource(this.path);
     const { config, warnings } = readConfig(source.text, this.path);
     const checked = checkSource(source, config);
-    this.#close(source, config);
+    this.#protect(source, config);
     return { config, warnings: [...warnings, ...checked.warnings] };
   }
 
-  #close(source: Source, config: Config): void {
-    if (!this.#tell || source.found === null || !checkSource(source, config).secret) return;
+  #protect(source: Source, config: Config): void {
+    if (!this.#onProtected || source.found === null || !checkSource(source, config).secret) return;
     for (const told of restrictToOwner(source.path, source.found)) {
-      this.#tell(told);
-      if (!this.#closed.includes(told)) this.#closed.push(told);
+      this.#onProtected(told);
+      if (!this.#protectedWarnings.includes(told)) this.#protectedWarnings.push(told);
     }
   }
 
   /** One at a time: a reload that read the file before a patch must not be taken up after it. */
-  #inTurn<T>(take: () => T | Promise<T>): Promise<T> {
-    const result = this.#taking.then(take);
-    this.#taking = result.catch(() => {});
+  #enqueue<T>(take: () => T | Promise<T>): Promise<T> {
+    const result = this.#lastTask.then(take);
+    this.#lastTask = result.catch(() => {});
     return result;
   }
 
-  async #patchAll(): Promise<void> {
-    const wait = this.#wroteAt + writeEveryMs - performance.now();
+  async #writePatches(): Promise<void> {
+    const wait = this.#lastWriteAt + minimumWriteIntervalMs - performance.now();
     if (wait > 0) await sleep(wait);
     const batch = this.#patches;
     this.#patches = [];
@@ -153,10 +153,10 @@ export class ConfigFile {
       // Where there is no file yet, the first change brings one, with every setting and what it does.
       const text = source.found === null ? defaultText() : source.text;
       const open = checkSource(source, parseToml(text, this.path)).warnings;
-      const made: Made[] = [];
+      const made: PatchedFile[] = [];
       for (const patch of batch) {
         try {
-          made.push({ patch, ...this.#patched(made.at(-1)?.text ?? text, patch.values) });
+          made.push({ patch, ...this.#applyPatch(made.at(-1)?.text ?? text, patch.values) });
         } catch (error) {
           patch.reject(error);
         }
@@ -165,12 +165,12 @@ export class ConfigFile {
       if (!last) return;
       // Also when nothing differs, where it names the secret: a write that is spared would tell that a guess was right.
       if (last.text !== text || made.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
-        this.#wroteAt = performance.now();
+        this.#lastWriteAt = performance.now();
         makeFolder(dirname(path), "$ZAPD_CONFIG");
         await writeAtomically(path, last.text);
       }
       // What is written anew is its owner's alone.
-      this.#take(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
+      this.#apply(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
       for (const { patch, config } of made) patch.resolve(this.#resultOf(config));
     } catch (error) {
       // Who was refused before has been told already.
@@ -178,7 +178,7 @@ export class ConfigFile {
     }
   }
 
-  #patched(text: string, values: ReadonlyMap<string, unknown>) {
+  #applyPatch(text: string, values: ReadonlyMap<string, unknown>) {
     let patched = text;
     for (const [dotted, value] of values) patched = write(patched, dotted, value);
     if (Buffer.byteLength(patched) > maxFileBytes)
@@ -193,7 +193,7 @@ export class ConfigFile {
     return { text: patched, ...readConfig(patched, this.path) };
   }
 
-  #take(config: Config, warnings: string[]): ReloadResult {
+  #apply(config: Config, warnings: string[]): ReloadResult {
     const { http_enabled, http_host, http_port, socket } = this.#atStart.daemon;
     this.#running = { ...config, daemon: { ...config.daemon, http_enabled, http_host, http_port, socket } };
     this.#warnings = warnings;
@@ -209,10 +209,10 @@ export class ConfigFile {
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
 function write(text: string, dotted: string, value: unknown): string {
-  const { section = "", key = "", defaultValue: usual } = settings.get(dotted) ?? {};
+  const { section = "", key = "", defaultValue } = settings.get(dotted) ?? {};
   try {
     if (value === null && !positionOf(text, [section, key])) return text;
-    return setValue(text, section, key, value ?? usual);
+    return setValue(text, section, key, value ?? defaultValue);
   } catch (cause) {
     const message = "The config file could not be edited in place; nothing was changed";
     throw new ZapdError("storage_error", message, { cause });

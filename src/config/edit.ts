@@ -16,7 +16,7 @@ export function setValue(text: string, section: string, key: string, value: unkn
   const edited = edit(text, section, key, value, table?.[key]);
   const wanted = { ...before, [section]: { ...table, [key]: value } };
   // The user's file is not ours to damage, whatever it holds.
-  if (inOrder(parse(edited)) !== inOrder(wanted)) throw new Error("the text would not hold what it should");
+  if (canonicalJson(parse(edited)) !== canonicalJson(wanted)) throw new Error("the text would not hold what it should");
   return edited;
 }
 
@@ -24,7 +24,7 @@ function edit(text: string, section: string, key: string, value: unknown, before
   const blocks = blocksOf(text);
   const rows = blocks.flatMap((block) => block.rows.flatMap((row) => [...rowsIn(text, row)]));
   const written = rows.find(({ path }) => isPath(path, section, key));
-  if (written) return replace(text, written.value, (old) => renewed(old, before, value));
+  if (written) return replace(text, written.value, (old) => valueText(old, before, value));
   const row = `${key} = ${tomlLiteral(value)}`;
   const inline = rows.find(({ path }) => isPath(path, section));
   if (inline) {
@@ -56,9 +56,9 @@ function isPath(path: readonly string[], ...wanted: string[]): boolean {
 }
 
 /** A value's text for another value: in its base, its quotes, and with the comments of the entries that stay. */
-function renewed(old: string, before: unknown, value: unknown): string {
+function valueText(old: string, before: unknown, value: unknown): string {
   if (JSON.stringify(before) === JSON.stringify(value)) return old;
-  if (Array.isArray(value) && Array.isArray(before)) return renewedList(old, before, value);
+  if (Array.isArray(value) && Array.isArray(before)) return listText(old, before, value);
   const base = { "0x": 16, "0o": 8, "0b": 2 }[old.slice(0, 2)];
   if (typeof value === "number" && base && value >= 0) return `${old.slice(0, 2)}${value.toString(base)}`;
   const quoted = typeof value === "string" && /^'(?!'')/.test(old) && !/['\p{Cc}]/u.test(value);
@@ -74,16 +74,16 @@ interface Entry {
 }
 
 /** A list's text for other entries: those that stay keep theirs, and one that goes leaves its place to one that comes. */
-function renewedList(old: string, before: readonly unknown[], value: readonly unknown[]): string {
+function listText(old: string, before: readonly unknown[], value: readonly unknown[]): string {
   const items = itemsOf(old, 0);
   const head = lineEnd(old, 1);
-  const starts = items.map((_, at) => (at === 0 ? head : behindOf(old, items[at - 1])));
+  const starts = items.map((_, at) => (at === 0 ? head : entryEnd(old, items[at - 1])));
   const entries = items.map(
     (item, at): Entry => ({
       above: old.slice(starts[at], item.from),
       text: old.slice(item.from, item.to),
       gap: old.slice(item.to, item.comma ?? item.to),
-      behind: old.slice(item.comma === null ? item.to : item.comma + 1, behindOf(old, item)),
+      behind: old.slice(item.comma === null ? item.to : item.comma + 1, entryEnd(old, item)),
     }),
   );
   const left = new Map(entries.entries());
@@ -97,13 +97,13 @@ function renewedList(old: string, before: readonly unknown[], value: readonly un
   const last = entries.at(-1);
   const next = value.map((one, at): Entry => {
     const place = kept[at] ?? places.shift();
-    return kept[at] ?? { ...(place ?? beside(last, at === 0)), text: tomlLiteral(one) };
+    return kept[at] ?? { ...(place ?? surroundingsOf(last, at === 0)), text: tomlLiteral(one) };
   });
   const comma = items.at(-1)?.comma !== null && items.length > 0;
   const lines = next.map(({ above, text, gap, behind }, at) =>
     comma || at < next.length - 1 ? `${above}${text}${gap},${behind}` : `${above}${text}${gap}${behind}`,
   );
-  const tail = items.length > 0 ? behindOf(old, items.at(-1)) : head;
+  const tail = items.length > 0 ? entryEnd(old, items.at(-1)) : head;
   // A list that was empty begins behind its bracket, whatever it holds in comments.
   return items.length === 0
     ? `[${lines.join("")}${old.slice(1)}`
@@ -111,7 +111,7 @@ function renewedList(old: string, before: readonly unknown[], value: readonly un
 }
 
 /** What stands around a further entry: a line of its own where the one before has one. */
-function beside(before: Entry | undefined, first: boolean): Entry {
+function surroundingsOf(before: Entry | undefined, first: boolean): Entry {
   const indent = /(?:^|\n)([ \t]*)$/.exec(before?.above ?? "x")?.[1];
   const end = /\r?\n$/.exec(before?.behind ?? "")?.[0];
   if (indent !== undefined && end !== undefined) return { above: indent, text: "", gap: "", behind: end };
@@ -119,7 +119,7 @@ function beside(before: Entry | undefined, first: boolean): Entry {
 }
 
 /** Where what belongs to an entry ends: with its line, unless another entry is on it. */
-function behindOf(text: string, item: Item | undefined): number {
+function entryEnd(text: string, item: Item | undefined): number {
   return item ? lineEnd(text, item.comma === null ? item.to : item.comma + 1) : 0;
 }
 
@@ -148,7 +148,7 @@ function newline(text: string): string {
 }
 
 /** The JSON of a value with its keys sorted: the same for two that hold the same. */
-function inOrder(value: unknown): string {
+function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, one: unknown) =>
     isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,
   );

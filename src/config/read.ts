@@ -135,10 +135,10 @@ export function readChanges(changes: Readonly<Record<string, unknown>>): Map<str
     const hint = suggestion(key) || `The settings are: ${[...settings.keys()].join(", ")}`;
     throw new ZapdError("unknown_config_key", `${quoted(key)} is not a setting`, { hint });
   });
-  return new Map(known.map(([key, setting, value]) => [key, value === null ? null : changeOf(key, setting, value)]));
+  return new Map(known.map(([key, setting, value]) => [key, value === null ? null : parseChange(key, setting, value)]));
 }
 
-function changeOf(dotted: string, setting: Setting, given: unknown): unknown {
+function parseChange(dotted: string, setting: Setting, given: unknown): unknown {
   const refuse = (reason: string, hint?: string) =>
     new ZapdError("invalid_config_value", `${dotted} ${reason}`, { hint });
   if (dotted === passwordKey && given === redacted)

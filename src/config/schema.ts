@@ -16,10 +16,10 @@ export const passwordKey = "dev.vendor_password";
 export const longestSocket = 107;
 
 /** A text of at most so many characters. `must` is what people are told when it is wrong, whatever is wrong with it. */
-const text = (most: number, must: string) => z.string(must).max(most, must);
+const textOf = (most: number, must: string) => z.string(must).max(most, must);
 const toggle = z.boolean("must be true or false");
 
-function whole(least: number, most: number) {
+function integer(least: number, most: number) {
   const must = `must be a whole number from ${least} to ${most}`;
   return z.int(must).min(least, must).max(most, must);
 }
@@ -39,13 +39,13 @@ const address = "must be an address, a host name or an interface";
 const password = "must have at most 256 characters, none of them a control character";
 const artifacts =
   "must be an exact https origin, such as https://ci.example.org:8443, with no path and no trailing slash";
-const addresses = text(253, address)
+const addresses = textOf(253, address)
   .min(1, address)
   .regex(/^[A-Za-z0-9.:_[\]-]+$/, address);
 
 /** Nothing, or what the pattern says. */
 const optional = (most: number, pattern: RegExp, must: string) =>
-  text(most, must)
+  textOf(most, must)
     .refine((given) => given === "" || pattern.test(given), must)
     .default("");
 const broker =
@@ -68,12 +68,12 @@ export const configSchema = z.object({
     page: toggle.default(true).meta({
       description: "Whether the page for people is served, at `/` of the HTTP API, and the documentation at `/docs`",
     }),
-    http_host: text(64, host)
+    http_host: textOf(64, host)
       .refine((given) => given === "localhost" || given === "::1" || (isIPv4(given) && given.startsWith("127.")), host)
       .default("127.0.0.1")
       .meta({ description: "A loopback address: 127.0.0.0/8, ::1 or localhost", restart: true }),
-    http_port: whole(1, 65_535).default(7272).meta({ description: "Where the HTTP API listens", restart: true }),
-    socket: text(4_096, socket)
+    http_port: integer(1, 65_535).default(7272).meta({ description: "Where the HTTP API listens", restart: true }),
+    socket: textOf(4_096, socket)
       .regex(/^(\/[^\p{Cc}\p{Cs}]*)?$/u, socket)
       .refine((path) => Buffer.byteLength(path) <= longestSocket, socket)
       .default("")
@@ -84,11 +84,11 @@ export const configSchema = z.object({
     cors_enabled: toggle
       .default(false)
       .meta({ description: "Whether web pages of the listed origins may call the API" }),
-    cors_allowed_origins: list(64, text(256, origin).refine(isExactOrigin, origin)).meta({
+    cors_allowed_origins: list(64, textOf(256, origin).refine(isExactOrigin, origin)).meta({
       description:
         "Exact origins, such as `http://localhost:3000`: scheme, host and port, no path, no trailing slash, never `*` or `null`",
     }),
-    default_device: text(128, device)
+    default_device: textOf(128, device)
       .regex(/^[^/%\p{Cc}\p{Cs}]*$/u, device)
       .default("")
       .meta({
@@ -101,10 +101,10 @@ export const configSchema = z.object({
   }),
   discovery: z.object({
     on_start: toggle.default(true).meta({ description: "Whether devices are looked for when the daemon starts" }),
-    interval_s: whole(0, 86_400)
+    interval_s: integer(0, 86_400)
       .default(300)
       .meta({ description: "They are looked for again after this many seconds; 0 means never" }),
-    timeout_ms: whole(100, 30_000).default(3_000).meta({ description: "How long one search listens" }),
+    timeout_ms: integer(100, 30_000).default(3_000).meta({ description: "How long one search listens" }),
     interfaces: list(64, addresses).meta({
       description: "Interfaces to ask on, by name or address; empty means all but loopback",
     }),
@@ -113,12 +113,12 @@ export const configSchema = z.object({
     }),
   }),
   devices: z.object({
-    request_timeout_ms: whole(100, 30_000)
+    request_timeout_ms: integer(100, 30_000)
       .default(5_000)
       .meta({ description: "How long a device may take for one answer" }),
   }),
   dev: z.object({
-    vendor_password: text(256, password)
+    vendor_password: textOf(256, password)
       .regex(/^[^\p{Cc}\p{Cs}]*$/u, password)
       .default("")
       .meta({
@@ -141,7 +141,7 @@ export const configSchema = z.object({
     site: optional(64, /^[A-Za-z0-9._-]+$/, site).meta({
       description: "What this daemon is called in topics; empty means a UUID of its own, which is kept",
     }),
-    site_labels: list(32, text(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
+    site_labels: list(32, textOf(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
       description: "Words by which whoever has many sites picks some, such as `room=lab2`",
     }),
     username: optional(256, /^[^\p{Cc}\p{Cs}]*$/u, name).meta({
@@ -151,7 +151,7 @@ export const configSchema = z.object({
     ca: path("The file (PEM) of who signed the broker's certificate; empty means whom the system trusts"),
     cert: path("The file (PEM) of zapd's own certificate, where the broker wants one"),
     key: path("The file (PEM) of its key, 0600"),
-    prefix: text(64, prefix)
+    prefix: textOf(64, prefix)
       .regex(/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/, prefix)
       .default("zapd")
       .meta({ description: "What every topic begins with" }),
@@ -164,7 +164,7 @@ export const configSchema = z.object({
       .meta({ description: "Whether Home Assistant is told of every device, so that it appears there by itself" }),
   }),
   fleet: z.object({
-    artifact_origins: list(64, text(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
+    artifact_origins: list(64, textOf(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
       description:
         "Origins from which packages are fetched that are named over the broker, such as `https://ci.example.org`; nothing else is fetched",
     }),
@@ -192,9 +192,9 @@ export interface Setting {
 export const settings: ReadonlyMap<string, Setting> = new Map(
   sectionNames.flatMap((section) =>
     Object.entries<z.ZodType>(configSchema.shape[section].shape).map(([key, schema]): [string, Setting] => {
-      const usual = schema.parse(undefined);
+      const defaultValue = schema.parse(undefined);
       const restart = schema.meta()?.["restart"] === true;
-      return [`${section}.${key}`, { section, key, schema, defaultValue: usual, list: Array.isArray(usual), restart }];
+      return [`${section}.${key}`, { section, key, schema, defaultValue, list: Array.isArray(defaultValue), restart }];
     }),
   ),
 );
@@ -262,9 +262,9 @@ export function defaultText(): string {
   return preface + sections.join("");
 }
 
-function annotated({ key, schema, defaultValue: usual, restart }: Setting): string {
+function annotated({ key, schema, defaultValue, restart }: Setting): string {
   const { description, minimum, maximum, enum: words } = z.toJSONSchema(schema);
   const bounds = words ? words.join(", ") : minimum === undefined ? "" : `${minimum} to ${maximum}`;
   const notes = [bounds, restart ? "restart" : ""].filter(Boolean).map((note) => ` (${note})`);
-  return `# ${description}${notes.join("")}\n${key} = ${JSON.stringify(usual)}\n`;
+  return `# ${description}${notes.join("")}\n${key} = ${JSON.stringify(defaultValue)}\n`;
 }

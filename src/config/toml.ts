@@ -94,20 +94,20 @@ interface Block {
 
 const key = /(?:[\w-]+|"(?:[^"\\]+|\\.)*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|"(?:[^"\\]+|\\.)*"|'[^']*'))*/y;
 /** Space, ends of lines, comments; at the very start a byte order mark, too. */
-const nothing = /(?:\s+|#[^\n]*)*/y;
+const blankOrComment = /(?:\s+|#[^\n]*)*/y;
 const equals = /[ \t]*=[ \t]*/y;
 /** Every value but lists and tables. A long text may end with two quotes of its own, a date hold one space. */
-const plain =
+const scalar =
   /"""(?:[^"\\]+|\\[\s\S]|"{1,2}(?!"))*"{3,5}|'''(?:[^']+|'{1,2}(?!'))*'{3,5}|"(?:[^"\\]+|\\.)*"|'[^']*'|[^\s,\]}#]+(?: \d\d:[^\s,\]}#]*)?/y;
 
 /** Everything that is written, in its order. */
 export function blocksOf(text: string): Block[] {
   const blocks = [{ path: [] as string[], head: null as Span | null, rows: [] as Row[] }];
-  for (let at = past(nothing, text, 0); at < text.length; at = past(nothing, text, at)) {
+  for (let at = skip(blankOrComment, text, 0); at < text.length; at = skip(blankOrComment, text, at)) {
     if (text[at] === "[") {
-      const inner = past(/\[+[ \t]*/y, text, at);
-      const end = past(key, text, inner);
-      const to = past(/[ \t]*\]+/y, text, end);
+      const inner = skip(/\[+[ \t]*/y, text, at);
+      const end = skip(key, text, inner);
+      const to = skip(/[ \t]*\]+/y, text, end);
       blocks.push({ path: pathOf(text.slice(inner, end)), head: { from: at, to }, rows: [] });
       at = to;
     } else {
@@ -129,33 +129,33 @@ export function* rowsIn(text: string, row: Row): Generator<Row> {
 
 /** What is between the brackets that begin here. */
 export function itemsOf(text: string, start: number): Item[] {
-  return within(text, start).items;
+  return itemsAndEnd(text, start).items;
 }
 
-function within(text: string, start: number): { items: Item[]; to: number } {
+function itemsAndEnd(text: string, start: number): { items: Item[]; to: number } {
   const items: Item[] = [];
   const inTable = text[start] === "{";
-  let at = past(nothing, text, start + 1);
+  let at = skip(blankOrComment, text, start + 1);
   while (at < text.length && text[at] !== "]" && text[at] !== "}") {
     const from = at;
     const to = inTable ? rowAt(text, from, []).to : endOf(text, from);
-    at = past(nothing, text, to);
+    at = skip(blankOrComment, text, to);
     const comma = text[at] === "," ? at : null;
-    if (comma !== null) at = past(nothing, text, comma + 1);
+    if (comma !== null) at = skip(blankOrComment, text, comma + 1);
     items.push({ from, to, comma });
   }
   return { items, to: at + 1 };
 }
 
 function rowAt(text: string, from: number, above: readonly string[]): Row {
-  const end = past(key, text, from);
-  const value = past(equals, text, end);
+  const end = skip(key, text, from);
+  const value = skip(equals, text, end);
   const to = endOf(text, value);
   return { path: [...above, ...pathOf(text.slice(from, end))], from, to, value: { from: value, to } };
 }
 
 function endOf(text: string, from: number): number {
-  return text[from] === "[" || text[from] === "{" ? within(text, from).to : past(plain, text, from);
+  return text[from] === "[" || text[from] === "{" ? itemsAndEnd(text, from).to : skip(scalar, text, from);
 }
 
 /** The words of a key, read by the parser, which knows how they may be quoted. */
@@ -171,7 +171,7 @@ function pathOf(written: string): string[] {
 }
 
 /** Where the text goes on behind what the pattern takes. */
-function past(pattern: RegExp, text: string, at: number): number {
+function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   if (pattern.test(text)) return pattern.lastIndex;
   throw new Error(`this is not TOML as it was read, at ${at}`);

@@ -21,7 +21,7 @@ import {
 
 export async function daemonRuns(exam: Examination): Promise<Finding[]> {
   const met = await exam.daemon();
-  if (met.as !== "running") return [await absence(met.as, exam)];
+  if (met.as !== "running") return [await notRunningFinding(met.as, exam)];
   const found = [ok(`daemon running (pid ${met.status.pid}), config ${tildePath(exam.configFile)}`)];
   if (met.status.version !== version) {
     const text = `the daemon is zapd ${met.status.version}, this command is ${version}`;
@@ -33,7 +33,7 @@ export async function daemonRuns(exam: Examination): Promise<Finding[]> {
   return [...found, ...warnings.map((one) => ({ ...warn(one), id: "health" }))];
 }
 
-async function absence(as: Exclude<DaemonFound["as"], "running">, exam: Examination): Promise<Finding> {
+async function notRunningFinding(as: Exclude<DaemonFound["as"], "running">, exam: Examination): Promise<Finding> {
   const path = tildePath(exam.socket);
   if (as === "forbidden")
     return fail(
@@ -46,7 +46,7 @@ async function absence(as: Exclude<DaemonFound["as"], "running">, exam: Examinat
       "It hangs or is stopped: look at its log, then end it and start it again",
     );
   const { http_enabled, http_host, http_port } = (await exam.config()).config.daemon;
-  const holder = http_enabled ? await holderOf(http_host, http_port, exam.machine) : null;
+  const holder = http_enabled ? await portHolder(http_host, http_port, exam.machine) : null;
   const port = holder ? `held by ${holder.is}` : "free";
   const stale = as === "stale" ? `; a stale socket is left at ${path}, which the next start takes over` : "";
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
@@ -72,7 +72,7 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const place = `port ${http_port} on ${http_host}`;
   const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
   if (behind === pid) return [ok(place)];
-  if (behind === undefined && !(await exam.machine.listens(http_host, http_port)))
+  if (behind === undefined && !(await exam.machine.isListening(http_host, http_port)))
     return [fail(`nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
   return [fail(`${place} is answered by another program than the daemon`, hint)];
@@ -93,7 +93,7 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   const folder = dirname(socket);
   const open = (await lstat(folder)).mode & 0o777;
   const found: Finding[] = [];
-  if (file.uid !== machine.uid) found.push(foreign(path, file.uid, machine.uid, "Use your own daemon"));
+  if (file.uid !== machine.uid) found.push(wrongOwner(path, file.uid, machine.uid, "Use your own daemon"));
   if ((file.mode & 0o777) !== 0o600)
     found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellQuote(socket)}`));
   if ((open & 0o077) !== 0) {
@@ -106,7 +106,7 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   return (await exam.daemon()).as === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
 }
 
-function foreign(what: string, owner: number, uid: number, hint: string): Finding {
+function wrongOwner(what: string, owner: number, uid: number, hint: string): Finding {
   return fail(`${what} belongs to user ${owner}, and you are ${uid}`, hint);
 }
 
@@ -138,7 +138,7 @@ function permissions(
   path: string,
 ): Finding[] {
   const close = `chmod 600 ${shellQuote(path)}`;
-  if (owner !== uid && owner !== 0) return [foreign("the config", owner, uid, "Use a config of your own")];
+  if (owner !== uid && owner !== 0) return [wrongOwner("the config", owner, uid, "Use a config of your own")];
   if ((mode & 0o022) !== 0) return [fail(`others may write the config (${octal(mode)})`, close)];
   if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
   return [warn(`others may read the developer password in the config (${octal(mode)})`, close)];
@@ -165,18 +165,18 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
 const mebibyte = 1024 * 1024;
 /** Below this the catalog of a house of sets may not fit. */
 const littleSpace = 50 * mebibyte;
-const orAnother = "or name another with $ZAPD_STATE_DIR";
-const anotherFolder = `Give it back to yourself with chown, ${orAnother}`;
-const full = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
+const orAnotherFolder = "or name another with $ZAPD_STATE_DIR";
+const anotherFolder = `Give it back to yourself with chown, ${orAnotherFolder}`;
+const diskFull = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
 
 export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
   const path = tildePath(stateFolder);
   const folder = await stat(stateFolder).catch(() => null);
-  if (folder === null) return [await notYet(stateFolder)];
+  if (folder === null) return [await futureFolder(stateFolder)];
   if (!folder.isDirectory())
     return [fail(`${path} is no folder`, "Move it away, or name another with $ZAPD_STATE_DIR")];
   if (machine.uid !== null && folder.uid !== machine.uid)
-    return [foreign(path, folder.uid, machine.uid, anotherFolder)];
+    return [wrongOwner(path, folder.uid, machine.uid, anotherFolder)];
   const mode = octal(folder.mode);
   if (machine.uid !== null && (folder.mode & 0o002) !== 0)
     return [
@@ -186,13 +186,14 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
       ),
     ];
   const trouble = await tryToWrite(stateFolder);
-  if (trouble === "ENOSPC") return [full(path)];
-  if (trouble === "EROFS") return [fail(`${path} is on a disk that is read-only`, `Let it be written, ${orAnother}`)];
+  if (trouble === "ENOSPC") return [diskFull(path)];
+  if (trouble === "EROFS")
+    return [fail(`${path} is on a disk that is read-only`, `Let it be written, ${orAnotherFolder}`)];
   if (trouble !== null)
     return [
       fail(
         `${path} cannot be written to (${trouble}, mode ${mode})`,
-        `chmod 700 ${shellQuote(stateFolder)}, ${orAnother}`,
+        `chmod 700 ${shellQuote(stateFolder)}, ${orAnotherFolder}`,
       ),
     ];
   const findings = [...(await space(stateFolder, path)), ...(await setAside(stateFolder))];
@@ -216,7 +217,7 @@ async function space(folder: string, path: string): Promise<Finding[]> {
   const disk = await statfs(folder).catch(() => null);
   if (disk === null) return [];
   const left = disk.bavail * disk.bsize;
-  if (left < mebibyte || (disk.files > 0 && disk.ffree === 0)) return [full(path)];
+  if (left < mebibyte || (disk.files > 0 && disk.ffree === 0)) return [diskFull(path)];
   if (left >= littleSpace) return [];
   return [warn(`only ${Math.floor(left / mebibyte)} MiB are left on the disk of ${path}`, "Make room")];
 }
@@ -229,7 +230,7 @@ async function setAside(folder: string): Promise<Finding[]> {
 }
 
 /** The folder is made at the first start: the nearest one above it must take it. */
-async function notYet(folder: string): Promise<Finding> {
+async function futureFolder(folder: string): Promise<Finding> {
   let above = dirname(folder);
   while ((await stat(above).catch(() => null)) === null && dirname(above) !== above) above = dirname(above);
   const trouble = await access(above, constants.W_OK).then(() => null, systemCode);
@@ -243,8 +244,8 @@ const answerTimeoutMs = 1_000;
 const maxAnswer = 64 * 1024;
 
 /** Which program listens, and whether it is a zapd; `null`: none. */
-async function holderOf(host: string, port: number, machine: Machine): Promise<{ is: string; zapd: boolean } | null> {
-  if (!(await machine.listens(host, port))) return null;
+async function portHolder(host: string, port: number, machine: Machine): Promise<{ is: string; zapd: boolean } | null> {
+  if (!(await machine.isListening(host, port))) return null;
   const { version, uptime_s } = (await readApi(host, port, endpoints.health.path)) ?? {};
   if (typeof version === "string" && typeof uptime_s === "number")
     return { is: `another zapd (${version.slice(0, 32)})`, zapd: true };

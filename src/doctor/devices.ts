@@ -66,7 +66,7 @@ async function unreachable(device: Device, failed: Failure, machine: Machine): P
   const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
   // Where something accepts connections the device is not asleep: another has its address, or something else is wrong.
-  if (failed.code === "device_unreachable" && wakes && !(await machine.listens(device.host, device.port)))
+  if (failed.code === "device_unreachable" && wakes && !(await machine.isListening(device.host, device.port)))
     return warn(`${name}: asleep, wakes by magic packet${seen}`);
   // Messages about a device begin with its name, which is to stand here once.
   const found = ofDevice.test(failed.code) ? failed.message.slice(name.length) : ` ${failed.message}`;

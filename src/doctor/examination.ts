@@ -55,12 +55,12 @@ export async function* runChecks(
   exam: Examination,
 ): AsyncGenerator<readonly NamedFinding[]> {
   const running = Object.entries(checks).map(async ([id, check]) =>
-    (await bounded(check, exam)).map((one) => ({ id, ...one })),
+    (await runWithDeadline(check, exam)).map((one) => ({ id, ...one })),
   );
   for (const one of running) yield await one;
 }
 
-async function bounded({ about, timeoutMs, run }: Check, exam: Examination): Promise<readonly Finding[]> {
+async function runWithDeadline({ about, timeoutMs, run }: Check, exam: Examination): Promise<readonly Finding[]> {
   const ended = new AbortController();
   const late = sleep(timeoutMs, ended.signal).then(() => [
     warn(`${about} could not be checked within ${timeoutMs / 1000} s`),
@@ -113,14 +113,14 @@ export function examine(machine: Machine, places: Places, isInside = false): Exa
   const exam: Examination = {
     machine,
     ...places,
-    daemon: onlyOnce(() => (isInside ? asked(exam) : meet(exam))),
-    config: onlyOnce(() => readConfig(places.configFile)),
-    searchedInterfaces: onlyOnce(async () => {
+    daemon: memoize(() => (isInside ? askStatus(exam) : findDaemon(exam))),
+    config: memoize(() => readConfig(places.configFile)),
+    searchedInterfaces: memoize(async () => {
       const { config } = await exam.config();
       return wantedInterfaces(config.discovery.interfaces, [...machine.interfaces()]);
     }),
-    probes: onlyOnce(async () => Promise.all((await exam.searchedInterfaces()).map(probeMulticast))),
-    devices: onlyOnce(async () => {
+    probes: memoize(async () => Promise.all((await exam.searchedInterfaces()).map(probeMulticast))),
+    devices: memoize(async () => {
       if ((await exam.daemon()).as !== "running") return [];
       const asked = await exam.ask("listDevices", {}, 2_000);
       return asked.ok ? asked.data : [];
@@ -129,22 +129,22 @@ export function examine(machine: Machine, places: Places, isInside = false): Exa
   return exam;
 }
 
-function onlyOnce<T>(work: () => Promise<T>): () => Promise<T> {
+function memoize<T>(work: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined;
   return () => (result ??= work());
 }
 
-async function meet(exam: Examination): Promise<DaemonFound> {
+async function findDaemon(exam: Examination): Promise<DaemonFound> {
   if (Buffer.byteLength(exam.socket) > longestSocket) return { as: "absent" };
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
   // Bun says ECONNREFUSED where the folder is no folder, too.
   if (code !== "" && !existsSync(exam.socket)) return { as: "absent" };
-  return code === "" ? asked(exam) : { as: "stale" };
+  return code === "" ? askStatus(exam) : { as: "stale" };
 }
 
-async function asked(exam: Examination): Promise<DaemonFound> {
+async function askStatus(exam: Examination): Promise<DaemonFound> {
   const status = await exam.ask("status", {}, 2_000);
   return status.ok ? { as: "running", status: status.data } : { as: "silent" };
 }
@@ -179,7 +179,7 @@ export interface Machine {
   now(): Date;
   interfaces(): readonly Interface[];
   /** Whether anybody accepts connections there. */
-  listens(host: string, port: number): Promise<boolean>;
+  isListening(host: string, port: number): Promise<boolean>;
   /** The text of a file, or `null` when it cannot be read. */
   read(path: string): Promise<string | null>;
   /** What a program prints, whatever its exit status; `null` when there is none, or it takes longer than a second. */
@@ -194,7 +194,7 @@ export function thisMachine(): Machine {
     uid: process.getuid?.() ?? null,
     now: () => new Date(),
     interfaces: interfacesNow,
-    listens: async (host, port) => (await connect({ host, port })) === "",
+    isListening: async (host, port) => (await connect({ host, port })) === "",
     read: (path) => readFile(path, "utf8").catch(() => null),
     // Where programs may not be run (Deno without the permission) nothing is known either.
     output: (program, words) =>

@@ -8,7 +8,7 @@ import { type Examination, type Finding, fail, type Machine, ok, warn } from "./
 import type { Probe } from "./probe.ts";
 
 /** Interfaces with no televisions behind them, by their usual names. */
-const namesWithoutSets: readonly { readonly name: RegExp; readonly is: string }[] = [
+const interfacesWithoutDevices: readonly { readonly name: RegExp; readonly is: string }[] = [
   { name: /^(tailscale|ts)\d+$/, is: "a VPN (Tailscale)" },
   { name: /^(wg|wt)[\w-]*$/, is: "a VPN (WireGuard)" },
   { name: /^zt\w+$/, is: "a VPN (ZeroTier)" },
@@ -24,8 +24,8 @@ const namesWithoutSets: readonly { readonly name: RegExp; readonly is: string }[
 ];
 
 /** What an interface is when no set can be behind it, or `null`. */
-export function withoutSets(name: string): string | null {
-  return namesWithoutSets.find((one) => one.name.test(name))?.is ?? null;
+export function whyWithoutDevices(name: string): string | null {
+  return interfacesWithoutDevices.find((one) => one.name.test(name))?.is ?? null;
 }
 
 export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
@@ -59,9 +59,9 @@ function namesOf(all: readonly { readonly name: string }[]): string[] {
 }
 
 function interfacesLine(names: readonly string[], probes: readonly Probe[], wished: boolean): Finding {
-  const live = namesOf(probes.filter(receives));
-  const odd = wished ? [] : names.filter((name) => withoutSets(name) !== null);
-  const hint = odd.length > 0 ? avoid(odd, names) : undefined;
+  const live = namesOf(probes.filter(hasMulticast));
+  const odd = wished ? [] : names.filter((name) => whyWithoutDevices(name) !== null);
+  const hint = odd.length > 0 ? howToLeaveOut(odd, names) : undefined;
   const single = names.length === 1;
   const count = ["no", "one", "two", "three", "four"][names.length] ?? String(names.length);
   const asks = single ? "it" : names.length === 2 ? "both" : "all";
@@ -71,29 +71,29 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
 }
 
 /** What interfaces without sets are, and how they are left out. */
-function avoid(odd: readonly string[], names: readonly string[]): string {
-  const are = odd.map((name) => `${name} is ${withoutSets(name)}`).join(", ");
+function howToLeaveOut(odd: readonly string[], names: readonly string[]): string {
+  const are = odd.map((name) => `${name} is ${whyWithoutDevices(name)}`).join(", ");
   const rest = names.filter((name) => !odd.includes(name));
   if (rest.length === 0) return `${are}: no search reaches the sets at home through it`;
   const them = odd.length === 1 ? "it" : "them";
   return `${are}, with no set behind ${them}. To leave ${them} out: zapd config set discovery.interfaces ${rest.join(",")}`;
 }
 
-function receives(probe: Probe): boolean {
+function hasMulticast(probe: Probe): boolean {
   return probe.received || probe.answered.length > 0;
 }
 
 export async function multicastReceived(exam: Examination): Promise<Finding[]> {
   const probes = await exam.probes();
-  const anywhere = probes.some((one) => receives(one) && withoutSets(one.name) === null);
+  const anywhere = probes.some((one) => hasMulticast(one) && whyWithoutDevices(one.name) === null);
   return probes.flatMap((probe) => {
-    const { name, trouble } = probe;
+    const { name, problem } = probe;
     const id = `multicast:${name}`;
-    if (receives(probe)) return [{ ...ok(`multicast received on ${name}${answers(probe)}`), id }];
+    if (hasMulticast(probe)) return [{ ...ok(`multicast received on ${name}${answers(probe)}`), id }];
     // Told with the interfaces already: a VPN carries none.
-    if (withoutSets(name) !== null && anywhere) return [];
-    const text = `no multicast comes through on ${name}${trouble === null ? "" : ` (${trouble})`}`;
-    return [{ ...(anywhere ? warn : fail)(text, inTheWay(exam.machine.platform, probe)), id }];
+    if (whyWithoutDevices(name) !== null && anywhere) return [];
+    const text = `no multicast comes through on ${name}${problem === null ? "" : ` (${problem})`}`;
+    return [{ ...(anywhere ? warn : fail)(text, multicastHint(exam.machine.platform, probe)), id }];
   });
 }
 
@@ -104,12 +104,12 @@ function answers({ answered }: Probe): string {
 
 const byAddress = "Until then a set is added by its address: zapd add 192.168.1.40";
 
-function inTheWay(platform: string, { trouble }: Probe): string {
-  if (platform === "darwin" && (trouble === null || /EHOSTUNREACH|no route/i.test(trouble)))
+function multicastHint(platform: string, { problem }: Probe): string {
+  if (platform === "darwin" && (problem === null || /EHOSTUNREACH|no route/i.test(problem)))
     return `macOS keeps programs from the local network until they are allowed: System Settings > Privacy & Security > Local Network, for the terminal and for zapd. ${byAddress}`;
   if (platform === "win32")
     return `Usually it is the firewall: Windows Security > Firewall & network protection > Allow an app, for private networks. ${byAddress}`;
-  if (trouble !== null && /EPERM|EACCES/.test(trouble)) return `A firewall on this machine forbids it. ${byAddress}`;
+  if (problem !== null && /EPERM|EACCES/.test(problem)) return `A firewall on this machine forbids it. ${byAddress}`;
   return `A firewall on this machine, or a Wi-Fi that keeps its guests apart, is in the way. ${byAddress}`;
 }
 

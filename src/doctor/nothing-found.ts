@@ -6,7 +6,7 @@ import { joinWithAnd } from "../system/text.ts";
  * What to say of a search that found nothing: on which interfaces it asked (`discovery.interfaces`, or all), what is usually in
  * the way, what always works.
  */
-export function nothingFound(wanted: readonly string[]): string[] {
+export function nothingFoundLines(wanted: readonly string[]): string[] {
   const asked = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : usual();
   if (wanted.length > 0 && asked.length === 0)
     return [

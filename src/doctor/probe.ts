@@ -19,7 +19,7 @@ export interface Probe {
   /** Addresses of devices that answered a search. */
   readonly answered: readonly string[];
   /** The system's code of what failed, or its words. */
-  readonly trouble: string | null;
+  readonly problem: string | null;
 }
 
 /** Sends a datagram of ours to the group, which a second socket receives, and searches as discovery does; one second. */
@@ -39,17 +39,17 @@ export async function probeMulticast(one: Interface): Promise<Probe> {
       trouble ??= problem;
     },
   });
-  const [own] = await Promise.all([receiveOwn(one), search]);
+  const [own] = await Promise.all([receiveOwnDatagram(one), search]);
   return {
     name: one.name,
     received: own === true,
     answered: [...answered],
-    trouble: own === true ? trouble : (own ?? trouble),
+    problem: own === true ? trouble : (own ?? trouble),
   };
 }
 
 /** Sends to the group from one socket and listens on another, on a port of its own; `true` where it came through, or what failed. */
-async function receiveOwn({ address }: Interface): Promise<true | string | null> {
+async function receiveOwnDatagram({ address }: Interface): Promise<true | string | null> {
   const token = randomBytes(16);
   const sockets = [createSocket("udp4"), createSocket("udp4")] as const;
   const [receiver, sender] = sockets;

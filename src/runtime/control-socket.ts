@@ -26,10 +26,10 @@ const maxPath = 107;
 /** A daemon that is still opening its state answers when it has. */
 const askTimeoutMs = 1_500;
 /** One that has the port may be about to bind its socket: the two lie moments apart. */
-const soonMs = 600;
+const startupOverlapMs = 600;
 const takeoverMs = 5_000;
 /** A starter that was killed while it took over leaves its mark: it counts no more after this. */
-const markStaleMs = 3_000;
+const staleLockMs = 3_000;
 
 /**
  * Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. `by`
@@ -56,7 +56,7 @@ export async function claimSocket<T>(
   const marks: string[] = [];
   const mark = async (socket: string, named?: "daemon.socket" | undefined) => {
     makeFolder(dirname(socket), named);
-    await takeMark(`${socket}.starting`, named);
+    await lockStart(`${socket}.starting`, named);
     marks.push(`${socket}.starting`);
   };
   let holder: string | undefined;
@@ -70,7 +70,7 @@ export async function claimSocket<T>(
       await mark(path, by);
     } catch (error) {
       // Who runs on a disk that was writable when it started says so itself.
-      if (await isListening(path)) throw await running(path);
+      if (await isListening(path)) throw await alreadyRunningError(path);
       throw error;
     }
     holder = await holderOf(path, usual);
@@ -82,7 +82,7 @@ export async function claimSocket<T>(
     marks.forEach(removeFile);
   }
   // Asked when others may go on: who runs may be slow to say.
-  const status = await statusBehind(holder);
+  const status = await askStatus(holder);
   const { state_folder } = status;
   const isOfOther = typeof state_folder === "string" && !isSameFolder(state_folder, dirname(usual));
   if (isOfOther && isElsewhere && holder === path)
@@ -93,10 +93,10 @@ export async function claimSocket<T>(
         hint: "Set daemon.socket to another path, or use the one that runs",
       },
     );
-  if (!isOfOther || holder !== notedAt(usual)) throw await running(holder, status);
+  if (!isOfOther || holder !== notedAt(usual)) throw await alreadyRunningError(holder, status);
   // One that was killed left the note, and a daemon of another state has its socket since.
   removeNote(usual);
-  if (holder === notedAt(usual)) throw await running(holder, status);
+  if (holder === notedAt(usual)) throw await alreadyRunningError(holder, status);
   return claimSocket(path, listen, by, usual);
 }
 
@@ -174,7 +174,8 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await until(() => isListening(socket), { timeoutMs: soonMs })) throw await running(socket);
+    if (await until(() => isListening(socket), { timeoutMs: startupOverlapMs }))
+      throw await alreadyRunningError(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
@@ -198,15 +199,15 @@ export async function isListening(path: string): Promise<boolean> {
   return currentRuntime().isListening(path);
 }
 
-async function takeMark(mark: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
-  if (await until(() => tryMark(mark, by), { timeoutMs: takeoverMs, everyMs: 25 })) return;
+async function lockStart(mark: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
+  if (await until(() => tryLock(mark, by), { timeoutMs: takeoverMs, everyMs: 25 })) return;
   throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverMs / 1000} s`, {
     hint: `If none is, remove ${mark}`,
   });
 }
 
 /** Whether the mark is ours now; one that is stale is removed. */
-function tryMark(mark: string, by: string): boolean {
+function tryLock(mark: string, by: string): boolean {
   try {
     closeSync(openSync(mark, "wx", 0o600));
     return true;
@@ -222,9 +223,9 @@ function tryMark(mark: string, by: string): boolean {
   const found = exists(mark);
   // Marks are empty files of our own. What else has that name is the user's.
   if (found && (!found.isFile() || found.size > 0 || isForeign(found)))
-    throw inTheWay(mark, "of the start, and zapd did not make it");
+    throw inTheWayError(mark, "of the start, and zapd did not make it");
   // One from the future is from before the clock was set back.
-  if (found && Math.abs(Date.now() - found.mtimeMs) > markStaleMs) removeFile(mark);
+  if (found && Math.abs(Date.now() - found.mtimeMs) > staleLockMs) removeFile(mark);
   return false;
 }
 
@@ -243,19 +244,19 @@ function exists(path: string): Stats | undefined {
 function removeStale(path: string): void {
   const found = exists(path);
   if (found === undefined) return;
-  if (!found.isSocket()) throw inTheWay(path, "of the control socket, and it is no socket");
-  if (isForeign(found)) throw inTheWay(path, "of the control socket, and another user's");
+  if (!found.isSocket()) throw inTheWayError(path, "of the control socket, and it is no socket");
+  if (isForeign(found)) throw inTheWayError(path, "of the control socket, and another user's");
   rmSync(path, { force: true });
 }
 
-function inTheWay(path: string, of: string): ZapdError {
+function inTheWayError(path: string, of: string): ZapdError {
   return new ZapdError("storage_error", `${path} is in the way ${of}`, {
     hint: "Move it away, or set daemon.socket to another path",
   });
 }
 
-async function running(path: string, known?: Status): Promise<ZapdError> {
-  const { pid } = known ?? (await statusBehind(path));
+async function alreadyRunningError(path: string, known?: Status): Promise<ZapdError> {
+  const { pid } = known ?? (await askStatus(path));
   return new ZapdError(
     "storage_error",
     `zapd is already running on this state${typeof pid === "number" ? ` (pid ${pid})` : ""}: its control socket ${path} answers`,
@@ -269,7 +270,7 @@ interface Status {
 }
 
 /** Who listens, in their own words; nothing where what listens says nothing. */
-async function statusBehind(path: string): Promise<Status> {
+async function askStatus(path: string): Promise<Status> {
   try {
     const runtime = currentRuntime();
     const signal = AbortSignal.timeout(askTimeoutMs);

@@ -24,7 +24,7 @@ function deno(): DenoNamespace {
 }
 
 /** A server that ended for want of descriptors begins anew as soon as there are some: asked every so many milliseconds. */
-const againEvery = 500;
+const retryAfterMs = 500;
 
 function listen(place: ListenAddress, handler: Handler): Listener {
   const call: Call = { listener: "path" in place ? "socket" : "tcp", withoutIdleLimit() {} };
@@ -44,7 +44,7 @@ function listen(place: ListenAddress, handler: Handler): Listener {
     try {
       server = open({ ...place, port });
     } catch {
-      setTimeout(reopen, againEvery).unref();
+      setTimeout(reopen, retryAfterMs).unref();
     }
   };
   const close = () => {

@@ -15,9 +15,9 @@ export interface Serving {
 }
 
 /** How long who is still connected when a listener ends may take to hear the last words. */
-const lastWordsMs = 250;
+const closeGraceMs = 250;
 /** So many requests make a busy daemon. */
-const busyAfter = 64;
+const busyAfterRequests = 64;
 
 /** `onBusy` is called once, with the request that makes it a busy daemon. */
 export function createServing(onBusy: () => void): Serving {
@@ -32,7 +32,7 @@ export function createServing(onBusy: () => void): Serving {
   return {
     async handler(request, call) {
       running++;
-      if (++taken === busyAfter) onBusy();
+      if (++taken === busyAfterRequests) onBusy();
       try {
         return await handle(request, call);
       } finally {
@@ -57,6 +57,6 @@ function notStarted(): Response {
 /** Waits until a listener has no connection left, for a moment at most: who follows a stream still hears that it ends. */
 export async function waitForClose(closed: Promise<void>): Promise<void> {
   const over = new AbortController();
-  await Promise.race([closed, sleep(lastWordsMs, over.signal)]).catch(() => {});
+  await Promise.race([closed, sleep(closeGraceMs, over.signal)]).catch(() => {});
   over.abort();
 }

@@ -15,7 +15,7 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
     if (keys.length > 0) devices.journal.publish({ type: "config.changed", keys });
     return { ...result, config: redactConfig(known) };
   };
-  route(app, "readConfig", async () => redactConfig(await config.onDisk()));
+  route(app, "readConfig", async () => redactConfig(await config.readCurrent()));
   route(app, "patchConfig", async ({ body }) => {
     const patched = await config.patch(body);
     // Named again, the same name may mean another device by now.

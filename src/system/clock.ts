@@ -2,17 +2,17 @@
 import { uptime } from "node:os";
 import { ZapdError } from "../api/errors.ts";
 
-export interface Clocks {
+export interface MachineClocks {
   /** Milliseconds; stands still while the machine sleeps. */
   monotonicMs(): number;
   /** Seconds, whole ones; goes on in the machine's sleep. Throws where the runtime does not tell. */
   uptimeS(): number;
 }
 
-const machine: Clocks = { monotonicMs: () => performance.now(), uptimeS: uptime };
+const machine: MachineClocks = { monotonicMs: () => performance.now(), uptimeS: uptime };
 
 /** Begins to measure; the milliseconds since then, the machine's sleep among them where the runtime tells of it. */
-export function stopwatch(clocks: Clocks = machine): () => number {
+export function stopwatch(clocks: MachineClocks = machine): () => number {
   // Deno asks for a permission that nobody needs to give.
   const booted = () => {
     try {
@@ -27,25 +27,25 @@ export function stopwatch(clocks: Clocks = machine): () => number {
 }
 
 /** How often a watch looks, in milliseconds; what is a sleep beyond that; how long after one what is read is old (SECURITY.md R14). */
-const looksEveryMs = 500;
-const asleepFromMs = 5_000;
-const oldForMs = 500;
+const checkEveryMs = 500;
+const minimumSleepMs = 5_000;
+const staleAfterWakeMs = 500;
 
 /**
  * Notices each time that nothing ran for more than 5 s beyond what was due: the machine slept, or the process was stopped.
  * What callers sent meanwhile waited in the kernel, and is read at once on waking. To be ended.
  */
 export class SleepWatch {
-  readonly #clocks: Clocks;
+  readonly #clocks: MachineClocks;
   readonly #timer: ReturnType<typeof setInterval>;
-  #beat: () => number;
+  #sinceCheck: () => number;
   #wokeAt = Number.NEGATIVE_INFINITY;
   #times = 0;
 
-  constructor(clocks: Clocks = machine) {
+  constructor(clocks: MachineClocks = machine) {
     this.#clocks = clocks;
-    this.#beat = stopwatch(clocks);
-    this.#timer = setInterval(() => this.#look(true), looksEveryMs);
+    this.#sinceCheck = stopwatch(clocks);
+    this.#timer = setInterval(() => this.#check(true), checkEveryMs);
     // It must not hold the process.
     this.#timer.unref();
   }
@@ -53,27 +53,27 @@ export class SleepWatch {
   /** How often it has slept. */
   get sleepCount(): number {
     // Who asks may be woken before the timer is.
-    this.#look(false);
+    this.#check(false);
     return this.#times;
   }
 
   /** Whether it has slept since then (`performance.now()`), or so shortly before that what was read then may have been sent in its sleep. */
   hasSleptSince(then: number): boolean {
-    this.#look(false);
-    return then - this.#wokeAt < oldForMs;
+    this.#check(false);
+    return then - this.#wokeAt < staleAfterWakeMs;
   }
 
   end(): void {
     clearInterval(this.#timer);
   }
 
-  #look(due: boolean): void {
-    const slept = this.#beat() > looksEveryMs + asleepFromMs;
+  #check(due: boolean): void {
+    const slept = this.#sinceCheck() > checkEveryMs + minimumSleepMs;
     if (slept) {
       this.#times++;
       this.#wokeAt = this.#clocks.monotonicMs();
     }
-    if (slept || due) this.#beat = stopwatch(this.#clocks);
+    if (slept || due) this.#sinceCheck = stopwatch(this.#clocks);
   }
 }
 

@@ -65,7 +65,7 @@ export async function writeAtomically(
     } finally {
       await file.close();
     }
-    const was = await keepAs(before, path);
+    const was = await linkAs(before, path);
     await rename(temporary, path);
     // While the folder is not synced, a power cut may bring either back: what is told as failed must be undone.
     if (was === "kept") undo = () => rename(before, path);
@@ -87,7 +87,7 @@ function temporaryFor(path: string): string {
 }
 
 /** Gives a file a second name, so that it outlives the one that takes its place. Some disks know no second names. */
-async function keepAs(name: string, path: string): Promise<"kept" | "absent" | "unkept"> {
+async function linkAs(name: string, path: string): Promise<"kept" | "absent" | "unkept"> {
   return link(path, name).then(
     () => "kept",
     (error: unknown) => (systemCode(error) === "ENOENT" ? "absent" : "unkept"),
@@ -116,7 +116,7 @@ export function sweepTemporaries(folder: string, file: string, shared = false): 
 export function removeLeftovers(folder: string, isOurs: (name: string) => boolean): void {
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
-    if (isOurs(name) && isOwnFile(path)) removeIfPossible(path);
+    if (isOurs(name) && isOwnFile(path)) tryRemove(path);
   }
 }
 
@@ -133,7 +133,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function removeIfPossible(path: string): void {
+function tryRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
@@ -196,7 +196,7 @@ export function streamFile(path: string, bytes?: number): ReadableStream<Uint8Ar
 }
 
 /** When a file was set aside, as its name says. */
-const asideAt = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+const asideSuffix = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
 /** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
 export async function keepAside(path: string): Promise<string> {
@@ -204,11 +204,11 @@ export async function keepAside(path: string): Promise<string> {
   await rename(path, aside);
   const folder = dirname(path);
   const prefix = `${basename(path)}.corrupt-`;
-  const ours = (name: string) => name.startsWith(prefix) && asideAt.test(name.slice(prefix.length));
+  const ours = (name: string) => name.startsWith(prefix) && asideSuffix.test(name.slice(prefix.length));
   // A folder or a link in the place of a file is the user's: it is kept for as long as the user likes.
   const kept = namesIn(folder)
     .filter((name) => ours(name) && isOwnFile(join(folder, name)))
     .sort();
-  for (const name of kept.slice(0, -3)) removeIfPossible(join(folder, name));
+  for (const name of kept.slice(0, -3)) tryRemove(join(folder, name));
   return aside;
 }

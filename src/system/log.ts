@@ -40,9 +40,9 @@ export const tokenForm = { prefix: "zapd_lease_", all: /zapd_lease_[\w-]+/g } as
 /** A secret this short would be hidden out of every other word. */
 const shortestSecret = 4;
 /** Milliseconds in which what recurs is told once. */
-const recursInMs = 60_000;
+const recurringIntervalMs = 60_000;
 /** Different ones that are remembered. */
-const mostRecurring = 100;
+const maxRecurring = 100;
 const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m", info: "", debug: "\x1b[2m" };
 
 export function createLog(options: LogOptions): Log {
@@ -52,7 +52,7 @@ export function createLog(options: LogOptions): Log {
     if (hidden.length === 0) return text;
     const folded = text.toLowerCase();
     const kept = echoed.flatMap((word) => placesOf(word.trim().toLowerCase(), folded));
-    return without(
+    return replacePlaces(
       text,
       hidden.filter(({ from, to }) => !kept.some((one) => one.from <= from && to <= one.to)),
     );
@@ -70,8 +70,8 @@ export function createLog(options: LogOptions): Log {
     debug: (message) => say("debug", message),
     recurring(message, level = "error") {
       const last = told.get(message);
-      if (last !== undefined && performance.now() - last < recursInMs) return;
-      if (told.size >= mostRecurring) told.clear();
+      if (last !== undefined && performance.now() - last < recurringIntervalMs) return;
+      if (told.size >= maxRecurring) told.clear();
       told.set(message, performance.now());
       say(level, message);
     },
@@ -109,7 +109,7 @@ function tokensIn(text: string): Place[] {
 }
 
 /** The text with a word in the place of each of these; of those that overlap, in the place of all. */
-function without(text: string, places: readonly Place[]): string {
+function replacePlaces(text: string, places: readonly Place[]): string {
   let said = "";
   let end = 0;
   for (const { from, to } of [...places].sort((one, other) => one.from - other.from || other.to - one.to)) {

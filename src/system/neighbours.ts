@@ -9,9 +9,9 @@ export interface Neighbours {
 }
 
 /** How long what was read holds, in milliseconds: a burst of calls reads it once. */
-const holdsMs = 1_000;
+const cacheMs = 1_000;
 /** One that is not in it may just have come: it is looked for again after this. */
-const holdsWithoutMs = 20;
+const missCacheMs = 20;
 
 /**
  * Reads the table where it can be: on Linux, under runtimes that let it be read. Elsewhere it says nothing of anybody.
@@ -34,11 +34,11 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
   }
   return {
     macOf(host) {
-      readWhenOlder(table.has(host) ? holdsMs : holdsWithoutMs);
+      readWhenOlder(table.has(host) ? cacheMs : missCacheMs);
       return table.get(host) ?? null;
     },
     table() {
-      readWhenOlder(holdsMs);
+      readWhenOlder(cacheMs);
       return table;
     },
   };

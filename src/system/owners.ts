@@ -7,7 +7,7 @@ import { dirname, resolve } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 
 /** What Linux takes for a circle. */
-const mostLinks = 40;
+const maxLinks = 40;
 const sticky = 0o1000;
 const root = 0;
 const isWindows = process.platform === "win32";
@@ -21,10 +21,10 @@ export interface Followed {
 /** Follows the links that a path ends in, while each is ours or root's. Fails with `config_invalid`, which names the one that is not. */
 export function followLinks(path: string): Followed {
   let at = resolve(path);
-  for (let links = 0; links <= mostLinks; links++) {
+  for (let links = 0; links <= maxLinks; links++) {
     const found = lstatSync(at, { throwIfNoEntry: false });
     if (!found?.isSymbolicLink()) return { path: at, found };
-    if (isForeign(found)) throw foreign(at, found, "chown -h");
+    if (isForeign(found)) throw foreignError(at, found, "chown -h");
     checkAbove(at);
     at = resolve(dirname(at), readlinkSync(at));
   }
@@ -42,14 +42,14 @@ export function isForeign({ uid }: Stats): boolean {
 /** Fails with `config_invalid` for a file or folder that is another user's, or that everyone may write. */
 export function checkOwned(path: string, found: Stats): void {
   if (isWindows) return;
-  if (isForeign(found)) throw foreign(path, found, "chown");
-  if ((found.mode & 0o002) !== 0) throw writable(path, found, "everyone", "o-w");
+  if (isForeign(found)) throw foreignError(path, found, "chown");
+  if ((found.mode & 0o002) !== 0) throw writableError(path, found, "everyone", "o-w");
 }
 
 /** What its group may write: refused where secrets are, which fails with `config_invalid`; otherwise told, as a warning. */
 export function checkGroupWritable(path: string, found: Stats, secret: boolean): string[] {
   if (isWindows || (found.mode & 0o020) === 0) return [];
-  const problem = writable(path, found, "its group", "g-w");
+  const problem = writableError(path, found, "its group", "g-w");
   if (secret) throw problem;
   return [`${problem.message}. ${problem.hint}`];
 }
@@ -60,10 +60,10 @@ export function checkGroupWritable(path: string, found: Stats, secret: boolean):
  */
 export function checkAbove(path: string): void {
   if (isWindows) return;
-  for (let at = realFolder(dirname(resolve(path))); ; at = dirname(at)) {
+  for (let at = realPathOr(dirname(resolve(path))); ; at = dirname(at)) {
     const found = folderAt(at);
     if (found && (found.mode & 0o002) !== 0 && (found.mode & sticky) === 0)
-      throw writable(at, found, "everyone", "o-w");
+      throw writableError(at, found, "everyone", "o-w");
     if (dirname(at) === at) return;
   }
 }
@@ -93,7 +93,7 @@ function ownUid(): number | null {
 }
 
 /** The folder without links, or as far as it can be told. */
-function realFolder(path: string): string {
+function realPathOr(path: string): string {
   try {
     return realpathSync(path);
   } catch {
@@ -110,14 +110,14 @@ function folderAt(path: string): Stats | undefined {
   }
 }
 
-function foreign(path: string, { uid }: Stats, command: string): ZapdError {
+function foreignError(path: string, { uid }: Stats, command: string): ZapdError {
   const own = ownUid() ?? root;
   return new ZapdError("config_invalid", `${path} belongs to another user (uid ${uid}), who could change it`, {
     hint: `If it is to be trusted: ${own === root ? "" : "sudo "}${command} ${own} ${word(path)}`,
   });
 }
 
-function writable(path: string, found: Stats, who: string, change: string): ZapdError {
+function writableError(path: string, found: Stats, who: string, change: string): ZapdError {
   return new ZapdError("config_invalid", `${path} can be written by ${who} (mode ${octal(found)})`, {
     hint: `Close it: chmod ${change} ${word(path)}`,
   });

@@ -6,12 +6,20 @@ import { makeFolder, readRegularFile, removeLeftovers, sweepTemporaries } from "
 import { isObject } from "./json.ts";
 import { checkAbove, checkGroupWritable, checkOwned, followLinks, restrictToOwner } from "./owners.ts";
 
-const secrets = "credentials.json";
+const secretsFile = "credentials.json";
 /** What is larger is no file of ours, and is not read to know. */
-const mostSecrets = 64 * 1024;
-const plain = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
+const maxSecretsBytes = 64 * 1024;
+const stateFiles = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
 /** What is written by way of a temporary file; the last is how the doctor tries whether it can write. */
-const written = ["devices.json", "apps.json", "mqtt.json", "leases.json", "mcp.token", secrets, "doctor"] as const;
+const temporaryOf = [
+  "devices.json",
+  "apps.json",
+  "mqtt.json",
+  "leases.json",
+  "mcp.token",
+  secretsFile,
+  "doctor",
+] as const;
 /** An upload while it is received: nobody else names a file so. */
 const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/;
 
@@ -21,7 +29,7 @@ const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$
  */
 export function checkStateFolder(folder: string): string[] {
   try {
-    return examined(folder);
+    return checkOwners(folder);
   } catch (error) {
     if (error instanceof ZapdError) throw error;
     // What cannot be looked at cannot be used either: who tries to says why.
@@ -29,15 +37,15 @@ export function checkStateFolder(folder: string): string[] {
   }
 }
 
-function examined(folder: string): string[] {
+function checkOwners(folder: string): string[] {
   const { path, found } = followLinks(folder);
   checkAbove(path);
   if (!found?.isDirectory()) return [];
   checkOwned(path, found);
-  const kept = fileAt(join(path, secrets));
+  const kept = fileAt(join(path, secretsFile));
   const secret = kept !== null && holdsSecrets(kept.path);
   const told = checkGroupWritable(path, found, secret);
-  for (const file of [...plain.map((name) => fileAt(join(path, name))), kept]) {
+  for (const file of [...stateFiles.map((name) => fileAt(join(path, name))), kept]) {
     if (!file) continue;
     checkOwned(file.path, file.found);
     told.push(...checkGroupWritable(file.path, file.found, file === kept && secret));
@@ -47,7 +55,7 @@ function examined(folder: string): string[] {
 
 /** Removes what a killed daemon left. Only what is plainly its own: a user may keep files here, and links to others. */
 export function sweepStateFolder(folder: string): void {
-  for (const name of written) sweepTemporaries(folder, name);
+  for (const name of temporaryOf) sweepTemporaries(folder, name);
   const uploads = uploadsIn(folder);
   if (lstatSync(uploads, { throwIfNoEntry: false })?.isDirectory())
     removeLeftovers(uploads, (name) => uploadForm.test(name));
@@ -86,7 +94,7 @@ function fileAt(path: string): { path: string; found: Stats } | null {
 /** Whether a file of credentials keeps any. What cannot be read may. */
 function holdsSecrets(path: string): boolean {
   try {
-    const content: unknown = JSON.parse(readRegularFile(path, mostSecrets) ?? "{}");
+    const content: unknown = JSON.parse(readRegularFile(path, maxSecretsBytes) ?? "{}");
     const kept = isObject(content) ? content["credentials"] : null;
     return !isObject(kept) || Object.keys(kept).length > 0;
   } catch {

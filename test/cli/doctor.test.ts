@@ -14,7 +14,7 @@ import {
   hostsKnown,
   interfacesAsked,
   multicastReceived,
-  withoutSets,
+  whyWithoutDevices,
 } from "../../src/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd } from "../../src/zapd.ts";
@@ -52,9 +52,9 @@ describe("the network", () => {
 
   test("names that lead nowhere a set stands are known, and those of real cards are not among them", () => {
     const odd = "tailscale0 wg0 tun0 utun4 ppp0 zt3jn docker0 br-0123456789ab veth1a2 virbr0".split(" ");
-    expect(odd.filter((name) => withoutSets(name) === null)).toEqual([]);
+    expect(odd.filter((name) => whyWithoutDevices(name) === null)).toEqual([]);
     const real = "eth0 wlan0 wlp3s0 enp0s31f6 en0 br0 bond0 lo Ethernet bridge0".split(" ");
-    expect(real.filter((name) => withoutSets(name) !== null)).toEqual([]);
+    expect(real.filter((name) => whyWithoutDevices(name) !== null)).toEqual([]);
   });
 
   test("multicast that does not come through is a problem alone, a remark beside one that does; the hint is the system's", async () => {

@@ -59,7 +59,7 @@ export function examined(given: MadeUp = {}): Examination {
     ({ name, received }, at): Probe => ({
       name,
       received,
-      trouble: received ? null : trouble,
+      problem: received ? null : trouble,
       answered: at === 0 ? Array.from({ length: answered }, (_, count) => `192.168.0.${count + 40}`) : [],
     }),
   );
@@ -69,7 +69,7 @@ export function examined(given: MadeUp = {}): Examination {
       uid: 1000,
       now: () => new Date(given.now ?? "2026-07-30T10:00:00"),
       interfaces: () => all,
-      listens: async () => given.listens === true,
+      isListening: async () => given.listens === true,
       read: async (path) => files[path] ?? null,
       output: async (program, words) => programs[[program, ...words].join(" ")] ?? null,
     },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { ApiError } from "../../src/api/client.ts";
 import type { ErrorCode } from "../../src/api/errors.ts";
-import { isPassing } from "../../src/cli/logs.ts";
+import { isTransient } from "../../src/cli/logs.ts";
 import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
@@ -140,7 +140,7 @@ describe("a log that is followed", () => {
   }, 60_000);
 
   test("goes on after what passes: a set that starts anew opens its console last, or still serves who was cut off", () => {
-    const passes = (code: ErrorCode) => isPassing(new ApiError({ code, message: "" }, ""));
+    const passes = (code: ErrorCode) => isTransient(new ApiError({ code, message: "" }, ""));
     for (const code of ["device_unreachable", "device_timeout", "device_refused", "console_in_use"] as const)
       expect([code, passes(code)]).toEqual([code, true]);
     for (const code of ["device_not_found", "unsupported_operation", "device_leased"] as const)

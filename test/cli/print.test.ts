@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { activity, timecode } from "../../src/api/client-words.ts";
-import { takesColour } from "../../src/cli/context.ts";
+import { usesColour } from "../../src/cli/context.ts";
 import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
 import { changedText } from "../../src/cli/watch.ts";
@@ -46,9 +46,9 @@ describe("columns of a text", () => {
 
 describe("tables", () => {
   const columns = [
-    { title: "NAME", yields: 0 },
-    { title: "MODEL", yields: 2 },
-    { title: "AT", yields: 1 },
+    { title: "NAME", shrinkOrder: 0 },
+    { title: "MODEL", shrinkOrder: 2 },
+    { title: "AT", shrinkOrder: 1 },
     { title: "ON" },
   ];
   const rows = [
@@ -154,7 +154,7 @@ describe("colour", () => {
     [{ FORCE_COLOR: "1", NO_COLOR: "1" }, false, false, false],
     [{ FORCE_COLOR: "1" }, true, true, false],
   ])("%j on a terminal %p, --no-color %p: %p", (env, terminal, refused, colour) => {
-    expect(takesColour(terminal, refused, env)).toBe(colour);
+    expect(usesColour(terminal, refused, env)).toBe(colour);
   });
 });
 

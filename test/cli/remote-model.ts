@@ -1,6 +1,6 @@
 /** A remote in some state, for the tests of what it shows and does. */
 import type { App, Device, State } from "../../src/api/schemas.ts";
-import { begin, type Known, type Model } from "../../src/cli/remote/model.ts";
+import { begin, type DeviceView, type Model } from "../../src/cli/remote/model.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { device } from "./examined.ts";
 
@@ -59,10 +59,10 @@ export function playing(at: Date, facts: Partial<NonNullable<State["playback"]>>
 }
 
 /** The living room, on, with a second set beside it. */
-export function driving(facts: Partial<Model> = {}, living: Partial<Known> = {}): Model {
-  const sets = [
+export function driving(facts: Partial<Model> = {}, living: Partial<DeviceView> = {}): Model {
+  const devices = [
     { device: livingRoom, state: state(), ...living },
     { device: bedroom, state: state() },
   ];
-  return { ...begin(livingRoom.id), isWhole: true, sets, ...facts };
+  return { ...begin(livingRoom.id), hasSnapshot: true, devices, ...facts };
 }

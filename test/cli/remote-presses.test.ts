@@ -6,7 +6,7 @@ import { until } from "../support/http-device.ts";
 
 const open: Presses[] = [];
 afterEach(() => {
-  for (const presses of open.splice(0)) presses.released();
+  for (const presses of open.splice(0)) presses.release();
 });
 
 /** A slow set: each press ends when the test says so. `now` stands still but for what the test lets pass. */
@@ -27,7 +27,7 @@ function slowSet() {
   });
   open.push(presses);
   const take = (command: Command, input: string, more: object = {}) =>
-    presses.take({ id: "a", input, command, ...more });
+    presses.enqueue({ id: "a", input, command, ...more });
   return {
     presses,
     sent,
@@ -71,11 +71,11 @@ function quickSet(failure: Failure | null = null) {
   open.push(presses);
   const press = (key: string, isRepeat: boolean) => {
     now += 33;
-    presses.take({
+    presses.enqueue({
       id: "a",
       input: key,
       isRepeat,
-      held: key as "down",
+      holdKey: key as "down",
       command: { operation: "pressKey", body: { key: key as "down" } },
     });
   };
@@ -143,15 +143,15 @@ describe("presses", () => {
     for (const to of [10_000, 20_000, 30_000]) set.seek(to);
     await set.end();
     expect(set.sent).toEqual([10_000, 30_000].map((to) => `a controlPlayback {"do":"seek","position_ms":${to}}`));
-    const loud = slowSet();
-    for (let repeat = 0; repeat < 40; repeat++) loud.louder(33);
-    for (let tap = 0; tap < 5; tap++) await loud.end();
-    expect(loud.sent).toHaveLength(2);
+    const isFailure = slowSet();
+    for (let repeat = 0; repeat < 40; repeat++) isFailure.louder(33);
+    for (let tap = 0; tap < 5; tap++) await isFailure.end();
+    expect(isFailure.sent).toHaveLength(2);
   });
 });
 
 describe("a key that is kept down", () => {
-  const down = { held: "down" };
+  const down = { holdKey: "down" };
 
   test("is two presses as any others, and then held: said again, never pressed again; let go when its repeats stop", async () => {
     const set = quickSet();
@@ -179,9 +179,9 @@ describe("a key that is kept down", () => {
     await Bun.sleep(350);
     set.press("down", true);
     expect(set.presses.held).toBe("down");
-    set.presses.released("up");
+    set.presses.release("up");
     expect(set.presses.held).toBe("down");
-    set.presses.released("down");
+    set.presses.release("down");
     await until("down up was sent", () => set.sent.at(-1) === "down up", 5_000);
     set.press("down", false);
     await until("down was sent", () => set.sent.at(-1) === "down", 5_000);
@@ -192,7 +192,7 @@ describe("a key that is kept down", () => {
     for (let repeat = 0; repeat < 4; repeat++) set.press("down", 33, down);
     await set.end();
     await set.end();
-    set.presses.released();
+    set.presses.release();
     set.press("home");
     await set.end();
     await set.end();
@@ -202,7 +202,7 @@ describe("a key that is kept down", () => {
   test("is not held any more by the time a slow set has taken the press before: nothing more is sent", async () => {
     const set = slowSet();
     for (let repeat = 0; repeat < 4; repeat++) set.press("down", 33, down);
-    set.presses.released();
+    set.presses.release();
     await set.end();
     await set.end();
     expect(set.sent).toEqual(["a down"]);
@@ -213,7 +213,7 @@ describe("a key that is kept down", () => {
     set.press("down", 33, down);
     await set.end();
     set.press("down", 500, { ...down, isRepeat: true });
-    set.presses.released("down");
+    set.presses.release("down");
     set.pass(10_000);
     await set.end();
     await set.end();
@@ -225,7 +225,7 @@ describe("a key that is kept down", () => {
     set.press("down", true);
     for (const since = performance.now(); performance.now() - since < 900; await Bun.sleep(33)) set.press("down", true);
     expect(set.sent).toEqual(["down down"]);
-    set.presses.released("down");
+    set.presses.release("down");
     await Bun.sleep(10);
     expect(set.sent).toEqual(["down down"]);
     set.press("down", true);

@@ -59,7 +59,10 @@ describe("the screen", () => {
     expect([wait(playing(usual.now)), wait(playing(usual.now, { rate: 2 }))]).toEqual([700, 200]);
     for (const still of [playing(usual.now, { rate: 0 }), playing(usual.now, { rate: null }), state()])
       expect(wait(still)).toBeNull();
-    expect([wait(playing(usual.now), { seeking }), wait(playing(usual.now), { lost: true })]).toEqual([null, null]);
+    expect([wait(playing(usual.now), { seeking }), wait(playing(usual.now), { isDisconnected: true })]).toEqual([
+      null,
+      null,
+    ]);
   });
 
   test("leaves out what the set lacks, and channels where there is no tuner", () => {
@@ -95,12 +98,12 @@ describe("the screen", () => {
     const last_seen = new Date(2026, 6, 30, 9, 12).toISOString();
     const silent = driving({}, { device: { ...livingRoom, status: "offline", last_seen } });
     expect(shown(silent)[1]).toBe(" does not answer (last seen 09:12) · p turns it on");
-    expect(shown(driving({ lost: true }))[1]).toBe(" the daemon does not answer; trying again …");
+    expect(shown(driving({ isDisconnected: true }))[1]).toBe(" the daemon does not answer; trying again …");
     const strange: Device = { ...livingRoom, access: "unpaired" };
     expect(shown(driving({}, { device: strange }))[1]).toBe(" not paired: it lets nobody in");
     expect(shown(driving({}, { state: null }))[1]).toBe(" on");
     expect(shown(driving({}, { state: null, device: { ...livingRoom, power: "unknown" } }))[1]).toBe(" …");
-    const nobody = shown(driving({ sets: [], current: null }));
+    const nobody = shown(driving({ devices: [], current: null }));
     expect(nobody.slice(0, 5).join("\n")).toContain("no set is known yet");
     expect(nobody.join("\n")).toContain("zapd add 192.168.1.40");
   });
@@ -108,7 +111,7 @@ describe("the screen", () => {
   test("says at the bottom why a key was refused: whole where there is room, cut where there is none", () => {
     const notice = {
       text: "Bedroom refused to press home: its network access is set to Limited",
-      loud: true,
+      isFailure: true,
       hint: "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
     };
     const lines = shown(driving({ notice }));
@@ -144,7 +147,7 @@ describe("the screen", () => {
   });
 
   test("without colour keeps bold and faint, and without Unicode is ASCII", () => {
-    const lost = render(driving({ lost: true }), { ...usual, colour: false });
+    const lost = render(driving({ isDisconnected: true }), { ...usual, colour: false });
     expect(lost.join("")).not.toMatch(/\x1b\[3\dm/);
     expect(lost.join("")).toContain("\x1b[1mLiving Room");
     const ascii = shown(
@@ -179,7 +182,7 @@ test("whatever a device is called and whatever the size: as many lines as rows, 
         {
           mode,
           lists: { [`channels ${livingRoom.id}`]: choices },
-          notice: name === "" ? null : { text: name, hint: name, loud: true },
+          notice: name === "" ? null : { text: name, hint: name, isFailure: true },
         },
         { device: { ...livingRoom, name, model: name }, state: state({ app: app(name) }) },
       );

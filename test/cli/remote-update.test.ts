@@ -6,9 +6,9 @@ import {
   begin,
   type Choice,
   choicesShown,
+  currentView,
   type Effect,
   type Event,
-  knownOf,
   type Model,
   update,
 } from "../../src/cli/remote/model.ts";
@@ -32,7 +32,7 @@ function after(model: Model, ...inputs: string[]): { model: Model; effects: Effe
 const told = (model: Model, event: Event) => update(model, event, now).model;
 /** What is sent to a set, and whether the key is held while it is kept down. */
 const sent = (effects: readonly Effect[]) =>
-  effects.flatMap((one) => (one.name === "order" ? [[one.command.body, one.held ?? null]] : []));
+  effects.flatMap((one) => (one.name === "order" ? [[one.command.body, one.holdKey ?? null]] : []));
 const keysIn = (effects: readonly Effect[]) =>
   effects.flatMap((one) =>
     one.name === "order" && one.command.operation === "pressKey" ? [one.command.body.key] : [],
@@ -51,8 +51,8 @@ describe("keys", () => {
     const held = sent(after(driving(), ...typed).effects).flatMap(([, key]) => key ?? []);
     expect(held).toEqual(["up", "volume-up", "volume-up", "volume-down", "channel-up"]);
     expect(sent(after(bare({ capabilities: ["keys"] }), "up").effects)).toEqual([[{ key: "up" }, null]]);
-    expect(after(driving(), "h").model.lit).toBe("h");
-    expect(told(after(driving(), "h").model, { name: "unlit" }).lit).toBeNull();
+    expect(after(driving(), "h").model.pressedInput).toBe("h");
+    expect(told(after(driving(), "h").model, { name: "unlit" }).pressedInput).toBeNull();
     expect(after(driving(), "x", "ä", "home").effects).toEqual([]);
   });
 
@@ -60,7 +60,7 @@ describe("keys", () => {
     const phase = (key: string, phase: "repeat" | "up", model = driving()) =>
       update(model, { name: "input", input: { key, phase } }, now);
     expect(phase("down", "repeat").effects).toMatchObject([
-      { name: "order", input: "down", isRepeat: true, held: "down" },
+      { name: "order", input: "down", isRepeat: true, holdKey: "down" },
     ]);
     expect(phase("=", "up")).toEqual({ model: driving(), effects: [{ name: "released", input: "+" }] });
     const writing = after(driving(), "t").model;
@@ -105,10 +105,10 @@ describe("keys", () => {
 
   test("Tab goes round, and what is known of the next set is there at once", () => {
     const { model, effects } = after(driving(), "tab");
-    expect([model.current, knownOf(model)?.state, effects]).toEqual([bedroom.id, state(), []]);
+    expect([model.current, currentView(model)?.state, effects]).toEqual([bedroom.id, state(), []]);
     expect(after(driving(), "tab", "tab").model.current).toBe(livingRoom.id);
     expect(after(driving(), "shift-tab").model.current).toBe(bedroom.id);
-    const single = after({ ...driving(), sets: driving().sets.slice(0, 1) }, "tab");
+    const single = after({ ...driving(), devices: driving().devices.slice(0, 1) }, "tab");
     expect([single.effects, single.model.notice?.text]).toEqual([[], "no other set is known"]);
   });
 
@@ -182,9 +182,9 @@ describe("the text line", () => {
       name: "done",
       id: livingRoom.id,
       command: { operation: "setVolume", body: { level: 25 } },
-      differs: "is at 20",
+      difference: "is at 20",
     } as const;
-    expect(told(driving(), differs).notice).toEqual({ text: "Living Room took it, but is at 20", loud: false });
+    expect(told(driving(), differs).notice).toEqual({ text: "Living Room took it, but is at 20", isFailure: false });
   });
 });
 
@@ -233,12 +233,12 @@ describe("a picker", () => {
     const none = after(bare({ capabilities: ["apps"] }), "s", "c");
     expect([none.effects, none.model.notice]).toEqual([
       [],
-      { text: "Living Room has no channels to choose from", loud: true },
+      { text: "Living Room has no channels to choose from", isFailure: true },
     ]);
     const kept = after(driving({ current: bedroom.id }), "/");
     expect([kept.effects, kept.model.notice]).toEqual([
       [],
-      { text: "Bedroom keeps its apps back", hint: accessHint, loud: true },
+      { text: "Bedroom keeps its apps back", hint: accessHint, isFailure: true },
     ]);
   });
 
@@ -248,7 +248,7 @@ describe("a picker", () => {
     const refused = told(after(driving(), "/").model, failed("apps"));
     expect([refused.mode.name, refused.notice]).toEqual([
       "keys",
-      { text: "Living Room refused", hint: "On the set: x", loud: true },
+      { text: "Living Room refused", hint: "On the set: x", isFailure: true },
     ]);
     expect(told(after(driving(), "/").model, failed("inputs")).mode.name).toBe("pick");
   });
@@ -265,17 +265,17 @@ describe("what comes back", () => {
   test("a refusal says why until a press succeeds", () => {
     expect(told(driving(), failed("unsupported_key")).notice?.hint).toBeUndefined();
     const refused = told(driving(), failed("device_refused"));
-    expect(refused.notice).toEqual({ text: "Living[2J Room said device_refused", hint: "h", loud: true });
+    expect(refused.notice).toEqual({ text: "Living[2J Room said device_refused", hint: "h", isFailure: true });
     expect(told(refused, done(bedroom.id)).notice).not.toBeNull();
     expect(told(refused, done(livingRoom.id)).notice).toBeNull();
   });
 
   test("a lost daemon is said, closes what waits for it, and is forgotten when it is back", () => {
     const lost = told(after(driving(), "/").model, { name: "broken", isBroken: true });
-    expect([lost.lost, lost.mode.name]).toEqual([true, "keys"]);
+    expect([lost.isDisconnected, lost.mode.name]).toEqual([true, "keys"]);
     expect(told(lost, failed("daemon_not_running")).notice).toBeNull();
     const back = told(after(lost, "/").model, { name: "broken", isBroken: false });
-    expect([back.lost, back.mode.name]).toEqual([false, "pick"]);
+    expect([back.isDisconnected, back.mode.name]).toEqual([false, "pick"]);
   });
 });
 
@@ -291,19 +291,19 @@ describe("what the daemon tells", () => {
       last,
       devices: devices.map((device) => ({ device, state: null })),
     }) as const;
-  const names = ({ sets }: Model) => sets.map(({ device }) => device.name);
+  const names = ({ devices }: Model) => devices.map(({ device }) => device.name);
 
   test("a snapshot in parts is whole with the last; the one that is wanted is shown, else the default one, else the first", () => {
     const half = tell(begin(null), snapshot([bedroom], 1, false));
-    expect([half.isWhole, half.sets, half.current]).toEqual([false, [], null]);
+    expect([half.hasSnapshot, half.devices, half.current]).toEqual([false, [], null]);
     const whole = tell(half, snapshot([livingRoom], 2, true));
-    expect([whole.isWhole, names(whole), whole.current]).toEqual([true, ["Bedroom", "Living Room"], bedroom.id]);
+    expect([whole.hasSnapshot, names(whole), whole.current]).toEqual([true, ["Bedroom", "Living Room"], bedroom.id]);
     const usual = { ...livingRoom, is_default: true };
     expect(tell(begin(null), snapshot([bedroom, usual], 1, true)).current).toBe(livingRoom.id);
     expect(tell(begin(bedroom.id), snapshot([bedroom, usual], 1, true)).current).toBe(bedroom.id);
     // Whatever was known before is gone with the next one.
     expect(names(tell(whole, snapshot([livingRoom], 1, true)))).toEqual(["Living Room"]);
-    expect(tell(begin(null), snapshot([], 1, true))).toMatchObject({ isWhole: true, current: null });
+    expect(tell(begin(null), snapshot([], 1, true))).toMatchObject({ hasSnapshot: true, current: null });
   });
 
   test("sets come, are renamed and go: the one that is driven gives way to the default one, the first or none", () => {
@@ -312,7 +312,7 @@ describe("what the daemon tells", () => {
     expect([names(added), added.current]).toEqual([["Living Room", "Bedroom", "Kitchen"], livingRoom.id]);
     const device = { ...livingRoom, name: "Den" };
     const renamed = tell(added, { type: "device.changed", device_id: device.id, device, changed: ["name"] } as never);
-    expect([names(renamed), knownOf(renamed)?.state]).toEqual([["Den", "Bedroom", "Kitchen"], state()]);
+    expect([names(renamed), currentView(renamed)?.state]).toEqual([["Den", "Bedroom", "Kitchen"], state()]);
     const gone = (model: Model, device: Device) =>
       tell(model, { type: "device.removed", device_id: device.id, device } as never);
     const left = gone(after(renamed, "t").model, device);
@@ -329,7 +329,7 @@ describe("what the daemon tells", () => {
     const off = state({ power: "off" });
     const event = { type: "state.changed", device_id: bedroom.id, state: off, changed: ["power"], cause: "push" };
     const model = tell(driving(), event as never);
-    expect([knownOf(model)?.state, knownOf(after(model, "tab").model)?.state]).toEqual([state(), off]);
+    expect([currentView(model)?.state, currentView(after(model, "tab").model)?.state]).toEqual([state(), off]);
     expect(tell(driving(), { type: "config.changed", keys: [] } as never)).toEqual(driving());
   });
 });

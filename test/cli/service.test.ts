@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
-import { isPassing, type PlatformHost, serve } from "../../src/cli/service.ts";
+import { isInNpmCache, type PlatformHost, serve } from "../../src/cli/service.ts";
 import { plistText, programOf, type Ran, systemd, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { zapdWords } from "../support/daemon.ts";
 import { runZapd } from "./program.ts";
@@ -302,6 +302,6 @@ describe("what runs now", () => {
     expect(() => programOf(at("/bin/zapd", "/$bunfs/root/zapd"), { ZAPD_CONFIG: "/a\nb" })).toThrow(
       "control character",
     );
-    expect(isPassing(programOf(at("/bin/bun", "/home/ann/.npm/_npx/1/main.ts"), {}))).toBe(true);
+    expect(isInNpmCache(programOf(at("/bin/bun", "/home/ann/.npm/_npx/1/main.ts"), {}))).toBe(true);
   });
 });

@@ -176,7 +176,7 @@ describe("a device that the user adds", () => {
     await devices.add({ host: "127.0.0.1:81", name: "Den" });
     await config.patch({ "daemon.default_device": "den" });
     await devices.add({ host: "127.0.0.1:81", name: "Attic" });
-    expect((await config.onDisk()).daemon.default_device).toBe("Attic");
+    expect((await config.readCurrent()).daemon.default_device).toBe("Attic");
   });
 
   test("is the default one where the user gives it the name of one that is forgotten", async () => {
@@ -225,7 +225,7 @@ describe("a device that the user changes", () => {
       await devices.change(devices.deviceOf(before), { name: before.name === "Den" ? "Attic" : "Den" });
       expect(config.running.daemon.default_device).toBe(registry.get(entry.id)?.name ?? "");
     }
-    expect((await config.onDisk()).daemon.default_device).toBe("Attic");
+    expect((await config.readCurrent()).daemon.default_device).toBe("Attic");
   });
 
   test("takes only ports that its platform has", async () => {

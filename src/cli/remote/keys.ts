@@ -2,7 +2,7 @@
 
 import { isPowerOff } from "../../api/client-words.ts";
 import type { Device } from "../../api/schemas.ts";
-import type { Command, Known, PressedKey } from "./model.ts";
+import type { Command, DeviceView, PressedKey } from "./model.ts";
 
 /** What can be chosen from: the input that opens it, what stands where one writes, and what Enter does. */
 export const lists = {
@@ -23,15 +23,15 @@ export interface Binding {
   /** Row and column in the drawing; none for one that is drawn with another. */
   readonly place?: readonly [row: number, column: number];
   /** It goes on while it is kept down. */
-  readonly holds?: true;
+  readonly isHeld?: true;
 }
 
 export const bindings: readonly Binding[] = [
-  { input: "up", key: "up", cap: "↑", word: "", place: [2, 21], holds: true },
-  { input: "left", key: "left", cap: "←", word: "", place: [3, 15], holds: true },
+  { input: "up", key: "up", cap: "↑", word: "", place: [2, 21], isHeld: true },
+  { input: "left", key: "left", cap: "←", word: "", place: [3, 15], isHeld: true },
   { input: "enter", key: "select", cap: "Enter", word: "", place: [3, 19] },
-  { input: "right", key: "right", cap: "→", word: "", place: [3, 27], holds: true },
-  { input: "down", key: "down", cap: "↓", word: "", place: [4, 21], holds: true },
+  { input: "right", key: "right", cap: "→", word: "", place: [3, 27], isHeld: true },
+  { input: "down", key: "down", cap: "↓", word: "", place: [4, 21], isHeld: true },
   { input: "backspace", key: "back", cap: "Bksp", word: "back", place: [3, 2] },
   { input: "h", key: "home", cap: "h", word: "home", place: [0, 36] },
   { input: " ", key: "play-pause", cap: "Space", word: "play/pause", place: [7, 14] },
@@ -39,20 +39,20 @@ export const bindings: readonly Binding[] = [
   { input: "f", key: "fast-forward", cap: "f", word: "forward", place: [7, 34] },
   { input: ",", key: -10_000, cap: ",", word: "10 s back", place: [8, 2] },
   { input: ".", key: 30_000, cap: ".", word: "30 s on", place: [8, 34] },
-  { input: "+", key: "volume-up", cap: "+", word: "louder", place: [2, 34], holds: true },
-  { input: "-", key: "volume-down", cap: "-", word: "softer", place: [3, 34], holds: true },
+  { input: "+", key: "volume-up", cap: "+", word: "louder", place: [2, 34], isHeld: true },
+  { input: "-", key: "volume-down", cap: "-", word: "softer", place: [3, 34], isHeld: true },
   { input: "m", key: "mute", cap: "m", word: "mute", place: [4, 34] },
   { input: "i", key: "info", cap: "i", word: "info", place: [6, 2] },
   { input: "o", key: "options", cap: "o", word: "options", place: [6, 34] },
-  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up", place: [6, 15], holds: true },
-  { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down", holds: true },
+  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up", place: [6, 15], isHeld: true },
+  { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down", isHeld: true },
   { input: "p", key: "power", cap: "p", word: "power", place: [0, 2] },
 ];
 
 /** Other inputs that mean the same. */
 const synonyms: Readonly<Record<string, string>> = { "=": "+", _: "-", delete: "backspace", "<": ",", ">": "." };
 
-export function meant(input: string): string {
+export function canonicalInput(input: string): string {
   return synonyms[input] ?? input;
 }
 
@@ -67,44 +67,44 @@ export const commands: readonly { readonly cap: string; readonly word: string; r
 ];
 
 /** Whether something works on the current set; `withheld` where its settings, or its pairing, are in the way. */
-export type Worth = "works" | "withheld";
+export type Availability = "works" | "withheld";
 
 /** The keys that this set has. One that withholds its keys may have any. */
-export function bindingsShown(known: Known): readonly (Binding & { readonly worth: Worth })[] {
+export function availableBindings(known: DeviceView): readonly (Binding & { readonly availability: Availability })[] {
   const { device } = known;
-  const hasChannels = device.kind === "tv" || has(known, "channels") !== null;
+  const hasChannels = device.kind === "tv" || availabilityOf(known, "channels") !== null;
   return bindings.flatMap((binding) => {
     const { key } = binding;
-    if (typeof key === "number") return shown(binding, has(known, "seek"));
+    if (typeof key === "number") return shown(binding, availabilityOf(known, "seek"));
     if (key.startsWith("channel") && !hasChannels) return [];
-    if (device.keys.some((one) => one === key) || otherWay(known, key)) return shown(binding, "works");
+    if (device.keys.some((one) => one === key) || alternativeTo(known, key)) return shown(binding, "works");
     return shown(binding, withheld(known, "keys") ? "withheld" : null);
   });
 }
 
 /** What the remote itself does, so far as this set can; `count`: how many sets there are. */
-export function commandsShown(
-  known: Known | undefined,
+export function availableCommands(
+  known: DeviceView | undefined,
   count: number,
-): readonly { cap: string; word: string; worth: Worth }[] {
+): readonly { cap: string; word: string; availability: Availability }[] {
   return commands.flatMap((command) => {
     const { needs, word } = command;
-    if (needs) return shown(command, known ? has(known, needs) : null);
+    if (needs) return shown(command, known ? availabilityOf(known, needs) : null);
     return shown(command, word === "next set" && count < 2 ? null : "works");
   });
 }
 
-function shown<T>(what: T, worth: Worth | null): (T & { readonly worth: Worth })[] {
-  return worth === null ? [] : [{ ...what, worth }];
+function shown<T>(what: T, availability: Availability | null): (T & { readonly availability: Availability })[] {
+  return availability === null ? [] : [{ ...what, availability }];
 }
 
-export function has(known: Known, capability: Capability): Worth | null {
+export function availabilityOf(known: DeviceView, capability: Capability): Availability | null {
   if (known.device.capabilities.includes(capability)) return "works";
   return withheld(known, capability) ? "withheld" : null;
 }
 
 /** What a set without the key is asked for instead. */
-export function otherWay(known: Known, key: PressedKey): Command | null {
+export function alternativeTo(known: DeviceView, key: PressedKey): Command | null {
   const { device, state } = known;
   const can = (capability: Capability) => device.capabilities.includes(capability);
   if (key === "power") {
@@ -124,12 +124,12 @@ export function press(key: PressedKey): Command {
 }
 
 /** Whether it takes no keys now: off, in standby or silent. */
-export function isAsleep({ device, state }: Known): boolean {
+export function isAsleep({ device, state }: DeviceView): boolean {
   return device.status === "offline" || isPowerOff(state?.power ?? device.power);
 }
 
 /** What it withholds, by its settings or for want of pairing. */
-export function withheld({ device }: Known, capability: Capability): Device["withheld"][number] | undefined {
+export function withheld({ device }: DeviceView, capability: Capability): Device["withheld"][number] | undefined {
   return device.withheld.find((one) => one.capability === capability);
 }
 

@@ -6,34 +6,34 @@ import { pressLimits } from "../../api/limits.ts";
 import type { Device, State } from "../../api/schemas.ts";
 import { printable } from "../../system/printable.ts";
 import {
+  alternativeTo,
+  availabilityOf,
   type Binding,
   bindings,
   type Capability,
-  has,
+  canonicalInput,
   isAsleep,
   type ListName,
   lists,
-  meant,
-  otherWay,
   press,
   withheld,
 } from "./keys.ts";
 import type { Input } from "./terminal.ts";
 
 export interface Model {
-  readonly sets: readonly Known[];
+  readonly devices: readonly DeviceView[];
   /** Parts of a list of all sets that is not whole yet. */
-  readonly arriving: readonly Known[];
+  readonly partialSnapshot: readonly DeviceView[];
   /** Whether all sets have been told once. */
-  readonly isWhole: boolean;
+  readonly hasSnapshot: boolean;
   /** The id of the set that is driven; `null` while none is known. */
   readonly current: string | null;
   /** Whether the daemon is gone. */
-  readonly lost: boolean;
+  readonly isDisconnected: boolean;
   readonly mode: Mode;
   readonly notice: Notice | null;
   /** The input that was pressed a moment ago, drawn as pressed. */
-  readonly lit: string | null;
+  readonly pressedInput: string | null;
   /** Where what plays is being brought to, in milliseconds, until the set is there. */
   readonly seeking: { readonly id: string; readonly to: number } | null;
   /** What there is to choose from, by `apps` and the like and the id of the set. */
@@ -41,7 +41,7 @@ export interface Model {
 }
 
 /** A set, and what it does; `null` until it has told. */
-export interface Known {
+export interface DeviceView {
   readonly device: Device;
   readonly state: State | null;
 }
@@ -57,11 +57,11 @@ export type Mode =
   | { readonly name: "line"; readonly what: "text" | "volume"; readonly text: string }
   | { readonly name: "pick"; readonly what: ListName; readonly filter: string; readonly at: number };
 
-/** The bottom line; `loud`: something failed. */
+/** The bottom line; `isFailure`: something failed. */
 interface Notice {
   readonly text: string;
   readonly hint?: string;
-  readonly loud: boolean;
+  readonly isFailure: boolean;
 }
 
 export type Event =
@@ -72,7 +72,7 @@ export type Event =
   | { readonly name: "broken"; readonly isBroken: boolean }
   | { readonly name: "listed"; readonly id: string; readonly what: ListName; readonly choices: readonly Choice[] }
   /** With what the set showed afterwards, where that is another thing than what it was told. */
-  | { readonly name: "done"; readonly id: string; readonly command: Command; readonly differs?: string | undefined }
+  | { readonly name: "done"; readonly id: string; readonly command: Command; readonly difference?: string | undefined }
   | { readonly name: "failed"; readonly id: string; readonly what?: ListName; readonly failure: Failure }
   /** Keys that waited too long behind a slow one. */
   | { readonly name: "dropped"; readonly id: string; readonly count: number }
@@ -95,7 +95,7 @@ export interface Order {
   /** The terminal says that the key is kept down. */
   readonly isRepeat?: boolean;
   /** The key of the set that is held while the terminal's is kept down. */
-  readonly held?: PressedKey;
+  readonly holdKey?: PressedKey;
 }
 
 export type PressedKey = BodyOf<"pressKey">["key"];
@@ -121,16 +121,16 @@ const mode = { name: "keys" } as const;
 
 /** Before anything has been told; `current` is the set that is wanted, if one is. */
 export function begin(current: string | null): Model {
-  const nothing = { sets: [], arriving: [], isWhole: false, lost: false, lists: {} };
-  return { ...nothing, current, mode, notice: null, lit: null, seeking: null };
+  const nothing = { devices: [], partialSnapshot: [], hasSnapshot: false, isDisconnected: false, lists: {} };
+  return { ...nothing, current, mode, notice: null, pressedInput: null, seeking: null };
 }
 
-export function knownOf(model: Model): Known | undefined {
-  return model.sets.find(({ device }) => device.id === model.current);
+export function currentView(model: Model): DeviceView | undefined {
+  return model.devices.find(({ device }) => device.id === model.current);
 }
 
 /** The state as it is by now: what plays has run on since it was seen, or is being brought elsewhere. */
-export function runOn({ device, state }: Known, seeking: Model["seeking"], now: number): State | null {
+export function stateAt({ device, state }: DeviceView, seeking: Model["seeking"], now: number): State | null {
   const { playback } = state ?? {};
   if (!state || !playback) return state;
   const there = positionAt(playback, now);
@@ -143,18 +143,18 @@ export function runOn({ device, state }: Known, seeking: Model["seeking"], now: 
 /** The choices that hold every word of the filter, those that begin with it first. */
 export function choicesShown(model: Model, what: ListName, filter: string): readonly Choice[] {
   const wanted = plain(filter);
-  const choices = listed(model, what) ?? [];
+  const choices = allChoices(model, what) ?? [];
   if (wanted === "") return choices;
   const ranked = choices.flatMap((choice) => {
     const name = plain(choice.name);
     const rank = name.startsWith(wanted) ? 0 : name.includes(` ${wanted}`) ? 1 : name.includes(wanted) ? 2 : 3;
-    return rank < 3 || inOrder(wanted, name) ? [{ choice, rank }] : [];
+    return rank < 3 || hasInOrder(wanted, name) ? [{ choice, rank }] : [];
   });
   return ranked.sort((one, other) => one.rank - other.rank).map(({ choice }) => choice);
 }
 
 /** What there is to choose from; `undefined` until it is known. */
-export function listed(model: Model, what: ListName): readonly Choice[] | undefined {
+export function allChoices(model: Model, what: ListName): readonly Choice[] | undefined {
   return model.lists[`${what} ${model.current}`];
 }
 
@@ -163,7 +163,7 @@ function plain(text: string): string {
 }
 
 /** `nfx` finds Netflix. */
-function inOrder(wanted: string, name: string): boolean {
+function hasInOrder(wanted: string, name: string): boolean {
   let from = 0;
   for (const character of wanted.replaceAll(" ", "")) {
     from = name.indexOf(character, from) + 1;
@@ -177,61 +177,64 @@ export function update(model: Model, event: Event, now: number): Step {
     case "input":
       return updateInput(model, event.input, now);
     case "told":
-      return step(told(model, event.event));
+      return step(applyEvent(model, event.event));
     case "broken":
       // A list that was asked for does not come any more.
       return step({
         ...model,
-        lost: event.isBroken,
+        isDisconnected: event.isBroken,
         mode: event.isBroken && model.mode.name === "pick" ? mode : model.mode,
       });
     case "listed": {
       const lists = { ...model.lists, [`${event.what} ${event.id}`]: event.choices };
-      return step({ ...hushed(model), lists });
+      return step({ ...withoutNotice(model), lists });
     }
     case "done":
-      return step(done(model, event));
+      return step(commandDone(model, event));
     case "failed":
-      return step(fail(model, event));
+      return step(commandFailed(model, event));
     case "dropped": {
       const text = `${nameOf(model, event.id)} is slow: ${event.count} ${event.count === 1 ? "press was" : "presses were"} dropped`;
-      return step({ ...model, seeking: null, notice: { text, loud: true } });
+      return step({ ...model, seeking: null, notice: { text, isFailure: true } });
     }
     case "unlit":
-      return step({ ...model, lit: null });
+      return step({ ...model, pressedInput: null });
     case "hushed":
       return step({ ...model, notice: null });
   }
 }
 
-function hushed(model: Model): Model {
+function withoutNotice(model: Model): Model {
   return model.notice === null ? model : { ...model, notice: null };
 }
 
 /** What the daemon tells, as it happens. */
-function told(model: Model, event: ApiEvent): Model {
-  const { sets } = model;
+function applyEvent(model: Model, event: ApiEvent): Model {
+  const { devices } = model;
   switch (event.type) {
     case "snapshot": {
-      const arriving = [...(event.part === 1 ? [] : model.arriving), ...event.devices];
-      if (!event.last) return { ...model, arriving };
-      return chosen({ ...model, sets: arriving, arriving: [], isWhole: true });
+      const partialSnapshot = [...(event.part === 1 ? [] : model.partialSnapshot), ...event.devices];
+      if (!event.last) return { ...model, partialSnapshot };
+      return withCurrentDevice({ ...model, devices: partialSnapshot, partialSnapshot: [], hasSnapshot: true });
     }
     case "device.added":
     case "device.changed": {
       const { device } = event;
-      const isNew = sets.every((one) => one.device.id !== device.id);
-      if (isNew) return chosen({ ...model, sets: [...sets, { device, state: null }] });
-      return { ...model, sets: sets.map((one) => (one.device.id === device.id ? { ...one, device } : one)) };
+      const isNew = devices.every((one) => one.device.id !== device.id);
+      if (isNew) return withCurrentDevice({ ...model, devices: [...devices, { device, state: null }] });
+      return { ...model, devices: devices.map((one) => (one.device.id === device.id ? { ...one, device } : one)) };
     }
     case "device.removed": {
-      const left = { ...model, sets: sets.filter(({ device }) => device.id !== event.device_id) };
+      const left = { ...model, devices: devices.filter(({ device }) => device.id !== event.device_id) };
       if (model.current !== event.device_id) return left;
-      return chosen({ ...left, notice: { text: `${nameOf(model, event.device_id)} is no longer known`, loud: false } });
+      return withCurrentDevice({
+        ...left,
+        notice: { text: `${nameOf(model, event.device_id)} is no longer known`, isFailure: false },
+      });
     }
     case "state.changed": {
       const { device_id, state } = event;
-      return { ...model, sets: sets.map((one) => (one.device.id === device_id ? { ...one, state } : one)) };
+      return { ...model, devices: devices.map((one) => (one.device.id === device_id ? { ...one, state } : one)) };
     }
     default:
       return model;
@@ -239,39 +242,39 @@ function told(model: Model, event: ApiEvent): Model {
 }
 
 /** With a set that is known: the one before, else the default one, else the first. */
-function chosen(model: Model): Model {
-  const { sets } = model;
-  if (sets.some(({ device }) => device.id === model.current)) return model;
-  const { device } = sets.find((one) => one.device.is_default) ?? sets[0] ?? {};
+function withCurrentDevice(model: Model): Model {
+  const { devices } = model;
+  if (devices.some(({ device }) => device.id === model.current)) return model;
+  const { device } = devices.find((one) => one.device.is_default) ?? devices[0] ?? {};
   return { ...model, current: device?.id ?? null, mode, seeking: null };
 }
 
-function done(model: Model, { id, command, differs }: Event & { name: "done" }): Model {
+function commandDone(model: Model, { id, command, difference }: Event & { name: "done" }): Model {
   const { seeking } = model;
   const isThere =
     seeking?.id === id && command.operation === "controlPlayback" && command.body.position_ms === seeking.to;
   const settled = isThere ? { ...model, seeking: null } : model;
   if (id !== model.current) return settled;
-  if (differs === undefined) return hushed(settled);
-  return { ...settled, notice: { text: `${nameOf(model, id)} took it, but ${differs}`, loud: false } };
+  if (difference === undefined) return withoutNotice(settled);
+  return { ...settled, notice: { text: `${nameOf(model, id)} took it, but ${difference}`, isFailure: false } };
 }
 
-function fail(model: Model, { id, what, failure }: Event & { name: "failed" }): Model {
+function commandFailed(model: Model, { id, what, failure }: Event & { name: "failed" }): Model {
   const seeking = model.seeking?.id === id ? null : model.seeking;
   // A list that did not come leaves nothing to pick from; that the daemon is gone stands above.
   const isPicking = model.mode.name === "pick" && model.mode.what === what;
   const failed = { ...model, seeking, mode: isPicking ? mode : model.mode };
-  return model.lost ? failed : { ...failed, notice: noticeOf(failure) };
+  return model.isDisconnected ? failed : { ...failed, notice: noticeOf(failure) };
 }
 
 function noticeOf({ code, message, hint }: Failure): Notice {
   // The keys that it has are drawn already.
   const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
-  return { text: printable(message), ...advice, loud: true };
+  return { text: printable(message), ...advice, isFailure: true };
 }
 
 function nameOf(model: Model, id: string): string {
-  return printable(model.sets.find(({ device }) => device.id === id)?.device.name ?? "it");
+  return printable(model.devices.find(({ device }) => device.id === id)?.device.name ?? "it");
 }
 
 const pageRows = 8;
@@ -279,23 +282,23 @@ const pageRows = 8;
 function updateInput(model: Model, input: Input, now: number): Step {
   if ("paste" in input) return paste(model, input.paste);
   const { key, phase } = input;
-  if (phase === "up") return step(model, { name: "released", input: meant(key) });
+  if (phase === "up") return step(model, { name: "released", input: canonicalInput(key) });
   if (key === "ctrl-c") return step(model, { name: "quit" });
   if (key === "ctrl-z") return step(model, { name: "suspend" });
   if (key === "ctrl-l") return step(model, { name: "redraw" });
   switch (model.mode.name) {
     case "keys":
-      return inKeys(model, key, phase === "repeat", now);
+      return remoteKey(model, key, phase === "repeat", now);
     case "help":
       return step({ ...model, mode });
     case "line":
-      return inLine(model, model.mode, key);
+      return lineKey(model, model.mode, key);
     case "pick":
-      return inPicker(model, model.mode, key);
+      return pickerKey(model, model.mode, key);
   }
 }
 
-function leave(model: Model, ...effects: Effect[]): Step {
+function backToKeys(model: Model, ...effects: Effect[]): Step {
   return step({ ...model, mode }, ...effects);
 }
 
@@ -303,17 +306,17 @@ function leave(model: Model, ...effects: Effect[]): Step {
 function paste(model: Model, text: string): Step {
   const { mode } = model;
   const line = text.replace(/[\r\n\t]+/g, " ").replace(/[\p{Cc}\p{Cs}]/gu, "");
-  if (mode.name === "line") return step({ ...model, mode: written(mode, mode.text + line) });
-  if (mode.name === "pick") return step({ ...model, mode: { ...mode, filter: limited(mode.filter + line), at: 0 } });
+  if (mode.name === "line") return step({ ...model, mode: withText(mode, mode.text + line) });
+  if (mode.name === "pick") return step({ ...model, mode: { ...mode, filter: limitText(mode.filter + line), at: 0 } });
   return step(model);
 }
 
-function inKeys(model: Model, key: string, isRepeat: boolean, now: number): Step {
+function remoteKey(model: Model, key: string, isRepeat: boolean, now: number): Step {
   if (key === "q" || key === "escape") return step(model, { name: "quit" });
   if (key === "?") return step({ ...model, mode: { name: "help" } });
-  if (key === "tab") return turn(model, 1);
-  if (key === "shift-tab") return turn(model, -1);
-  const known = knownOf(model);
+  if (key === "tab") return switchDevice(model, 1);
+  if (key === "shift-tab") return switchDevice(model, -1);
+  const known = currentView(model);
   if (!known) return step(model);
   if (key === "t") return open(model, known, "text", { name: "line", what: "text", text: "" });
   if (/^\d$/.test(key)) return open(model, known, "volume", { name: "line", what: "volume", text: key });
@@ -322,12 +325,12 @@ function inKeys(model: Model, key: string, isRepeat: boolean, now: number): Step
     const picking = { name: "pick", what, filter: "", at: 0 } as const;
     return open(model, known, what, picking, { name: "list", id: known.device.id, what });
   }
-  const binding = bindings.find((one) => one.input === meant(key));
+  const binding = bindings.find((one) => one.input === canonicalInput(key));
   return binding ? pressed(model, known, binding, isRepeat, now) : step(model);
 }
 
 /** Why something does not open. */
-const lacking: Partial<Record<Capability, string>> = {
+const lackingText: Partial<Record<Capability, string>> = {
   text: "takes no text",
   volume: "cannot be brought to a volume",
   apps: "has no apps to choose from",
@@ -336,30 +339,30 @@ const lacking: Partial<Record<Capability, string>> = {
   seek: "cannot be told where to play on",
 };
 
-function open(model: Model, known: Known, needs: Capability, mode: Mode, ...effects: Effect[]): Step {
+function open(model: Model, known: DeviceView, needs: Capability, mode: Mode, ...effects: Effect[]): Step {
   const notice = refusal(model, known, needs);
   return notice ? step({ ...model, notice }) : step({ ...model, notice: null, mode }, ...effects);
 }
 
-function refusal(model: Model, known: Known, needs: Capability): Notice | null {
-  const worth = has(known, needs);
+function refusal(model: Model, known: DeviceView, needs: Capability): Notice | null {
+  const worth = availabilityOf(known, needs);
   if (worth === "works") return null;
   const name = nameOf(model, known.device.id);
   const hint = withheld(known, needs)?.hint ?? null;
-  const text = worth === null ? `${name} ${lacking[needs]}` : `${name} keeps its ${needs} back`;
-  return { text, ...(hint !== null && { hint: printable(hint) }), loud: true };
+  const text = worth === null ? `${name} ${lackingText[needs]}` : `${name} keeps its ${needs} back`;
+  return { text, ...(hint !== null && { hint: printable(hint) }), isFailure: true };
 }
 
-function pressed(model: Model, known: Known, binding: Binding, isRepeat: boolean, now: number): Step {
+function pressed(model: Model, known: DeviceView, binding: Binding, isRepeat: boolean, now: number): Step {
   const { device } = known;
-  const { input, key, holds } = binding;
-  const lit = { ...model, lit: input };
+  const { input, key, isHeld } = binding;
+  const lit = { ...model, pressedInput: input };
   const order = { name: "order", id: device.id, input, isRepeat } as const;
   if (typeof key === "number") {
-    const to = runOn(known, model.seeking, now)?.playback?.position_ms ?? null;
+    const to = stateAt(known, model.seeking, now)?.playback?.position_ms ?? null;
     const text = `${nameOf(model, device.id)} plays nothing that can be moved`;
-    const notice = refusal(model, known, "seek") ?? { text, loud: false };
-    if (to === null || notice.loud) return step({ ...lit, notice });
+    const notice = refusal(model, known, "seek") ?? { text, isFailure: false };
+    if (to === null || notice.isFailure) return step({ ...lit, notice });
     const duration = known.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
     const position_ms = Math.max(0, Math.min(to + key, duration));
     const seeking = { id: device.id, to: position_ms };
@@ -369,52 +372,52 @@ function pressed(model: Model, known: Known, binding: Binding, isRepeat: boolean
     );
   }
   const wakes = key === "power" && isAsleep(known) && device.capabilities.includes("power_on");
-  const notice = wakes ? { text: "turning it on …", loud: false } : model.notice;
-  const other = wakes || !device.keys.some((one) => one === key) ? otherWay(known, key) : null;
-  const held = holds && other === null && device.capabilities.includes("hold") ? { held: key } : {};
+  const notice = wakes ? { text: "turning it on …", isFailure: false } : model.notice;
+  const other = wakes || !device.keys.some((one) => one === key) ? alternativeTo(known, key) : null;
+  const held = isHeld && other === null && device.capabilities.includes("hold") ? { holdKey: key } : {};
   // A key that it keeps back, or lacks, is asked for all the same: the daemon says why not.
   return step({ ...lit, notice }, { ...order, command: other ?? press(key), ...held });
 }
 
 /** The next set, or the one before; a single one stays. */
-function turn(model: Model, by: number): Step {
-  const { sets } = model;
-  const at = sets.findIndex(({ device }) => device.id === model.current);
-  const id = sets[(at + by + sets.length) % sets.length]?.device.id;
+function switchDevice(model: Model, by: number): Step {
+  const { devices } = model;
+  const at = devices.findIndex(({ device }) => device.id === model.current);
+  const id = devices[(at + by + devices.length) % devices.length]?.device.id;
   if (id === undefined || id === model.current)
-    return step({ ...model, notice: { text: "no other set is known", loud: false } });
-  return step({ ...model, current: id, notice: null, lit: null });
+    return step({ ...model, notice: { text: "no other set is known", isFailure: false } });
+  return step({ ...model, current: id, notice: null, pressedInput: null });
 }
 
-function inLine(model: Model, mode: Mode & { name: "line" }, key: string): Step {
+function lineKey(model: Model, mode: Mode & { name: "line" }, key: string): Step {
   const { what, text } = mode;
   const { current: id } = model;
-  if (key === "escape" || (key === "enter" && (text === "" || id === null))) return leave(model);
+  if (key === "escape" || (key === "enter" && (text === "" || id === null))) return backToKeys(model);
   if (key === "enter" && id !== null) {
     const command: Command =
       what === "text" ? press(`literal:${text}`) : { operation: "setVolume", body: { level: Number(text) } };
-    if (what === "text" || Number(text) <= 100) return leave(model, { name: "order", id, command });
-    return step({ ...model, mode: { ...mode, text: "" }, notice: { text: "a volume is 0 to 100", loud: true } });
+    if (what === "text" || Number(text) <= 100) return backToKeys(model, { name: "order", id, command });
+    return step({ ...model, mode: { ...mode, text: "" }, notice: { text: "a volume is 0 to 100", isFailure: true } });
   }
-  const next = edited(text, key);
-  return next === null ? step(model) : step({ ...model, mode: written(mode, next) });
+  const next = editText(text, key);
+  return next === null ? step(model) : step({ ...model, mode: withText(mode, next) });
 }
 
 /** The line with another text, as far as it can hold it. */
-function written(mode: Mode & { name: "line" }, text: string): Mode {
-  return { ...mode, text: mode.what === "text" ? limited(text) : text.replace(/\D/g, "").slice(0, 3) };
+function withText(mode: Mode & { name: "line" }, text: string): Mode {
+  return { ...mode, text: mode.what === "text" ? limitText(text) : text.replace(/\D/g, "").slice(0, 3) };
 }
 
-function inPicker(model: Model, mode: Mode & { name: "pick" }, key: string): Step {
-  if (key === "escape") return leave(model);
+function pickerKey(model: Model, mode: Mode & { name: "pick" }, key: string): Step {
+  if (key === "escape") return backToKeys(model);
   const { what } = mode;
   const shown = choicesShown(model, what, mode.filter);
   if (key === "enter") {
     const choice = shown[mode.at];
     if (!choice || model.current === null) return step(model);
-    const { command, doing } = choosing(what, choice.id);
-    const notice = { text: `${doing} ${printable(choice.name)} …`, loud: false };
-    return leave({ ...model, notice }, { name: "order", id: model.current, command });
+    const { command, doing } = choiceCommand(what, choice.id);
+    const notice = { text: `${doing} ${printable(choice.name)} …`, isFailure: false };
+    return backToKeys({ ...model, notice }, { name: "order", id: model.current, command });
   }
   const moved = { up: -1, down: 1, "shift-tab": -1, tab: 1, "page-up": -pageRows, "page-down": pageRows }[key];
   if (moved !== undefined) {
@@ -423,11 +426,11 @@ function inPicker(model: Model, mode: Mode & { name: "pick" }, key: string): Ste
   }
   if (key === "home" || key === "end")
     return step({ ...model, mode: { ...mode, at: key === "home" ? 0 : Math.max(0, shown.length - 1) } });
-  const filter = edited(mode.filter, key);
+  const filter = editText(mode.filter, key);
   return filter === null ? step(model) : step({ ...model, mode: { ...mode, filter, at: 0 } });
 }
 
-function choosing(what: ListName, id: string): { command: Command; doing: string } {
+function choiceCommand(what: ListName, id: string): { command: Command; doing: string } {
   switch (what) {
     case "apps":
       return { command: { operation: "launchApp", body: { app: id } }, doing: "launching" };
@@ -439,13 +442,13 @@ function choosing(what: ListName, id: string): { command: Command; doing: string
 }
 
 /** The text after a key, or `null` when the key does not write. */
-function edited(text: string, key: string): string | null {
+function editText(text: string, key: string): string | null {
   if (key === "backspace") return [...text].slice(0, -1).join("");
   if (key === "ctrl-u") return "";
   if (key === "ctrl-w") return text.replace(/\S*\s*$/u, "");
-  return [...key].length === 1 ? limited(text + key) : null;
+  return [...key].length === 1 ? limitText(text + key) : null;
 }
 
-function limited(text: string): string {
+function limitText(text: string): string {
   return [...text].slice(0, pressLimits.characters).join("");
 }

@@ -8,7 +8,7 @@ import type { Command, Order } from "./model.ts";
 /** A terminal repeats a key that is kept down every 30 to 95 ms; nobody taps that fast. */
 const repeatMs = 100;
 /** A key counts as up when no repeat has come for this long; where the terminal tells when it comes up, in case that was lost. */
-const letGoMs = { guessed: 200, told: 1_000 } as const;
+const releaseAfterMs = { guessed: 200, told: 1_000 } as const;
 /** How often the daemon is told that a key is still down; it lets go of one by itself after 2 s without. */
 const renewMs = 400;
 const maxWaiting = 8;
@@ -21,7 +21,7 @@ interface Dependencies {
   now(): number;
 }
 
-interface Waiting {
+interface QueuedCommand {
   readonly command: Command;
   readonly input?: string | undefined;
   readonly at: number;
@@ -32,23 +32,23 @@ interface Waiting {
 interface Hold {
   readonly id: string;
   readonly input: string;
-  readonly key: Order["held"] & string;
+  readonly key: Order["holdKey"] & string;
   /** Whether the daemon was told that it is down. */
   isDown: boolean;
   renewal?: ReturnType<typeof setTimeout>;
   end?: ReturnType<typeof setTimeout>;
 }
 
-interface Lane {
-  waiting: Waiting[];
+interface DeviceQueue {
+  waiting: QueuedCommand[];
   /** What is being sent. */
-  current: Waiting | undefined;
+  current: QueuedCommand | undefined;
   draining: Promise<void> | null;
 }
 
 export class Presses {
   readonly #deps: Dependencies;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, DeviceQueue>();
   #last: { readonly id: string; readonly input: string; readonly at: number; readonly repeats: number } | undefined;
   #hold: Hold | undefined;
 
@@ -57,34 +57,34 @@ export class Presses {
   }
 
   /** Takes a command; it is sent at once when nothing is ahead of it. */
-  take({ id, input, command, isRepeat = false, held }: Order): void {
+  enqueue({ id, input, command, isRepeat = false, holdKey }: Order): void {
     const at = this.#deps.now();
-    if (input === undefined) return this.#add(id, { command, at });
+    if (input === undefined) return this.#addToQueue(id, { command, at });
     const isSame = (one: { readonly id: string; readonly input: string } | undefined) =>
       one?.id === id && one.input === input;
-    if (isSame(this.#hold)) return this.#stillDown(isRepeat);
+    if (isSame(this.#hold)) return this.#extendHold(isRepeat);
     const last = isSame(this.#last) ? this.#last : undefined;
     const repeats = last && (isRepeat || at - last.at < repeatMs) ? last.repeats + 1 : 0;
     this.#last = { id, input, at, repeats };
     const wait = { command, input, at };
     // A second press this soon may have been delayed on its way, and counts as a press.
-    if (!isRepeat && repeats < 2) this.#add(id, wait);
-    else if (held !== undefined) this.#holdDown({ id, input, key: held, isDown: false }, isRepeat);
+    if (!isRepeat && repeats < 2) this.#addToQueue(id, wait);
+    else if (holdKey !== undefined) this.#startHold({ id, input, key: holdKey, isDown: false }, isRepeat);
     // Of commands that step, one waits at most; other keys are not repeated.
-    else if (command.operation !== "pressKey") this.#add(id, wait, true);
+    else if (command.operation !== "pressKey") this.#addToQueue(id, wait, true);
   }
 
   /** Another key is pressed, or this one has come up: nothing is held any more, and what comes next is a press of its own. */
-  released(input?: string): void {
+  release(input?: string): void {
     const hold = this.#hold;
     if (input !== undefined && this.#last?.input === input) this.#last = undefined;
     if (!hold || (input !== undefined && input !== hold.input)) return;
     this.#hold = undefined;
     clearTimeout(hold.renewal);
     clearTimeout(hold.end);
-    const lane = this.#lane(hold.id);
+    const lane = this.#queueOf(hold.id);
     lane.waiting = lane.waiting.filter((one) => one.hold !== hold);
-    if (hold.isDown) this.#say(hold, "up");
+    if (hold.isDown) this.#sendHold(hold, "up");
   }
 
   /** The input that is held. */
@@ -94,21 +94,21 @@ export class Presses {
 
   /** Lets go, and forgets what has not been sent; done once the daemon knows that nothing is held. */
   async end(): Promise<void> {
-    this.released();
-    const lanes = [...this.#lanes.values()];
+    this.release();
+    const lanes = [...this.#queues.values()];
     for (const lane of lanes) lane.waiting = lane.waiting.filter(({ hold }) => hold);
     const holding = lanes.filter(({ waiting, current }) => current?.hold || waiting.length > 0);
     await Promise.all(holding.map(({ draining }) => draining));
   }
 
-  #lane(id: string): Lane {
-    const lane = this.#lanes.get(id) ?? { waiting: [], current: undefined, draining: null };
-    this.#lanes.set(id, lane);
+  #queueOf(id: string): DeviceQueue {
+    const lane = this.#queues.get(id) ?? { waiting: [], current: undefined, draining: null };
+    this.#queues.set(id, lane);
     return lane;
   }
 
-  #add(id: string, wait: Waiting, once = false): void {
-    const lane = this.#lane(id);
+  #addToQueue(id: string, wait: QueuedCommand, once = false): void {
+    const lane = this.#queueOf(id);
     const { command, input } = wait;
     // Of several seeks the last counts.
     const newest = once || (command.operation === "controlPlayback" && command.body.do === "seek");
@@ -119,27 +119,27 @@ export class Presses {
     lane.draining ??= this.#drain(id, lane);
   }
 
-  #holdDown(hold: Hold, isTold: boolean): void {
-    this.released();
-    const lane = this.#lane(hold.id);
+  #startHold(hold: Hold, isTold: boolean): void {
+    this.release();
+    const lane = this.#queueOf(hold.id);
     lane.waiting = lane.waiting.filter(({ input }) => input !== hold.input);
     this.#hold = hold;
-    this.#say(hold, "down");
-    this.#stillDown(isTold);
+    this.#sendHold(hold, "down");
+    this.#extendHold(isTold);
   }
 
-  #stillDown(isTold: boolean): void {
+  #extendHold(isTold: boolean): void {
     if (!this.#hold) return;
     clearTimeout(this.#hold.end);
-    this.#hold.end = setTimeout(() => this.released(), isTold ? letGoMs.told : letGoMs.guessed);
+    this.#hold.end = setTimeout(() => this.release(), isTold ? releaseAfterMs.told : releaseAfterMs.guessed);
   }
 
-  #say(hold: Hold, phase: "down" | "up"): void {
+  #sendHold(hold: Hold, phase: "down" | "up"): void {
     const command = { operation: "pressKey", body: { key: hold.key, phase } } as const;
-    this.#add(hold.id, { command, at: this.#deps.now(), hold });
+    this.#addToQueue(hold.id, { command, at: this.#deps.now(), hold });
   }
 
-  async #drain(id: string, lane: Lane): Promise<void> {
+  async #drain(id: string, lane: DeviceQueue): Promise<void> {
     for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
       const { command, hold, at } = next;
       lane.current = next;
@@ -155,7 +155,7 @@ export class Presses {
       if (failure && failure.code !== "unsupported_key") lane.waiting = lane.waiting.filter((one) => one.hold);
       // A key that failed still counts as held here, so that its repeats are not pressed.
       if (hold && failure) hold.isDown = false;
-      else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#say(hold, "down"), renewMs);
+      else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#sendHold(hold, "down"), renewMs);
     }
     lane.current = undefined;
     lane.draining = null;

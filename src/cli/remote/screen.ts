@@ -4,10 +4,10 @@ import { printable } from "../../system/printable.ts";
 import { shortTime } from "../../system/text.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, cut, wrap } from "../print.ts";
-import { bindingsShown, commandsShown, isAsleep, lists, withheld } from "./keys.ts";
-import { choicesShown, type Known, knownOf, listed, type Mode, type Model, runOn } from "./model.ts";
+import { availableBindings, availableCommands, isAsleep, lists, withheld } from "./keys.ts";
+import { allChoices, choicesShown, currentView, type DeviceView, type Mode, type Model, stateAt } from "./model.ts";
 
-export interface View extends Looks {
+export interface View extends TerminalFeatures {
   readonly columns: number;
   readonly rows: number;
   readonly now: Date;
@@ -31,23 +31,24 @@ export function render(model: Model, view: View): string[] {
 }
 
 function header(model: Model, width: number, now: Date): Line[] {
-  const known = knownOf(model);
-  if (!known) return [[piece("zapd", "bold")], [piece(model.lost ? lostText : "no set is known yet", "warn")]];
+  const known = currentView(model);
+  if (!known)
+    return [[piece("zapd", "bold")], [piece(model.isDisconnected ? disconnectedText : "no set is known yet", "warn")]];
   const { device } = known;
-  const at = model.sets.indexOf(known) + 1;
-  const place = model.sets.length > 1 ? `${at}/${model.sets.length}` : "";
+  const at = model.devices.indexOf(known) + 1;
+  const place = model.devices.length > 1 ? `${at}/${model.devices.length}` : "";
   const name: Line = [piece(device.name, "bold")];
   const full = spread(name, [piece([modelOf(device), place].filter(Boolean).join(" · "), "faint")], width);
   return [full === name ? spread(name, [piece(place, "faint")], width) : full, stateLine(model, known, now)];
 }
 
-const lostText = "the daemon does not answer; trying again …";
+const disconnectedText = "the daemon does not answer; trying again …";
 
 /** `on · YouTube · playing 12:04 / 31:20 · volume 18` */
-function stateLine(model: Model, known: Known, now: Date): Line {
+function stateLine(model: Model, known: DeviceView, now: Date): Line {
   const { device } = known;
-  if (model.lost) return [piece(lostText, "bad")];
-  const state = runOn(known, model.seeking, now.getTime());
+  if (model.isDisconnected) return [piece(disconnectedText, "bad")];
+  const state = stateAt(known, model.seeking, now.getTime());
   const power = state?.power ?? device.power;
   const isOff = isPowerOff(power);
   const turnsOn = device.capabilities.includes("power_on") ? " · p turns it on" : "";
@@ -74,10 +75,10 @@ function footer(model: Model, width: number, rows: number): Line[] {
 function commandLine(model: Model, width: number): Line {
   const shown =
     model.mode.name === "help"
-      ? [{ cap: "any key", word: "back", worth: "works" }]
-      : commandsShown(knownOf(model), model.sets.length);
-  const items = shown.map(({ cap, word, worth }, at): Line => {
-    const style = worth === "works" && !model.lost ? "plain" : "faint";
+      ? [{ cap: "any key", word: "back", availability: "works" }]
+      : availableCommands(currentView(model), model.devices.length);
+  const items = shown.map(({ cap, word, availability }, at): Line => {
+    const style = availability === "works" && !model.isDisconnected ? "plain" : "faint";
     return [piece(at === 0 ? "" : "  "), piece(cap, style === "plain" ? "bold" : style), piece(` ${word}`, style)];
   });
   while (items.length > 2 && widthOf(items.flat()) > width) items.splice(-3, 1);
@@ -88,7 +89,7 @@ function noticeLines(model: Model, width: number, most: number): Line[] {
   const blank = Array.from({ length: most }, (): Line => []);
   const notice = model.notice ?? standingNotice(model);
   if (!notice) return blank;
-  const style = notice.loud ? "bad" : "faint";
+  const style = notice.isFailure ? "bad" : "faint";
   const sentence = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
   const lines = wrap(sentence, width);
   // What does not fit stands in the last line, which is cut.
@@ -98,9 +99,9 @@ function noticeLines(model: Model, width: number, most: number): Line[] {
 
 /** The hint for what a set withholds, while there is nothing else to say. */
 function standingNotice(model: Model): Model["notice"] {
-  const known = knownOf(model);
-  const hint = known && !model.lost ? (withheld(known, "keys")?.hint ?? null) : null;
-  return hint === null ? null : { text: hint, loud: false };
+  const known = currentView(model);
+  const hint = known && !model.isDisconnected ? (withheld(known, "keys")?.hint ?? null) : null;
+  return hint === null ? null : { text: hint, isFailure: false };
 }
 
 function promptLine({ mode }: Model, width: number): Line | null {
@@ -123,22 +124,22 @@ function prompt(label: string, text: string, hint: string, width: number): Line 
 
 function body(model: Model, width: number, room: number): Line[] {
   const { mode } = model;
-  const known = knownOf(model);
+  const known = currentView(model);
   if (mode.name === "help") return help(model, width, room);
   if (mode.name === "pick") return picker(model, mode, room);
-  if (!known) return nobody(width);
-  const picture = drawing(model, known);
-  return width < drawingWidth || room < picture.length ? listing(model, known, width) : picture;
+  if (!known) return noDevice(width);
+  const picture = remoteDrawing(model, known);
+  return width < drawingWidth || room < picture.length ? keyList(model, known, width) : picture;
 }
 
-function nobody(width: number): Line[] {
+function noDevice(width: number): Line[] {
   const ways = ["zapd discover looks for some", "zapd add 192.168.1.40 adds one by its address"];
   return ways.flatMap((way) => wrap(way, width)).map((line) => [piece(line)]);
 }
 
 /** The choices that match, with the chosen one always in sight. */
 function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, room: number): Line[] {
-  if (listed(model, what) === undefined) return [[piece(`asking for its ${what} …`, "faint")]];
+  if (allChoices(model, what) === undefined) return [[piece(`asking for its ${what} …`, "faint")]];
   const choices = choicesShown(model, what, filter);
   if (choices.length === 0)
     return [[piece(filter === "" ? `it lists no ${what}` : `no ${what.slice(0, -1)} matches "${filter}"`, "warn")]];
@@ -149,9 +150,9 @@ function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, roo
 }
 
 function help(model: Model, width: number, room: number): Line[] {
-  const known = knownOf(model);
-  const keys = known ? bindingsShown(known) : [];
-  const own = commandsShown(known, model.sets.length).map(({ cap, word }) => ({
+  const known = currentView(model);
+  const keys = known ? availableBindings(known) : [];
+  const own = availableCommands(known, model.devices.length).map(({ cap, word }) => ({
     cap,
     word: word === "quit" ? "quit, as do Esc and Ctrl-C" : word,
   }));
@@ -159,7 +160,7 @@ function help(model: Model, width: number, room: number): Line[] {
     ...keys.map(({ cap, word, input }) => ({ cap, word: word || (input === "enter" ? "select" : input) })),
     ...own,
   ];
-  if (keys.some(({ holds }) => holds)) all.push({ cap: "↑ …", word: "kept down: goes on until let go" });
+  if (keys.some(({ isHeld }) => isHeld)) all.push({ cap: "↑ …", word: "kept down: goes on until let go" });
   const cell = 34;
   const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / Math.max(1, room))));
   const height = Math.ceil(all.length / columns);
@@ -176,8 +177,8 @@ const inner = 45;
 const drawingWidth = inner + 2;
 
 /** The remote in its frame. */
-function drawing(model: Model, known: Known): Line[] {
-  const keys = keysShown(known);
+function remoteDrawing(model: Model, known: DeviceView): Line[] {
+  const keys = drawnKeys(known);
   const rows = 1 + Math.max(7, ...keys.map(({ place }) => place?.[0] ?? 0));
   const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, known, keys, row)));
   const edge = "─".repeat(inner);
@@ -189,7 +190,7 @@ function frame(line: Line): Line {
   return [piece("│", "faint"), ...line, rest, piece("│", "faint")];
 }
 
-function drawRow(model: Model, known: Known, keys: readonly Shown[], row: number): Line {
+function drawRow(model: Model, known: DeviceView, keys: readonly Shown[], row: number): Line {
   const line: Piece[] = [];
   const here = keys.filter(({ place }) => place?.[0] === row);
   for (const key of here.sort((one, other) => columnOf(one) - columnOf(other))) {
@@ -204,7 +205,7 @@ function columnOf({ place }: Shown): number {
 }
 
 /** The keys one after another, the most used first, in lines of at most that width. */
-function listing(model: Model, known: Known, width: number): Line[] {
+function keyList(model: Model, known: DeviceView, width: number): Line[] {
   const lines: Piece[][] = [[]];
   for (const item of items(model, known)) {
     const line = lines.at(-1) ?? [];
@@ -215,18 +216,18 @@ function listing(model: Model, known: Known, width: number): Line[] {
   return lines;
 }
 
-function items(model: Model, known: Known): Line[] {
-  const named = keysShown(known).map((one) => (one.input === "enter" ? { ...one, word: "select" } : one));
+function items(model: Model, known: DeviceView): Line[] {
+  const named = drawnKeys(known).map((one) => (one.input === "enter" ? { ...one, word: "select" } : one));
   const arrows = named.filter(({ word }) => word === "").flatMap((one) => draw(model, known, one));
   const rest = named.filter(({ word }) => word !== "").map((one) => draw(model, known, one));
   return arrows.length > 0 ? [arrows, ...rest] : rest;
 }
 
-type Shown = ReturnType<typeof bindingsShown>[number];
+type Shown = ReturnType<typeof availableBindings>[number];
 
 /** The keys of this set, those of the channels as one. */
-function keysShown(known: Known): readonly Shown[] {
-  const shown = bindingsShown(known);
+function drawnKeys(known: DeviceView): readonly Shown[] {
+  const shown = availableBindings(known);
   const hasBoth = ["page-up", "page-down"].every((input) => shown.some((one) => one.input === input));
   if (!hasBoth) return shown;
   return shown
@@ -234,12 +235,12 @@ function keysShown(known: Known): readonly Shown[] {
     .map((one) => (one.input === "page-up" ? { ...one, cap: "PgUp PgDn", word: "channel" } : one));
 }
 
-function draw(model: Model, known: Known, shown: Shown): Line {
-  const { cap, word, input, key, worth } = shown;
+function draw(model: Model, known: DeviceView, shown: Shown): Line {
+  const { cap, word, input, key, availability } = shown;
   // Faint: kept back by its settings, or asleep and deaf to all but power.
-  const isDeaf = model.lost || worth === "withheld" || (isAsleep(known) && key !== "power");
+  const isDeaf = model.isDisconnected || availability === "withheld" || (isAsleep(known) && key !== "power");
   const style = isDeaf ? "faint" : "plain";
-  const pressed = model.lit === input || (model.lit === "page-down" && input === "page-up");
+  const pressed = model.pressedInput === input || (model.pressedInput === "page-down" && input === "page-up");
   const name = piece(cap, pressed ? "pressed" : isDeaf ? style : "bold");
   return word === "" ? [name] : [name, piece(` ${word}`, style)];
 }
@@ -254,7 +255,7 @@ interface Piece {
 type Line = readonly Piece[];
 
 /** What the terminal can show. */
-interface Looks {
+interface TerminalFeatures {
   readonly colour: boolean;
   /** Whether it shows more than ASCII. */
   readonly unicode: boolean;
@@ -292,16 +293,16 @@ function spread(left: Line, right: Line, width: number): Line {
 const attributes: Partial<Record<Style, string>> = { bold: "1", faint: "2", pressed: "7" };
 const colours: Partial<Record<Style, string>> = { bad: "31", warn: "33" };
 
-const drawn = [..."↑↓←→·…─│╭╮╰╯▸"];
+const symbols = [..."↑↓←→·…─│╭╮╰╯▸"];
 const ascii = "^v<>-~-|++++>";
 
 /** As wide as the character is: what is aligned stays so. */
 function inAscii(character: string): string {
-  return ascii[drawn.indexOf(character)] ?? "?".repeat(columnsOf(character));
+  return ascii[symbols.indexOf(character)] ?? "?".repeat(columnsOf(character));
 }
 
 /** The line as it is written, of at most that width. */
-function painted(line: Line, width: number, { colour, unicode }: Looks): string {
+function painted(line: Line, width: number, { colour, unicode }: TerminalFeatures): string {
   return cutLine(line, width)
     .map(({ text, style }) => {
       const shown = unicode ? text : text.replace(/[^\x20-\x7e]/gu, inAscii);

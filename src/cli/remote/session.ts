@@ -2,8 +2,8 @@
 import type { Result } from "../../api/client.ts";
 import { exits, type Failure, type Outcome } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import { ask, call } from "../client.ts";
-import { type Context, takesColour } from "../context.ts";
+import { call, tryCall } from "../client.ts";
+import { type Context, usesColour } from "../context.ts";
 import { CommandError } from "../failure.ts";
 import { followEvents } from "../follow.ts";
 import { type ListName, lists } from "./keys.ts";
@@ -11,11 +11,11 @@ import {
   begin,
   type Choice,
   type Command,
+  currentView,
   type Effect,
   type Event,
-  knownOf,
   type Model,
-  runOn,
+  stateAt,
   update,
 } from "./model.ts";
 import { Presses } from "./presses.ts";
@@ -33,7 +33,7 @@ export async function remote(context: Context): Promise<number> {
   const current = id === "default" ? null : (await call(context, "getDevice", { id })).data.id;
 
   const terminal = new Terminal();
-  const colour = takesColour(true, context.flag("no-color"), process.env);
+  const colour = usesColour(true, context.flag("no-color"), process.env);
   const looks = { colour, unicode: showsUnicode(process.env, process.platform) };
   const show = (model: Model) => terminal.show(render(model, { ...terminal.size, ...looks, now: new Date() }));
   const redraw = () => {
@@ -82,8 +82,8 @@ const commandTimeoutMs = 60_000;
 const textTimeoutMs = 600_000;
 const listTimeoutMs = 20_000;
 /** How long to wait, when leaving, for the daemon to be told that a key is up: it lets go of it by itself. */
-const leaveMs = 500;
-const litMs = 150;
+const releaseTimeoutMs = 500;
+const highlightMs = 150;
 const noticeMs = 8_000;
 
 export class Session {
@@ -93,10 +93,10 @@ export class Session {
   readonly #over = Promise.withResolvers<void>();
   #model: Model;
   #following = new AbortController();
-  #drawing = false;
-  #unlit: ReturnType<typeof setTimeout> | undefined;
-  #hushed: ReturnType<typeof setTimeout> | undefined;
-  #tick: ReturnType<typeof setTimeout> | undefined;
+  #isDrawScheduled = false;
+  #highlightTimer: ReturnType<typeof setTimeout> | undefined;
+  #noticeTimer: ReturnType<typeof setTimeout> | undefined;
+  #clockTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(context: Context, display: Display, model: Model) {
     this.#context = context;
@@ -116,7 +116,7 @@ export class Session {
   /** Follows what happens from now on; done once all sets are known. Fails as a command does that calls the daemon. */
   async begin(): Promise<void> {
     const events = this.#events(false);
-    while (!this.#model.isWhole) {
+    while (!this.#model.hasSnapshot) {
       const { value: event, done } = await events.next();
       if (done) return;
       this.dispatch({ name: "told", event });
@@ -133,10 +133,10 @@ export class Session {
   /** Ends the run, with whatever key is held let go. */
   quit(): void {
     this.#following.abort();
-    clearTimeout(this.#unlit);
-    clearTimeout(this.#hushed);
-    clearTimeout(this.#tick);
-    void this.#letGo().then(() => this.#over.resolve());
+    clearTimeout(this.#highlightTimer);
+    clearTimeout(this.#noticeTimer);
+    clearTimeout(this.#clockTimer);
+    void this.#releaseKeys().then(() => this.#over.resolve());
   }
 
   /** The process was stopped, and goes on. */
@@ -154,10 +154,10 @@ export class Session {
     if (event.name === "input") {
       const { held } = this.#presses;
       const isKept = effects.some((one) => "input" in one && one.input === held);
-      if (held !== undefined && !isKept && effects.every(({ name }) => name !== "released")) this.#presses.released();
-      if (model.lit !== null) this.#unlight();
+      if (held !== undefined && !isKept && effects.every(({ name }) => name !== "released")) this.#presses.release();
+      if (model.pressedInput !== null) this.#scheduleHighlightEnd();
     }
-    if (model.notice !== before.notice) this.#hush();
+    if (model.notice !== before.notice) this.#scheduleNoticeEnd();
     if (model !== before) this.#draw();
     for (const effect of effects) this.#carryOut(effect);
   }
@@ -165,9 +165,9 @@ export class Session {
   #carryOut(effect: Effect): void {
     switch (effect.name) {
       case "order":
-        return this.#presses.take(effect);
+        return this.#presses.enqueue(effect);
       case "released":
-        return this.#presses.released(effect.input);
+        return this.#presses.release(effect.input);
       case "list":
         return void this.#list(effect.id, effect.what);
       case "redraw":
@@ -175,7 +175,7 @@ export class Session {
       case "suspend":
         // Nothing is shown meanwhile, so that the sets need not be polled for us.
         this.#following.abort();
-        return void this.#letGo().then(() => this.#display.suspend());
+        return void this.#releaseKeys().then(() => this.#display.suspend());
       case "quit":
         return this.quit();
     }
@@ -197,61 +197,61 @@ export class Session {
     }
   }
 
-  async #letGo(): Promise<void> {
+  async #releaseKeys(): Promise<void> {
     const over = new AbortController();
-    await Promise.race([this.#presses.end(), sleep(leaveMs, over.signal).catch(() => {})]);
+    await Promise.race([this.#presses.end(), sleep(releaseTimeoutMs, over.signal).catch(() => {})]);
     over.abort();
   }
 
   async #send(id: string, command: Command): Promise<Failure | null> {
-    const outcome = await this.#asked(id, command);
-    if (outcome.ok) this.dispatch({ name: "done", id, command, differs: differenceIn(outcome.data) });
+    const outcome = await this.#callDevice(id, command);
+    if (outcome.ok) this.dispatch({ name: "done", id, command, difference: differenceIn(outcome.data) });
     else this.dispatch({ name: "failed", id, failure: outcome });
     return outcome.ok ? null : outcome;
   }
 
-  #asked(id: string, { operation, body }: Command): Promise<Outcome<object>> {
+  #callDevice(id: string, { operation, body }: Command): Promise<Outcome<object>> {
     const timeoutMs = "key" in body && body.key.startsWith("literal:") ? textTimeoutMs : commandTimeoutMs;
     // Each operation goes with its own body, which types cannot follow through a union.
-    return ask(this.#context, operation, { id, body } as never, timeoutMs);
+    return tryCall(this.#context, operation, { id, body } as never, timeoutMs);
   }
 
   async #list(id: string, what: ListName): Promise<void> {
-    const asked = await ask(this.#context, lists[what].operation, { id }, listTimeoutMs);
+    const asked = await tryCall(this.#context, lists[what].operation, { id }, listTimeoutMs);
     if (asked.ok) this.dispatch({ name: "listed", id, what, choices: choicesIn(asked.data) });
     else this.dispatch({ name: "failed", id, what, failure: asked });
   }
 
-  #unlight(): void {
-    clearTimeout(this.#unlit);
-    this.#unlit = setTimeout(() => this.dispatch({ name: "unlit" }), litMs);
+  #scheduleHighlightEnd(): void {
+    clearTimeout(this.#highlightTimer);
+    this.#highlightTimer = setTimeout(() => this.dispatch({ name: "unlit" }), highlightMs);
   }
 
-  #hush(): void {
-    clearTimeout(this.#hushed);
-    if (this.#model.notice) this.#hushed = setTimeout(() => this.dispatch({ name: "hushed" }), noticeMs);
+  #scheduleNoticeEnd(): void {
+    clearTimeout(this.#noticeTimer);
+    if (this.#model.notice) this.#noticeTimer = setTimeout(() => this.dispatch({ name: "hushed" }), noticeMs);
   }
 
   /** Once for all that happens in one turn of the loop, and with each second of what plays. */
   #draw(): void {
-    if (this.#drawing) return;
-    this.#drawing = true;
+    if (this.#isDrawScheduled) return;
+    this.#isDrawScheduled = true;
     setImmediate(() => {
-      this.#drawing = false;
+      this.#isDrawScheduled = false;
       if (this.#following.signal.aborted) return;
       this.#display.show(this.#model);
-      clearTimeout(this.#tick);
+      clearTimeout(this.#clockTimer);
       const ms = untilNextSecond(this.#model, Date.now());
-      if (ms !== null) this.#tick = setTimeout(() => this.#draw(), ms);
+      if (ms !== null) this.#clockTimer = setTimeout(() => this.#draw(), ms);
     });
   }
 }
 
 /** Milliseconds until the position of what plays is shown as another; `null` where it stands still. */
 export function untilNextSecond(model: Model, now: number): number | null {
-  const known = knownOf(model);
-  const { position_ms = null, rate = null } = (known && runOn(known, model.seeking, now)?.playback) ?? {};
-  if (position_ms === null || !rate || model.lost || model.seeking) return null;
+  const known = currentView(model);
+  const { position_ms = null, rate = null } = (known && stateAt(known, model.seeking, now)?.playback) ?? {};
+  if (position_ms === null || !rate || model.isDisconnected || model.seeking) return null;
   const left = rate > 0 ? 1_000 - (position_ms % 1_000) : (position_ms % 1_000) + 1;
   return Math.max(50, left / Math.abs(rate));
 }

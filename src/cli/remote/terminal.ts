@@ -12,10 +12,10 @@ import { printable } from "../../system/printable.ts";
  * Alternate screen, no cursor, no wrapping, pasted text marked as such, and keys that come up told, where the terminal can
  * (kitty's keyboard protocol, "report event types"; others pass over it); and all of it back.
  */
-const take = "\x1b[?1049h\x1b[>2u\x1b[?25l\x1b[?7l\x1b[?2004h\x1b[2J";
-const giveBack = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[<u\x1b[?1049l";
+const enterScreen = "\x1b[?1049h\x1b[>2u\x1b[?25l\x1b[?7l\x1b[?2004h\x1b[2J";
+const leaveScreen = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[<u\x1b[?1049l";
 /** Shown whole, where the terminal knows how to wait for the end. */
-const together = { begin: "\x1b[?2026h", end: "\x1b[?2026l" };
+const synchronizedUpdate = { begin: "\x1b[?2026h", end: "\x1b[?2026l" };
 
 /** How long after Esc the rest of a sequence may come, over a slow line too. */
 const escapeTimeoutMs = 50;
@@ -32,11 +32,11 @@ export interface Listener {
 export class Terminal {
   readonly #decoder = new StringDecoder("utf8");
   #listener: Listener | undefined;
-  #taken = false;
+  #isTaken = false;
   #shown: string[] = [];
   #pending = "";
   #escape: ReturnType<typeof setTimeout> | undefined;
-  #waking: ReturnType<typeof setTimeout> | undefined;
+  #resumeTimer: ReturnType<typeof setTimeout> | undefined;
 
   static get isThere(): boolean {
     return process.stdin.isTTY === true && process.stdout.isTTY === true && process.env["TERM"] !== "dumb";
@@ -55,7 +55,7 @@ export class Terminal {
   close(): void {
     this.#restore();
     clearTimeout(this.#escape);
-    clearTimeout(this.#waking);
+    clearTimeout(this.#resumeTimer);
     this.#listener = undefined;
     for (const [source, event, take] of this.#events) source.off(event, take);
     process.stdin.pause();
@@ -63,18 +63,18 @@ export class Terminal {
 
   /** Shows these lines; only those that changed are written. */
   show(lines: readonly string[]): void {
-    if (!this.#taken) return;
+    if (!this.#isTaken) return;
     const changed = lines.flatMap((line, row) =>
       line === this.#shown[row] ? [] : [`\x1b[${row + 1};1H\x1b[0m\x1b[2K${line}\x1b[0m`],
     );
     this.#shown = [...lines];
-    if (changed.length > 0) process.stdout.write(together.begin + changed.join("") + together.end);
+    if (changed.length > 0) process.stdout.write(synchronizedUpdate.begin + changed.join("") + synchronizedUpdate.end);
   }
 
   /** Clears the screen: what is shown next is written whole. */
   clear(): void {
     this.#shown = [];
-    if (this.#taken) process.stdout.write("\x1b[0m\x1b[2J");
+    if (this.#isTaken) process.stdout.write("\x1b[0m\x1b[2J");
   }
 
   /** As Ctrl-Z does elsewhere: stops all that was started with us, a launcher around us too. */
@@ -84,17 +84,17 @@ export class Terminal {
   }
 
   #take(): void {
-    this.#taken = true;
+    this.#isTaken = true;
     process.stdin.setRawMode(true);
     process.stdin.resume();
-    writeNow(take);
+    writeNow(enterScreen);
     this.#shown = [];
   }
 
   readonly #restore = (): void => {
-    if (!this.#taken) return;
-    this.#taken = false;
-    writeNow(giveBack);
+    if (!this.#isTaken) return;
+    this.#isTaken = false;
+    writeNow(leaveScreen);
     try {
       process.stdin.setRawMode(false);
     } catch {
@@ -135,8 +135,8 @@ export class Terminal {
 
   /** Comes by SIGCONT, and once more from `#stop`, should nothing have stopped us: the terminal is taken once. */
   readonly #continued = (): void => {
-    clearTimeout(this.#waking);
-    this.#waking = setTimeout(() => {
+    clearTimeout(this.#resumeTimer);
+    this.#resumeTimer = setTimeout(() => {
       if (!this.#listener) return;
       process.off("SIGTSTP", this.#stop);
       process.on("SIGTSTP", this.#stop);
