@@ -1,12 +1,12 @@
 /** Runs one command of the table: its words, its options, its exit status. */
 import { exits } from "../api/errors.ts";
 import { type Command, commands } from "./commands.ts";
-import { type Context, common, createContext } from "./context.ts";
+import { type Context, createContext } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
 /** Runs one command and gives its exit status. What only failures and help need is loaded for them. */
 export async function runCommand(given: readonly string[]): Promise<number> {
-  const { word, words } = split(given);
+  const { word, words } = await split(given);
   const name = word === "--version" ? "version" : word;
   const command = await commandOf(name);
   let context: Context | undefined;
@@ -22,7 +22,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   }
 }
 
-/** The words as they are parsed: those for programs unchanged, and numbers with a minus moved behind `--`. */
+/** The words to parse: all behind `--` for commands that programs call, and negative numbers moved behind `--`. */
 function wordsFor({ hidden, takesNegativeNumbers }: Command, words: readonly string[]): readonly string[] {
   if (hidden) return ["--", ...words];
   const isNumber = (word: string) => /^-\d+$/.test(word);
@@ -37,18 +37,13 @@ async function commandOf(word: string): Promise<Command | undefined> {
   return (await import("./key-commands.ts")).keyCommand(word);
 }
 
-/** The command, and all that stands before and behind it: options may come first (`zapd -d Bedroom key home`). */
-export function split(given: readonly string[]): { word: string; words: string[] } {
+/** The command, and the words before and behind it: options may come first (`zapd -d Bedroom key home`). */
+export async function split(given: readonly string[]): Promise<{ word: string; words: string[] }> {
   const [first = "", ...others] = given;
-  // The usual case, in which the table of options is not needed.
+  // The usual case needs no parser.
   if (!first.startsWith("-")) return { word: first, words: others };
-  const takesValue = Object.entries(common).flatMap(([name, option]) =>
-    option.type === "string" ? [`--${name}`, ...("short" in option ? [`-${option.short}`] : [])] : [],
-  );
-  let at = 0;
-  while (/^-./.test(given[at] ?? "") && !/^(-h|--help|--version)$/.test(given[at] ?? ""))
-    at += takesValue.includes(given[at] ?? "") ? 2 : 1;
-  return { word: given[at] ?? "", words: [...given.slice(0, at), ...given.slice(at + 1)] };
+  const at = (await import("./words.ts")).commandIndex(given);
+  return { word: given[at] ?? "", words: given.filter((_, index) => index !== at) };
 }
 
 function checkCount(words: readonly string[], { maxWords = 0 }: Command): void {

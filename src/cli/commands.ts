@@ -84,110 +84,103 @@ function command(
   return { use, about, load, ...more };
 }
 
+/** A command that waits for a device, for as long as `--timeout` says. */
+const waiting: typeof command = (use, about, load, more = {}) =>
+  command(use, about, load, { ...more, options: { ...more.options, ...timeout } });
+
 /** The commands as they belong together. */
 export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>> = {
   "The remote": {
-    key: command("KEY", "press a key", from(keys, "key"), {
+    key: waiting("KEY", "press a key", from(keys, "key"), {
       maxWords: anyNumber,
       completes: "key",
       synonyms: ["press", "send"],
-      options: timeout,
       examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
     }),
-    keys: command("KEY … [--delay MS]", "press keys one after another", from(keys, "keys"), {
+    keys: waiting("KEY … [--delay MS]", "press keys one after another", from(keys, "keys"), {
       maxWords: anyNumber,
       completes: "keys",
-      options: { delay: value("MS", "milliseconds between two keys (else 200)"), ...timeout },
+      options: { delay: value("MS", "milliseconds between two keys (else 200)") },
       examples: ["zapd keys down down select --delay 150"],
     }),
-    text: command("TEXT", "type text into the field that has the focus", from(keys, "text"), {
+    text: waiting("TEXT", "type text into the field that has the focus", from(keys, "text"), {
       maxWords: anyNumber,
       synonyms: ["type"],
-      options: timeout,
       examples: ["zapd text Amélie"],
     }),
-    launch: command("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(control, "launch"), {
+    launch: waiting("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(control, "launch"), {
       maxWords: anyNumber,
       completes: "app",
       synonyms: ["open"],
-      options: timeout,
       examples: [
         "zapd launch netflix",
         'zapd launch "Prime Video" -d Bedroom',
         "zapd launch youtube content_id=dQw4w9WgXcQ",
       ],
     }),
-    stop: command("", "leave the app that is shown", from(control, "stop"), { options: timeout }),
-    hold: command("KEY [TIME]", "hold a key, for a second or the time, 10s at most", from(controls, "hold"), {
+    stop: waiting("", "leave the app that is shown", from(control, "stop")),
+    hold: waiting("KEY [TIME]", "hold a key, for a second or the time, 10s at most", from(controls, "hold"), {
       completes: "key",
       maxWords: 2,
-      options: timeout,
       examples: ["zapd hold down 3s"],
     }),
-    volume: command("LEVEL | +STEP | -STEP", "set how loud it is, or step it", from(controls, "volume"), {
+    volume: waiting("LEVEL | +STEP | -STEP", "set how loud it is, or step it", from(controls, "volume"), {
       maxWords: 1,
       takesNegativeNumbers: true,
-      options: timeout,
       examples: ["zapd volume 20", "zapd volume -5 -d Bedroom"],
     }),
-    mute: command("[on | off]", "make it silent or not; without a word, press mute", from(controls, "mute"), {
+    mute: waiting("[on | off]", "make it silent or not; without a word, press mute", from(controls, "mute"), {
       maxWords: 1,
       completes: ["on", "off"],
       synonyms: ["volume-mute"],
-      options: timeout,
     }),
-    play: command(
+    play: waiting(
       "[URL | FILE]",
       "play what is at an address, or a file from here; else press play",
       from(play, "play"),
       {
         maxWords: 1,
         completes: "file",
-        options: { type: value("TYPE", "what it is, such as video/mp4 (else told by its ending)"), ...timeout },
+        options: { type: value("TYPE", "what it is, such as video/mp4 (else told by its ending)") },
         examples: [
           "zapd play http://192.168.1.5/film.mp4",
           "zapd play holiday.mp4 -d Cinema            (served from here until it is over; Ctrl-C stops it on the device)",
         ],
       },
     ),
-    seek: command("TIME", "go to a place in what plays", from(controls, "seek"), {
+    seek: waiting("TIME", "go to a place in what plays", from(controls, "seek"), {
       maxWords: 1,
-      options: timeout,
       examples: ["zapd seek 12:30"],
     }),
-    inputs: command("", "the inputs of a device", from(controls, "inputs"), { options: timeout }),
-    input: command("INPUT", "show an input, by its name or id", from(controls, "input"), {
+    inputs: waiting("", "the inputs of a device", from(controls, "inputs")),
+    input: waiting("INPUT", "show an input, by its name or id", from(controls, "input"), {
       completes: "input",
       maxWords: anyNumber,
-      options: timeout,
     }),
-    channels: command("", "the channels of a device", from(controls, "channels"), { options: timeout }),
-    channel: command("CHANNEL", "tune to a channel, by its number, name or id", from(controls, "channel"), {
+    channels: waiting("", "the channels of a device", from(controls, "channels")),
+    channel: waiting("CHANNEL", "tune to a channel, by its number, name or id", from(controls, "channel"), {
       completes: "channel",
       maxWords: anyNumber,
-      options: timeout,
     }),
-    notify: command("MESSAGE", "show a message on the screen", from(controls, "notify"), {
+    notify: waiting("MESSAGE", "show a message on the screen", from(controls, "notify"), {
       maxWords: anyNumber,
-      options: timeout,
     }),
-    icon: command("APP -o FILE", "the icon of an app, into a file", from(controls, "icon"), {
+    icon: waiting("APP -o FILE", "the icon of an app, into a file", from(controls, "icon"), {
       completes: "app",
       maxWords: 1,
-      options: { ...output, ...timeout },
+      options: output,
     }),
-    run: command("SCENE | FILE | - [--dry-run]", "run a scene, telling each step as it happens", from(scenes, "run"), {
+    run: waiting("SCENE | FILE | - [--dry-run]", "run a scene, telling each step as it happens", from(scenes, "run"), {
       maxWords: 1,
       completes: "scene",
       synonyms: ["scene", "macro"],
-      options: { "dry-run": flag("check it, and run none of it"), ...timeout },
+      options: { "dry-run": flag("check it, and run none of it") },
       examples: ["zapd run movie-night", "zapd run goodnight -d label:bar --dry-run"],
     }),
     scenes: command("", "the scenes beside the config, each checked", from(scenes, "scenes")),
-    state: command("[NAME]", "what a device is doing", from(control, "state"), {
+    state: waiting("[NAME]", "what a device is doing", from(control, "state"), {
       completes: "device",
       maxWords: 1,
-      options: timeout,
     }),
     watch: command("[NAME …] [--types TYPE,…]", "what happens, a line each, until Ctrl-C", from(watch, "watch"), {
       completes: "device",
@@ -196,9 +189,8 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       options: { types: value("TYPES", "only these types, such as state.changed,device.*") },
       examples: ["zapd watch", "zapd watch Den --json | jq .state.app"],
     }),
-    wait: command("WHAT …", "until it is so: exit 0, or 124 when the time is over", from(watch, "wait"), {
+    wait: waiting("WHAT …", "until it is so: exit 0, or 124 when the time is over", from(watch, "wait"), {
       maxWords: anyNumber,
-      options: timeout,
       examples: [
         "zapd wait power:on -d Kitchen --timeout 30s",
         "zapd launch netflix && zapd wait app:netflix playback:playing",
@@ -212,21 +204,19 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
   },
   Devices: {
     devices: command("", "every known device", from(devices, "devices"), { synonyms: ["list", "ls"] }),
-    discover: command("", "look for devices now", from(devices, "discover"), {
+    discover: waiting("", "look for devices now", from(devices, "discover"), {
       synonyms: ["scan", "find"],
-      options: timeout,
     }),
     device: command("[NAME]", "one device, in full", from(devices, "device"), { completes: "device", maxWords: 1 }),
-    add: command("HOST[:PORT] [--name NAME] [--platform NAME]", "add a device by its address", from(devices, "add"), {
+    add: waiting("HOST[:PORT] [--name NAME] [--platform NAME]", "add a device by its address", from(devices, "add"), {
       maxWords: 1,
       options: {
         name: value("NAME", "what to call it (else what it calls itself)"),
         platform: value("NAME", "its platform (else all are tried)"),
-        ...timeout,
       },
       examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
     }),
-    pair: command(
+    pair: waiting(
       "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME --password - | --cancel] [--platform NAME]",
       "have a device let zapd in",
       from(pair, "pair"),
@@ -240,7 +230,6 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
           user: value("NAME", "the name that is set on it; the password is read unseen"),
           password: value("-", "reads the password unseen, from the terminal or a pipe"),
           cancel: flag("gives up the pairing that is under way"),
-          ...timeout,
         },
         examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],
       },
@@ -285,15 +274,15 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       synonyms: ["use"],
       maxWords: 1,
     }),
-    apps: command("[--all]", "the apps of a device", from(control, "apps"), {
-      options: { all: flag("those too that are no longer installed"), ...timeout },
+    apps: waiting("[--all]", "the apps of a device", from(control, "apps"), {
+      options: { all: flag("those too that are no longer installed") },
     }),
-    refresh: command("[--clear]", "read the list of apps anew", from(control, "refresh"), {
-      options: { clear: flag("first drop all that is cached for the platform of the device"), ...timeout },
+    refresh: waiting("[--clear]", "read the list of apps anew", from(control, "refresh"), {
+      options: { clear: flag("first drop all that is cached for the platform of the device") },
     }),
   },
   "For developers": {
-    install: command(
+    install: waiting(
       "PATH [KEY=VALUE …]",
       "sideload a package: a ZIP, or a folder that is zipped",
       from(install, "install"),
@@ -303,7 +292,6 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         maxWords: anyNumber,
         options: {
           password: value("-", "reads the password of this device alone unseen; dev.vendor_password is for all others"),
-          ...timeout,
         },
         examples: [
           "zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench",
@@ -311,16 +299,15 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         ],
       },
     ),
-    reload: command("[KEY=VALUE …]", "start the sideloaded package anew, with a deep link", from(logs, "reload"), {
+    reload: waiting("[KEY=VALUE …]", "start the sideloaded package anew, with a deep link", from(logs, "reload"), {
       maxWords: anyNumber,
-      options: timeout,
     }),
     logs: command("[--follow]", "the developer log of a device", from(logs, "logs"), {
       synonyms: ["log"],
       options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },
     }),
-    screenshot: command("-o FILE", "what a device shows, into a file", from(controls, "screenshot"), {
-      options: { ...output, ...timeout },
+    screenshot: waiting("-o FILE", "what a device shows, into a file", from(controls, "screenshot"), {
+      options: output,
     }),
     lease: command(
       "[take | renew | free | break | list]",

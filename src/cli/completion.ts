@@ -196,7 +196,7 @@ export async function complete(context: Context): Promise<void> {
 }
 
 async function candidates(line: readonly string[], current: string): Promise<readonly Candidate[]> {
-  const { word: name, words: given } = split(line.filter((word) => word !== "="));
+  const { word: name, words: given } = await split(line.filter((word) => word !== "="));
   const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
   const other = name === "" ? commandWords : name === "help" ? helpTopics : undefined;
   const options: Record<string, Option> = { ...command?.options, ...common };

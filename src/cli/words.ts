@@ -1,10 +1,18 @@
 /** The words of a command that has options. */
 import { parseArgs } from "node:util";
 import { nearest } from "../system/nearest.ts";
-import type { Option, Parsed } from "./context.ts";
+import { common, type Option, type Parsed } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
-/** Fails with UsageError for an option that there is not, or one with too much or too little. */
+/** Where the command stands behind options of every command; behind the last word where there is none. */
+export function commandIndex(given: readonly string[]): number {
+  const { tokens } = parseArgs({ args: [...given], options: common, strict: false, tokens: true });
+  const isCommand = /^(-h|--help|--version)$/;
+  const found = tokens.find(({ kind, index }) => kind === "positional" || isCommand.test(given[index] ?? ""));
+  return found?.index ?? given.length;
+}
+
+/** Reads options and words. Fails with UsageError for an unknown option, a missing value, or a value that is not taken. */
 export function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
   const values: Record<string, string | true> = {};
   const positionals: string[] = [];
