@@ -20,6 +20,7 @@ const files = [
   "platforms/roku/zip",
   "reliability/damage",
   "reliability/stories",
+  "security/cast-floods",
   "security/console-flood",
   "security/dripping",
   "security/foreign-pages",
