@@ -35,6 +35,7 @@ const files = [
   "security/rogue/orders-samsung",
   "security/rogue/orders-webos",
   "security/rogue/second-user",
+  "security/samsung-floods",
   "security/trust-registry",
   "security/webos-pin",
   "security/websocket-floods",
