@@ -24,7 +24,6 @@ const files = [
   "security/console-flood",
   "security/dripping",
   "security/foreign-pages",
-  "security/kodi-login",
   "security/mdns-fuzz",
   "security/oracles",
   "security/own-files",

@@ -38,7 +38,7 @@ export async function startRogueWeb(
     host,
     port,
     heard,
-    requests: () => heard().match(/^(GET|POST|HEAD) \S+ HTTP\/1\.1\r$/gm)?.length ?? 0,
+    requests: () => heard().match(/(GET|POST|HEAD) \S+ HTTP\/1\.1\r\n/g)?.length ?? 0,
     stop,
   };
 }
