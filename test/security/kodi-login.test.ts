@@ -19,8 +19,7 @@ const password = "canary-s3cret-71";
 const typed = "canary-typed-71";
 const secrets = [typed, user, password, ...[user, password, `${user}:${password}`].map((text) => btoa(text))];
 const { daemon, atEnd, startSimulator } = await daemonForFile({
-  speed: 4,
-  config: { discovery: { interfaces: ["lo"], timeout_ms: 400 }, devices: { request_timeout_ms: 5_000 } },
+  config: { discovery: { interfaces: ["lo"], timeout_ms: 250 }, devices: { request_timeout_ms: 2_000 } },
 });
 
 function clean(...rogues: readonly RogueWeb[]): void {
