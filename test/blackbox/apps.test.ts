@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { WiredOptions } from "../support/wired-roku.ts";
 import { refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { app, homes, spellHome } from "./documents.ts";
+import { app } from "./documents.ts";
 
 const { daemon, ...home } = await daemonForFile({ config: { devices: { request_timeout_ms: 3_000 } } });
 
@@ -119,29 +119,6 @@ test.concurrent("launch resolves platform id, id, exact name, then a unique loos
   expect(set.commands).toEqual(["/launch/424242", "/launch/515151"]);
 });
 
-test.concurrent("params reach the app as they were, whatever is in them", async () => {
-  const { set, id } = await start();
-  const params = { contentId: "série 1/2?&=#%+ ü📺", mediaType: "series", "k&y": "a\r\nX-Evil: 1", empty: "" };
-  set.forget();
-  await succeed(daemon, "launchApp", { id, body: { app: "netflix", params } });
-  const [request] = set.wire.requests.filter((one) => one.method === "POST");
-  expect(request?.path).toBe("/launch/12");
-  expect(request?.head).not.toMatch(/^X-Evil/m);
-  expect(request?.query).toMatch(/^[\x21-\x7e]+$/);
-  // A path is read by percent signs alone: no plus may stand for a blank.
-  expect(request?.query).not.toContain("+");
-  const read = (request?.query ?? "").split("&").map((pair) => pair.split("=").map(decodeURIComponent));
-  expect(Object.fromEntries(read)).toEqual(params);
-});
-
-test.concurrent("launching what runs succeeds (202), and a slow launch is waited for or said to be unseen", async () => {
-  const { set, id } = await start({ launchMs: 400 });
-  await succeed(daemon, "launchApp", { id, body: { app: "netflix" } });
-  expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).app.id).toBe("netflix");
-  expect((await succeed(daemon, "launchApp", { id, body: { app: "youtube" } })).confirmed).toBe(true);
-  expect(set.active?.id).toBe("837");
-});
-
 for (const [exitApp, style] of [
   ["plain", {}],
   ["xml", { chunked: true }],
@@ -171,17 +148,6 @@ for (const [exitApp, style] of [
     expect(set.commands).toContain("/keypress/Home");
   });
 }
-
-test.concurrent("stop with nothing running is done already, in every spelling of home", async () => {
-  const { set, id } = await start();
-  for (const home of Object.values(homes)) {
-    spellHome(set, home);
-    set.forget();
-    expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
-    expect(set.commands.filter((command) => command !== "/keypress/Home")).toEqual([]);
-    expect((await succeed(daemon, "getState", { id })).state.app).toBeNull();
-  }
-});
 
 test("refresh merges, and clears when told", async () => {
   const { set, id } = await start({ apps: [app("12", "Netflix"), app("837", "YouTube")] });

@@ -161,16 +161,4 @@ describe("a Cast device", () => {
     set.setStandBy(false);
     await until("it is on", async () => (await power()) === "on");
   }, 60_000);
-
-  test("with a fixed volume has none", async () => {
-    const set = await plug({ name: "Amp", volume: { controlType: "fixed" } });
-    const daemon = await start();
-    const { id, capabilities, keys } = await succeed(daemon, "addDevice", { body: { host: set.host } });
-    expect([capabilities.includes("volume"), capabilities.includes("mute"), keys.includes("mute")]).toEqual([
-      false,
-      false,
-      false,
-    ]);
-    await refuse(daemon, "setVolume", { id, body: { level: 10 } }, "unsupported_operation");
-  }, 60_000);
 });

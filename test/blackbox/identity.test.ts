@@ -90,35 +90,3 @@ test("the stranger added under its own name is its own device, and the first is 
   await succeed(daemon, "pressKey", { id: second.id, body: { key: "right" } });
   expect([moved.commands, stranger.commands]).toEqual([["/keypress/Left"], ["/keypress/Right"]]);
 });
-
-test("two sets that changed places are each driven under their own name", async () => {
-  const [one, two] = [await startRoku({ name: "Links" }), await startRoku({ name: "Rechts" })];
-  const [left, right] = [await add(daemon, one), await add(daemon, two)];
-  for (const { id } of [left, right]) await succeed(daemon, "pressKey", { id, body: { key: "info" } });
-  const places = [one.address, two.address] as const;
-  await Promise.all([one.stop(), two.stop()]);
-  const swapped = await Promise.all([
-    startRoku({ serial: one.serial, name: "Links", host: places[1].host, port: places[1].port }),
-    startRoku({ serial: two.serial, name: "Rechts", host: places[0].host, port: places[0].port }),
-  ]);
-  for (const { id } of [left, right])
-    await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable", "device_error");
-  const voices = await Promise.all(swapped.map((fake) => announce(fake)));
-  await succeed(daemon, "discoverDevices");
-  await Promise.all(voices.map((voice) => voice.stop()));
-  await succeed(daemon, "pressKey", { id: left.id, body: { key: "left" } });
-  await succeed(daemon, "pressKey", { id: right.id, body: { key: "right" } });
-  expect(swapped.map((fake) => fake.commands)).toEqual([["/keypress/Left"], ["/keypress/Right"]]);
-});
-
-test("a set that comes back at its address is driven again at once", async () => {
-  const mine = await startRoku();
-  const { id } = await add(daemon, mine);
-  await mine.stop();
-  await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable");
-  expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
-  const back = await startRoku({ serial: mine.serial, mac: mine.identity.mac, host: mine.host, port: mine.port });
-  await succeed(daemon, "pressKey", { id, body: { key: "down" } });
-  expect(back.commands).toEqual(["/keypress/Down"]);
-  expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
-});

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { residentMiB } from "../support/resident.ts";
 import type { Reply } from "../support/wire.ts";
-import { accepted, refuse, refused, succeed } from "./checked.ts";
+import { accepted, refused, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { app, page } from "./documents.ts";
+import { page } from "./documents.ts";
 import { install, large, sound } from "./packages.ts";
 
 const { daemon, addRoku } = await daemonForFile({
@@ -63,43 +63,6 @@ test("the challenge is met without a body, on fresh connections", async () => {
   ).toBe(true);
 });
 
-test("a page in plain text is read as well: stored, installed, failed, and one that says nothing of it", async () => {
-  const { set, id } = await addRoku();
-  set.spoiled.set("/plugin_install", tells.text);
-  const { messages } = accepted("installPackage", await install(daemon, id, sound("text")));
-  expect(messages).toEqual([expect.stringMatching(/^Application Received: \d+ bytes stored\.$/), "Install Success."]);
-  const said: readonly [string, string | null][] = [
-    ["<div>Application Received: 4711 bytes stored.</div><div>Install Success</div>", null],
-    ["<p>Application Received: 4711 bytes stored. Installation successful</p>", null],
-    ["<div>Application Received: 4711 bytes stored.</div>", "device_error"],
-    ["<div>Installation failed: out of &lt;space&gt; &amp; memory</div>", "package_rejected"],
-    ["<div>Install Success</div><div>Installation failed: no more</div>", "package_rejected"],
-    ["<script>var a = '<div>Install Success</div>';</script><div>Welcome</div>", "device_error"],
-    ["Install Success", "device_error"],
-    [`${"<div>".repeat(100_000)}`, "device_error"],
-  ];
-  for (const [body, code] of said) {
-    set.spoiled.set("/plugin_install", () => page(body, "text/html"));
-    const answered = await install(daemon, id, sound(body.slice(0, 200)));
-    expect([body.slice(0, 80), answered.status === 200 ? null : answered.body.error.code]).toEqual([
-      body.slice(0, 80),
-      code,
-    ]);
-    if (code === "package_rejected" && body.includes("space"))
-      expect(answered.body.error.message).toContain("Installation failed: out of <space> & memory");
-  }
-});
-
-test("the identical package is launched all the same", async () => {
-  const { set, id } = await addRoku();
-  const archive = sound("same");
-  accepted("installPackage", await install(daemon, id, archive));
-  set.active = null;
-  const again = accepted("installPackage", await install(daemon, id, archive));
-  expect(again.messages.join(" ")).toContain("Identical");
-  expect(set.active).toMatchObject({ id: "dev" });
-});
-
 test("a wrong password, an unset one, and the set's own refusals each have their own name", async () => {
   const stranger = await addRoku({ developer: { password: "another" } });
   const wrong = await install(daemon, stranger.id, sound("a"));
@@ -152,23 +115,4 @@ test("no developer page at all", async () => {
   const error = refused(await install(daemon, id, sound("none")), "device_unreachable", "unsupported_operation");
   expect(error.hint ?? "").toMatch(/developer/i);
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
-});
-
-test("reload: ended and started anew, by either way of stopping; without a package there is none", async () => {
-  const reloads = (["plain", "xml", "absent"] as const).map(async (exitApp) => {
-    const { set, id } = await addRoku({ legacy: exitApp === "absent" });
-    if (exitApp === "plain") set.spoiled.set("/exit-app/dev", (said) => ({ ...said, body: "" }));
-    await refuse(daemon, "reloadPackage", { id }, "dev_package_missing");
-    set.apps = [...set.apps, app("dev", "Fjord", "appl", "2.1.9")];
-    set.active = { id: "dev" };
-    set.forget();
-    const { app: again } = await succeed(daemon, "reloadPackage", { id });
-    expect(again).toMatchObject({ type: "dev", platform_id: "dev", name: "Fjord" });
-    expect(set.active).toMatchObject({ id: "dev" });
-    const launched = set.commands.filter((command) => command.startsWith("/launch/dev"));
-    expect(launched.length).toBeGreaterThan(0);
-    expect(set.commands.indexOf(launched[0] ?? "")).toBeGreaterThan(0);
-    expect((await succeed(daemon, "listApps", { id })).apps.some((one) => one.type === "dev")).toBe(true);
-  });
-  await Promise.all(reloads);
 });

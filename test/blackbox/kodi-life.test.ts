@@ -1,4 +1,4 @@
-/** A Kodi that ends while its machine runs, text that is typed piece by piece, and pairing where none is needed. */
+/** A Kodi that quits while its machine runs, text that is typed piece by piece, and pairing with one that needs none. */
 import { describe, expect, test } from "bun:test";
 import dgram from "node:dgram";
 import { createKodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
@@ -24,6 +24,8 @@ async function add(options: Partial<KodiSimulatorOptions> = {}, followed = true)
   return { set, id };
 }
 
+const device = (id: string) => succeed(daemon, "getDevice", { id });
+const hasMac = (id: string) => until("its MAC address is known", async () => (await device(id)).mac !== null);
 const power = async (id: string) => (await succeed(daemon, "getState", { id })).state.power;
 const within = async <T>(ms: number, work: () => Promise<T>): Promise<T> => {
   const start = performance.now();
@@ -32,8 +34,8 @@ const within = async <T>(ms: number, work: () => Promise<T>): Promise<T> => {
   return result;
 };
 
-/** Counts the magic packets that come to a port where the simulator no longer listens. */
-async function packets(host: string, port: number) {
+/** Counts the magic packets that arrive at a port on which the simulator no longer listens. */
+async function countPackets(host: string, port: number) {
   const socket = dgram.createSocket("udp4");
   let count = 0;
   socket.on("message", () => count++);
@@ -41,49 +43,39 @@ async function packets(host: string, port: number) {
   return { count: () => count, stop: () => new Promise<void>((resolve) => socket.close(() => resolve())) };
 }
 
-describe.concurrent("a Kodi whose process has ended while its machine answers", () => {
-  for (const [how, followed] of [
-    ["is followed", true],
-    ["is not followed", false],
-  ] as const)
-    test(`is off at once, and nobody is called for it, where it ${how}`, async () => {
-      const { set, id } = await add({}, followed);
-      expect(await power(id)).toBe("on");
-      await until(
-        "its hardware's address is known",
-        async () => (await succeed(daemon, "getDevice", { id })).mac !== null,
-      );
-      const { wake } = set.ports;
-      await set.stop();
-      const heard = await packets(set.host, wake);
-      await within(1_500, () => until("it is off", async () => (await power(id)) === "off"));
-      expect(await succeed(daemon, "getDevice", { id })).toMatchObject({ status: "offline", power: "off" });
-      for (const [name, body] of [
-        ["pressKey", { key: "left" }],
-        ["launchApp", { app: "plugin.video.youtube" }],
-        ["pressKeys", { keys: ["left", "right"], delay_ms: 0 }],
-      ] as const) {
-        const { message, hint } = await within(1_500, () => refuse(daemon, name, { id, body }, "device_unreachable"));
-        expect(message).toContain("does not run");
-        expect(hint).toContain("Start Kodi");
-      }
-      // What would leave it off has nothing to do.
-      await within(1_500, () => succeed(daemon, "pressKey", { id, body: { key: "power-off" } }));
-      expect((await within(1_500, () => succeed(daemon, "stopApp", { id }))).app).toBeNull();
-      expect(heard.count()).toBe(0);
-      // Who wants it called has it called, for a while, and is told how it is.
-      const { message } = await within(12_000, () =>
-        refuse(daemon, "pressKey", { id, body: { key: "power-on" } }, "device_unreachable"),
-      );
-      expect(message).toContain("does not run");
-      expect(heard.count()).toBeGreaterThan(0);
-      await heard.stop();
-      await set.start();
-      expect(await power(id)).toBe("on");
-      await succeed(daemon, "pressKey", { id, body: { key: "left" } });
-    }, 60_000);
+describe.concurrent("a Kodi that has quit while its machine answers", () => {
+  test("is off at once and is sent no magic packet, except by power-on", async () => {
+    const { set, id } = await add({}, false);
+    expect(await power(id)).toBe("on");
+    await hasMac(id);
+    const { wake } = set.ports;
+    await set.stop();
+    const packets = await countPackets(set.host, wake);
+    await within(1_500, () => until("it is off", async () => (await power(id)) === "off"));
+    expect(await device(id)).toMatchObject({ status: "offline", power: "off" });
+    for (const [name, body] of [
+      ["pressKey", { key: "left" }],
+      ["launchApp", { app: "plugin.video.youtube" }],
+      ["pressKeys", { keys: ["left", "right"], delay_ms: 0 }],
+    ] as const) {
+      const { message, hint } = await within(1_500, () => refuse(daemon, name, { id, body }, "device_unreachable"));
+      expect([message, hint]).toEqual([expect.stringContaining("does not run"), expect.stringContaining("Start Kodi")]);
+    }
+    // Commands that would turn it off succeed without doing anything.
+    await within(1_500, () => succeed(daemon, "pressKey", { id, body: { key: "power-off" } }));
+    expect((await within(1_500, () => succeed(daemon, "stopApp", { id }))).app).toBeNull();
+    expect(packets.count()).toBe(0);
+    const { message } = await within(12_000, () =>
+      refuse(daemon, "pressKey", { id, body: { key: "power-on" } }, "device_unreachable"),
+    );
+    expect([message, packets.count() > 0]).toEqual([expect.stringContaining("does not run"), true]);
+    await packets.stop();
+    await set.start();
+    expect(await power(id)).toBe("on");
+    await succeed(daemon, "pressKey", { id, body: { key: "left" } });
+  }, 60_000);
 
-  test("quits, and is off at once; started again, it is driven again", async () => {
+  test("is off at once where its socket is followed, and is driven again after its next start", async () => {
     const { set, id } = await add();
     expect(await power(id)).toBe("on");
     await until("it is followed", () => set.state.clients.websocket === 1);
@@ -94,14 +86,11 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
     await until("it is on", async () => (await power(id)) === "on");
   }, 60_000);
 
-  test("one whose machine went to sleep by its own word is woken by the next command", async () => {
+  test("is woken by the next command where it has said that its machine goes to sleep", async () => {
     const { set, id } = await add();
     expect(await power(id)).toBe("on");
     await until("it is followed", () => set.state.clients.websocket === 1);
-    await until(
-      "its hardware's address is known",
-      async () => (await succeed(daemon, "getDevice", { id })).mac !== null,
-    );
+    await hasMac(id);
     await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
     await until("it sleeps", () => set.state.power === "asleep");
     await succeed(daemon, "launchApp", { id, body: { app: "plugin.video.youtube" } });
@@ -109,105 +98,67 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
   }, 60_000);
 });
 
-describe.concurrent("typing", () => {
-  const literal = (id: string, text: string) => succeed(daemon, "pressKey", { id, body: { key: `literal:${text}` } });
-
-  for (const followed of [true, false])
-    test(`goes on behind what stands there (${followed ? "followed" : "not followed"})`, async () => {
-      const { set, id } = await add({}, followed);
-      set.openDialog("keyboard", { value: "The " });
-      await literal(id, "Wire ");
-      expect(set.text).toBe("The Wire ");
-      await literal(id, "é📺");
-      await literal(id, "!");
-      expect(set.text).toBe("The Wire é📺!");
-      expect(set.state.dialog).toBe("keyboard");
-      // The next keyboard has nothing of the last.
-      set.closeDialog();
-      await refuse(daemon, "pressKey", { id, body: { key: "literal:x" } }, "device_refused");
-      set.openDialog("keyboard");
-      await literal(id, "new");
-      expect(set.text).toBe("new");
-    }, 60_000);
-
-  test("a sequence of literals types all of them, with keys between them", async () => {
-    const { set, id } = await add();
-    set.openDialog("keyboard");
-    const keys = ["literal:a", "literal:b", "down", "literal:c d", "up", "literal:e"];
-    expect((await succeed(daemon, "pressKeys", { id, body: { keys, delay_ms: 0 } })).sent).toBe(6);
-    expect(set.text).toBe("abc de");
-    set.closeDialog();
-    set.openDialog("keyboard");
-    await succeed(daemon, "pressKeys", { id, body: { keys: ["literal:x", "literal:y"], delay_ms: 20 } });
-    expect(set.text).toBe("xy");
-  }, 60_000);
-
-  test("numbers are typed alike", async () => {
-    const { set, id } = await add();
-    set.openDialog("number");
-    await succeed(daemon, "pressKeys", { id, body: { keys: ["literal:1", "literal:2", "literal:34"], delay_ms: 0 } });
-    expect(set.text).toBe("1234");
-  }, 60_000);
+test.concurrent.each([true, false])("text is typed behind what the keyboard shows (followed: %p)", async (followed) => {
+  const { set, id } = await add({}, followed);
+  const press = (key: string) => succeed(daemon, "pressKey", { id, body: { key } });
+  const sequence = (keys: string[], delay_ms = 0) => succeed(daemon, "pressKeys", { id, body: { keys, delay_ms } });
+  set.openDialog("keyboard", { value: "The " });
+  for (const [text, shown] of [
+    ["Wire ", "The Wire "],
+    ["é📺", "The Wire é📺"],
+    ["!", "The Wire é📺!"],
+  ]) {
+    await press(`literal:${text}`);
+    expect(set.text).toBe(shown ?? "");
+  }
+  set.closeDialog();
+  await refuse(daemon, "pressKey", { id, body: { key: "literal:x" } }, "device_refused");
+  // The next keyboard shows nothing of the last one; a sequence may have keys between its texts.
+  set.openDialog("keyboard");
+  const keys = ["literal:a", "literal:b", "down", "literal:c d", "up", "literal:e"];
+  expect([(await sequence(keys)).sent, set.text]).toEqual([6, "abc de"]);
+  set.closeDialog();
+  set.openDialog("number");
+  await sequence(["literal:1", "literal:2", "literal:34"], 20);
+  expect(set.text).toBe("1234");
 });
 
-describe.concurrent("pairing with a Kodi that asks for no login", () => {
-  for (const body of [undefined, {}, { user: "kodi", password: "guess-71" }, { pin: "1234" }])
-    test(`says so at once, and keeps nothing (${JSON.stringify(body)})`, async () => {
+describe.concurrent("pairing", () => {
+  test.each([undefined, { user: "kodi", password: "guess-71" }, { pin: "1234" }])(
+    "with a Kodi that asks for no login is refused, and nothing is kept (%p)",
+    async (body) => {
       const { id } = await add();
-      const { message } = await within(1_500, () =>
-        refuse(daemon, "pairDevice", { id, body }, "unsupported_operation"),
-      );
+      const { message } = await refuse(daemon, "pairDevice", { id, body }, "unsupported_operation");
       expect(message).toContain("needs no pairing");
-      expect(
-        await Bun.file(`${daemon.stateFolder}/credentials.json`)
-          .text()
-          .catch(() => ""),
-      ).not.toContain("guess-71");
-      expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
-      expect(await power(id)).toBe("on");
-    }, 60_000);
+      const credentials = await Bun.$`cat ${daemon.stateFolder}/credentials.json`.nothrow().quiet().text();
+      expect(credentials).not.toContain("guess-71");
+      expect([(await device(id)).access, await power(id)]).toEqual(["full", "on"]);
+    },
+  );
 
-  test("one that asks for a login says that it does, and takes the right one", async () => {
-    const { id } = await add({ password: "right-71" });
-    expect((await succeed(daemon, "getDevice", { id })).access).toBe("unpaired");
-    expect((await succeed(daemon, "pairDevice", { id })).step).toBe("login");
-    expect(
-      (await refuse(daemon, "pairDevice", { id, body: { password: "wrong" } }, "pairing_failed")).message,
-    ).toContain("refused");
-    await succeed(daemon, "pairDevice", { id, body: { password: "right-71" } });
-    expect(await power(id)).toBe("on");
-    expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
-  }, 60_000);
-
-  test("one that has ended says that it does not run", async () => {
+  test("with a Kodi that asks for a login takes the right one; one that has quit does not run", async () => {
     const { set, id } = await add({ password: "right-71" });
+    const pair = (password: string) => ({ id, body: { password } });
+    expect((await device(id)).access).toBe("unpaired");
+    expect((await succeed(daemon, "pairDevice", { id })).step).toBe("login");
+    expect((await refuse(daemon, "pairDevice", pair("wrong"), "pairing_failed")).message).toContain("refused");
+    await succeed(daemon, "pairDevice", pair("right-71"));
+    expect([(await device(id)).access, await power(id)]).toEqual(["full", "on"]);
     await set.stop();
-    const { message } = await within(3_000, () =>
-      refuse(daemon, "pairDevice", { id, body: { password: "x" } }, "device_unreachable"),
-    );
+    const { message } = await refuse(daemon, "pairDevice", pair("right-71"), "device_unreachable");
     expect(message).toContain("does not run");
   }, 60_000);
 });
 
-describe.concurrent("hints are true on the device that gives them", () => {
-  test("without a tuner, no key of it is named", async () => {
-    const { id } = await add();
-    const { hint } = await refuse(
-      daemon,
-      "pressKey",
-      { id, body: { key: "channel-up" } },
-      "unsupported_key",
-      "device_refused",
-    );
-    expect(hint ?? "").not.toContain("input-tuner");
-  }, 60_000);
-
-  test("with one, the key that it names opens a channel", async () => {
-    const { set, id } = await add({ channels: [{ id: 1, number: 1, name: "One" }] });
-    const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "channel-up" } }, "device_refused");
-    expect(hint).toContain("zapd key input-tuner");
-    await succeed(daemon, "pressKey", { id, body: { key: "input-tuner" } });
-    await succeed(daemon, "pressKey", { id, body: { key: "channel-up" } });
-    expect(set.state.playback?.channel).toBe(1);
-  }, 60_000);
+test.concurrent("a hint names the key of the tuner where there is a tuner, and that key opens a channel", async () => {
+  const channelUp = { key: "channel-up" };
+  const { id: without } = await add();
+  const call = { id: without, body: channelUp };
+  const { hint } = await refuse(daemon, "pressKey", call, "unsupported_key", "device_refused");
+  expect(hint ?? "").not.toContain("input-tuner");
+  const { set, id } = await add({ channels: [{ id: 1, number: 1, name: "One" }] });
+  const refused = await refuse(daemon, "pressKey", { id, body: channelUp }, "device_refused");
+  expect(refused.hint).toContain("zapd key input-tuner");
+  for (const key of ["input-tuner", "channel-up"]) await succeed(daemon, "pressKey", { id, body: { key } });
+  expect(set.state.playback?.channel).toBe(1);
 });

@@ -31,7 +31,6 @@ async function instead(asks: AskingSet["asks"], secret: string): Promise<void> {
 }
 const pair = (body?: unknown) => house.api("POST", `${path}/pair`, body);
 const cancel = () => house.api("DELETE", `${path}/pair`);
-const access = async () => (await house.api("GET", path)).body.data.access;
 const paired = (answered: Answered) => {
   const { data } = success(operations.pairDevice.data).parse(answered.body);
   expect(Object.keys(answered.body.data)).toEqual(["device", "action"]);
@@ -85,51 +84,6 @@ test("a wrong code may be mended while the set waits, and nobody reads in an ans
   expect(house.log()).toContain("pairing");
 });
 
-test("too late: the set waits no longer, the code is told to be late once, and another pairing can begin", async () => {
-  set.expiresMs = 40;
-  await pair({ begin: true });
-  await until("it shows nothing any more", () => !set.showing);
-  expect(why(await pair({ pin: "271828" }))).toBe("pairing_failed late");
-  expect([set.times, set.typed]).toEqual([1, []]);
-  set.expiresMs = 60_000;
-  await pair();
-  expect(paired(await pair({ pin: "271828" }))).toBe("full");
-});
-
-test("given up: it is gone from the screen, whoever waits is told, and what is typed then is for nothing", async () => {
-  const gate = Promise.withResolvers<void>();
-  set.thinks = gate.promise;
-  await pair();
-  const typing = pair({ pin: "271828" });
-  await until("it was typed", () => set.typed.length === 1);
-  const given = (await cancel()).body.data;
-  expect([given.action, given.cancelled, set.showing]).toEqual(["cancel_pairing", true, false]);
-  expect(why(await typing)).toBe("pairing_failed cancelled");
-  expect(why(await pair({ pin: "271828" }))).toBe("pairing_failed cancelled");
-  gate.resolve();
-  expect((await cancel()).body.data.cancelled).toBe(false);
-  expect(await access()).toBe("unpaired");
-});
-
-test("two at once: one prompt for all who wait; one code for one caller, and the other is told that it is busy", async () => {
-  await pair();
-  expect([why(await pair()), why(await pair({ begin: true }))]).toEqual(["device_busy -", "device_busy -"]);
-  await instead("confirm", "accepted");
-  const waiting = [pair(), pair(), pair({ begin: true })];
-  expect((await waiting[2])?.body.data.step).toBe("confirm");
-  set.answer(true);
-  for (const one of waiting.slice(0, 2)) expect(paired(await one)).toBe("full");
-  expect(set.times).toBe(1);
-});
-
-test("accepted after its caller has gone: who began it sees it in the device", async () => {
-  await instead("confirm", "accepted");
-  expect((await pair({ begin: true })).body.data.step).toBe("confirm");
-  expect(await access()).toBe("unpaired");
-  set.answer(true);
-  await until("it is paired", async () => (await access()) === "full");
-});
-
 test("a caller who hangs up takes the prompt with it, unless another waits for it", async () => {
   await instead("confirm", "accepted");
   const caller = new AbortController();
@@ -146,43 +100,6 @@ test("a caller who hangs up takes the prompt with it, unless another waits for i
   await until("it is asked again", () => set.times === 2);
   set.answer(false);
   expect(why(await denied)).toBe("pairing_failed denied");
-});
-
-test("a login: asked for, tried again, and taken with the first call as well", async () => {
-  await instead("login", "me:open sesame");
-  const { step, form, length } = (await pair()).body.data;
-  expect([step, form, length]).toEqual(["login", null, null]);
-  expect(why(await pair({ user: "me", password: "sesame open" }))).toBe("pairing_failed wrong");
-  expect(paired(await pair({ user: "me", password: "open sesame" }))).toBe("full");
-  expect(paired(await pair({ user: "me", password: "open sesame" }))).toBe("full");
-  for (const word of ["open sesame", "sesame open"]) expect(house.log()).not.toContain(word);
-});
-
-test("a set that is forgotten in the midst shows nothing any more, and leaves no key", async () => {
-  await instead("code", "161803");
-  const gate = Promise.withResolvers<void>();
-  set.thinks = gate.promise;
-  await pair();
-  const typing = pair({ pin: "161803" });
-  await until("it was typed", () => set.typed.length === 1);
-  expect((await house.api("DELETE", path)).status).toBe(200);
-  gate.resolve();
-  expect(why(await typing)).toBe("device_not_found -");
-  expect([set.showing, credentials().includes("key-of-161803")]).toEqual([false, false]);
-});
-
-test("a daemon that stops leaves nothing on a screen", async () => {
-  const other = await openAskingHouse();
-  try {
-    const asking = new AskingSet("confirm", "accepted");
-    const id = await other.add("Last", asking);
-    await other.api("POST", `/devices/${id}/pair`, { begin: true });
-    expect(asking.showing).toBe(true);
-    await other.stop();
-    expect(asking.showing).toBe(false);
-  } finally {
-    await other.dispose();
-  }
 });
 
 test("who follows what happens is told how far it has come, and nothing of what was typed", async () => {

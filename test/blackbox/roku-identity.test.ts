@@ -135,20 +135,6 @@ test.concurrent("the charset that the header, the declaration or the first bytes
   }
 });
 
-test.concurrent("more apps than a thousand are kept, every one of them", async () => {
-  const set = await startRoku({
-    apps: Array.from({ length: 2_500 }, (_, at) => app(String(100_000 + at), `Channel ${at}`)),
-  });
-  const { id } = await add(daemon, set);
-  const { apps } = await succeed(daemon, "refreshApps", { id });
-  expect(apps.filter((one) => one.installed).length).toBe(2_500);
-  expect((await succeed(daemon, "launchApp", { id, body: { app: "Channel 2499" } })).app.platform_id).toBe("102499");
-  // More than anyone has is told, and nothing is lost for it.
-  set.apps = Array.from({ length: 6_000 }, (_, at) => app(String(at + 1), "x", null, null));
-  expect((await refuse(daemon, "refreshApps", { id }, "device_error")).message).toContain("6000 apps");
-  expect((await succeed(daemon, "listApps", { id })).apps.filter((one) => one.installed).length).toBe(2_500);
-});
-
 test.concurrent("names: exact, then without case, then & and + as words, and only then without punctuation", async () => {
   const set = await startRoku({
     apps: [
@@ -195,31 +181,4 @@ test.concurrent("a set that does not say what it shows: a launch is unconfirmed 
   set.forget();
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(set.commands).toEqual(["/keypress/Home"]);
-});
-
-test.concurrent("in Limited mode a service is launched by its name, and what is withheld names the setting", async () => {
-  const set = await startRoku({
-    ...{ access: "limited", limitedLaunch: true },
-    apps: [app("12", "Netflix"), app("13", "Prime Video"), app("837", "YouTube")],
-  });
-  const { id } = await add(daemon, set);
-  for (const [said, meant] of [
-    ["netflix", "12"],
-    ["Prime Video", "13"],
-    ["837", "837"],
-  ] as const) {
-    set.forget();
-    const { app: launched } = await succeed(daemon, "launchApp", { id, body: { app: said } });
-    expect([said, launched.platform_id, set.commands]).toEqual([said, meant, [`/launch/${meant}`]]);
-  }
-  for (const key of ["literal:hello", "home"]) {
-    const error = await refuse(daemon, "pressKey", { id, body: { key } }, "device_refused");
-    expect(`${error.message} ${error.hint}`).toMatch(/Limited.*Network access: Enabled/);
-  }
-  const unknown = await refuse(daemon, "launchApp", { id, body: { app: "My own channel" } }, "device_refused");
-  expect(unknown.hint).toContain("Network access");
-  const missing = await refuse(daemon, "launchApp", { id, body: { app: "hulu" } }, "app_not_found");
-  // What the list is for cannot be asked of it.
-  expect(missing.hint).not.toContain("zapd refresh");
-  expect(missing.hint).toContain("Network access");
 });

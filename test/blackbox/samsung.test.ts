@@ -5,7 +5,6 @@ import {
   type SamsungSimulator,
   type SamsungSimulatorOptions,
 } from "../../src/simulators/samsung.ts";
-import { createCertificate } from "../../src/simulators/webos.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
@@ -75,38 +74,6 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   expect(set.state.channels.most).toBe(1);
 }, 60_000);
 
-test("a set that connecting alone wakes sleeps on, whoever looks, follows and asks for its apps", async () => {
-  const { set, id } = await plugIn("Light sleeper", { traits: { socketWakes: true } });
-  await succeed(daemon, "pairDevice", { id });
-  await press(id, { key: "home" });
-  await set.powerOff();
-  const following = new AbortController();
-  const stream = fetch(`${daemon.url}/events`, { signal: following.signal }).catch(() => null);
-  for (let round = 0; round < 5; round++) expect((await state(id)).power).toBe("standby");
-  // What wakes no set by itself says how it is woken.
-  const { hint } = await refuse(daemon, "listApps", { id }, "device_unreachable");
-  expect(hint).toBe('It must be on for that: try zapd key power-on -d "Light sleeper"');
-  await daemon.sleep(2_000);
-  expect(set.state).toMatchObject({ power: "standby", channels: { open: 0 } });
-  await press(id, { key: "up" });
-  expect([set.state.power, taken(set)]).toEqual(["on", ["KEY_HOME", "KEY_UP"]]);
-  following.abort();
-  await stream;
-}, 60_000);
-
-test("while its request is on the screen it has no other conversation: commands are busy, and what it does can be seen", async () => {
-  const { set, id } = await plugIn("Asked", { prompt: "wait" });
-  const begun = await succeed(daemon, "pairDevice", { id, body: { begin: true } });
-  expect(begun).toMatchObject({ step: "confirm" });
-  await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_busy");
-  expect((await state(id)).power).toBe("on");
-  expect(set.state.channels).toEqual({ open: 1, most: 1 });
-  set.answerPrompt(true);
-  await until("it is paired", async () => (await succeed(daemon, "getDevice", { id })).access === "full");
-  await press(id, { key: "home" });
-  expect(set.state.channels.most).toBe(1);
-});
-
 test("its token is in the user's own file, and nowhere else", async () => {
   const { set, id } = await plugIn("Keeper");
   await succeed(daemon, "pairDevice", { id });
@@ -117,27 +84,6 @@ test("its token is in the user's own file, and nowhere else", async () => {
   const [token = ""] = set.state.tokens;
   expect(token).toMatch(/^\d{8}$/);
   await expectKept(daemon, [id], [token]);
-});
-
-test("a set that was replaced shows another certificate: it hears no token, and is paired anew without it", async () => {
-  const { set, id } = await plugIn("Replaced");
-  await succeed(daemon, "pairDevice", { id });
-  const [token = ""] = set.state.tokens;
-  const { secure, renderer } = set.ports;
-  await set.stop();
-  const other = await startSimulator(
-    createSamsungSimulator({
-      ...{ name: "Replaced", duid: set.duid, host: set.host, certificate: createCertificate() },
-      ...{ securePort: secure ?? 0, plainPort: 0, rendererPort: renderer ?? 0, ssdp: false, promptMs: 20 },
-    }),
-  );
-  const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
-  expect(hint).toContain("zapd pair Replaced");
-  expect(other.received.tokens).toEqual([]);
-  await succeed(daemon, "pairDevice", { id });
-  await press(id, { key: "home" });
-  expect(taken(other)).toEqual(["KEY_HOME"]);
-  expect(other.received.tokens).not.toContain(token);
 });
 
 test("a key that is down when the daemon stops is let go of", async () => {

@@ -49,22 +49,6 @@ test.concurrent("every key and every limit is judged before the first key is sen
   expect(set.commands).toHaveLength(256);
 });
 
-test.concurrent("reads, and other sets, do not wait behind a sequence", async () => {
-  const [{ set, id }, other] = await Promise.all([addRoku(), addRoku()]);
-  const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 3_000 } });
-  await until("the first key", () => set.commands.length === 1);
-  const started = performance.now();
-  await Promise.all([
-    succeed(daemon, "getState", { id }),
-    succeed(daemon, "listApps", { id }),
-    succeed(daemon, "getDevice", { id }),
-    succeed(daemon, "pressKey", { id: other.id, body: { key: "home" } }),
-  ]);
-  expect(performance.now() - started).toBeLessThan(2_900);
-  expect(set.commands).toHaveLength(1);
-  await running;
-});
-
 test.concurrent("a caller that hangs up stops it, and the next in line goes on", async () => {
   const { set, id } = await addRoku();
   const quitter = new AbortController();

@@ -44,56 +44,6 @@ describe("controls", () => {
     await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
     expect(set.received.toasts).toEqual(["Dinner is ready"]);
   });
-
-  test("what it cannot is said so, and nothing is asked of it", async () => {
-    const { set, id } = await plugIn("Study", { soundOutput: "external_arc" });
-    await refuse(daemon, "setVolume", { id, body: { level: 20 } }, "unsupported_operation");
-    expect(await succeed(daemon, "setVolume", { id, body: { step: 2 } })).toMatchObject({
-      volume: { level: null },
-      confirmed: null,
-    });
-    expect(set.state.volume).toBe(20);
-    const seek = { do: "seek", position_ms: 1_000 };
-    await refuse(daemon, "controlPlayback", { id, body: seek }, "unsupported_operation");
-    await refuse(daemon, "controlPlayback", { id, body: { do: "next" } }, "unsupported_operation");
-    await refuse(daemon, "playMedia", { id, body: { url: "http://192.168.1.5/a.flac" } }, "unsupported_media");
-    const { status } = await fetch(`${daemon.url}/devices/${id}/artwork`);
-    expect(status).toBe(400);
-  });
-
-  test("where it does not say what it plays, nothing is claimed", async () => {
-    const { set, id } = await plugIn("Attic", { firmware: "2021" });
-    set.open("netflix");
-    set.play("playing");
-    for (const [what, playback] of [
-      ["pause", "paused"],
-      ["stop", null],
-    ] as const) {
-      const body = { do: what };
-      expect(await succeed(daemon, "controlPlayback", { id, body })).toMatchObject({ playback: null, confirmed: null });
-      expect(set.state.playback).toBe(playback);
-    }
-  });
-
-  test("an icon is the set's own picture", async () => {
-    const { id } = await plugIn("Icons");
-    await succeed(daemon, "listApps", { id });
-    const response = await fetch(`${daemon.url}/devices/${id}/apps/netflix/icon`);
-    expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
-    expect(
-      Buffer.from(await response.arrayBuffer())
-        .subarray(1, 4)
-        .toString(),
-    ).toBe("PNG");
-  });
-
-  test("a set that is not paired is told nothing", async () => {
-    const { set, id } = await plugIn("Stranger", {}, false);
-    await refuse(daemon, "setVolume", { id, body: { level: 20 } }, "pairing_required");
-    await refuse(daemon, "notify", { id, body: { message: "hello" } }, "pairing_required");
-    await refuse(daemon, "listInputs", { id }, "pairing_required");
-    expect([set.received.prompts, set.received.toasts, set.state.volume]).toEqual([[], [], 18]);
-  });
 });
 
 describe("events", () => {
