@@ -10,7 +10,6 @@ const files = [
   "blackbox/kodi-two",
   "blackbox/pictures",
   "blackbox/readers",
-  "blackbox/roku-identity",
   "blackbox/webos-truth",
   "cli/newcomer",
   "config/config-properties",

@@ -1,4 +1,4 @@
-/** A Roku TV in standby answers, and takes keys that nobody sees: it is turned on first, or an error says that it cannot be. */
+/** Power of a Roku. In standby it answers, and takes keys that nobody sees: it is turned on first, or an error says why not. */
 import { expect, test } from "bun:test";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, ask, type Call, type Name, refuse, succeed } from "./checked.ts";
@@ -29,19 +29,19 @@ const commands: Readonly<Record<string, readonly [Name, Call, readonly string[]]
   "a sequence": ["pressKeys", { body: { keys: ["up", "select"], delay_ms: 0 } }, ["/keypress/Up", "/keypress/Select"]],
 };
 
-for (const [what, [name, call, sent]] of Object.entries(commands)) {
-  for (const facts of [{}, { "wifi-mac": null, "ethernet-mac": null }]) {
-    const known = "wifi-mac" in facts ? ", though no network address of its hardware is known" : "";
-    test.concurrent(`${what} turns it on first${known}, and is sent once`, async () => {
-      const { set, id } = await inStandby({ facts });
-      await succeed(daemon, name, { id, ...call });
-      expect(power(set)).toBe("PowerOn");
-      expect(set.commands).toEqual(["/keypress/PowerOn", ...sent]);
-      expect(set.wakes).toBe(0);
-      expect((await succeed(daemon, "getDevice", { id })).power).toBe("on");
-    });
-  }
-}
+test.concurrent.each(Object.entries(commands))(
+  "%s turns it on first, and is sent once",
+  async (what, [name, call, sent]) => {
+    // A set in standby answers: no MAC address is needed to turn it on.
+    const facts = what === "text" ? { "wifi-mac": null, "ethernet-mac": null } : {};
+    const { set, id } = await inStandby({ facts });
+    await succeed(daemon, name, { id, ...call });
+    expect(power(set)).toBe("PowerOn");
+    expect(set.commands).toEqual(["/keypress/PowerOn", ...sent]);
+    expect(set.wakes).toBe(0);
+    expect((await succeed(daemon, "getDevice", { id })).power).toBe("on");
+  },
+);
 
 test.concurrent("an installation and a reload turn it on first", async () => {
   const { set, id } = await inStandby();
@@ -56,11 +56,11 @@ test.concurrent("an installation and a reload turn it on first", async () => {
   expect(set.active).toMatchObject({ id: "dev" });
 });
 
-test.concurrent("power-off and stop leave it as it is, and power-on and power turn it on", async () => {
+test.concurrent("power-off and stop leave it in standby, power-on and power turn it on", async () => {
   const { set, id } = await inStandby();
   await key(id, "power-off");
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
-  // Even with an app that it says it shows.
+  // It may name an app even in standby.
   set.active = { id: "12" };
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(power(set)).toBe("Ready");
@@ -74,7 +74,7 @@ test.concurrent("power-off and stop leave it as it is, and power-on and power tu
   expect(power(set)).toBe("PowerOn");
 });
 
-test.concurrent("a set that is on costs no call more: one for a key over a warm connection, and its word is renewed every two seconds", async () => {
+test.concurrent("a set that is on gets one request for a key, and is asked for its power every two seconds at most", async () => {
   const { set, id } = await addRoku();
   await key(id, "home");
   await key(id, "home");
@@ -89,7 +89,7 @@ test.concurrent("a set that is on costs no call more: one for a key over a warm 
   expect(set.commands).toEqual(Array(5).fill("/keypress/Up"));
 });
 
-test.concurrent("a set that is turned off by another hand while keys are pressed is turned on again within two seconds", async () => {
+test.concurrent("a set that somebody else turns off while keys are pressed is turned on again within two seconds", async () => {
   const { set, id } = await addRoku();
   await key(id, "home");
   await set.simulator.sleep("standby");
@@ -113,7 +113,7 @@ test.concurrent("turned off by zapd itself, the very next key turns it on", asyn
   expect(set.commands).toEqual(["/keypress/PowerOn", "/keypress/Up"]);
 });
 
-test.concurrent("where its settings let nobody turn it on, an error says so, and nothing is sent", async () => {
+test.concurrent("where its settings forbid turning it on, an error says so, and nothing is sent", async () => {
   const { set, id } = await inStandby({ access: "limited", limitedLaunch: true });
   for (const [name, call] of [
     ["launchApp", { body: { app: "12" } }],
@@ -127,7 +127,7 @@ test.concurrent("where its settings let nobody turn it on, an error says so, and
   expect(power(set)).toBe("Ready");
 });
 
-test.concurrent("one that takes the key and stays in standby is told to do so, and the command is not sent", async () => {
+test.concurrent("where it takes the key and stays in standby, an error says so, and the command is not sent", async () => {
   const { set, id } = await inStandby();
   set.broken.set("/keypress/PowerOn", { status: 202 });
   const error = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_error");
@@ -135,16 +135,7 @@ test.concurrent("one that takes the key and stays in standby is told to do so, a
   expect(set.commands.filter((command) => command !== "/keypress/PowerOn")).toEqual([]);
 }, 60_000);
 
-test.concurrent("one that falls from standby into deep sleep is called by magic packets, then turned on", async () => {
-  const { set, id } = await inStandby();
-  expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
-  await set.sleep();
-  await key(id, "home");
-  expect(set.wakes).toBeGreaterThan(0);
-  expect(set.commands.slice(-2)).toEqual(["/keypress/PowerOn", "/keypress/Home"]);
-});
-
-test.concurrent("a player, which knows no power of its own, takes its keys as ever", async () => {
+test.concurrent("a player has no power of its own, and takes its keys in any power mode", async () => {
   for (const mode of ["PowerOn", "Headless", "Ready"]) {
     const { set, id } = await addRoku({ kind: "stick", facts: { "power-mode": mode } });
     await key(id, "home");
@@ -152,7 +143,7 @@ test.concurrent("a player, which knows no power of its own, takes its keys as ev
   }
 });
 
-test.concurrent("a set that cannot be turned on by zapd is not told to be turned on by it", async () => {
+test.concurrent("the hint of a set that zapd cannot turn on does not name power-on", async () => {
   const set = await startRoku({ kind: "stick", facts: { "supports-cec-power-control": null, "wifi-mac": null } });
   const { id } = await add(daemon, set);
   await set.sleep();
@@ -165,7 +156,7 @@ for (const [what, name, body, path, whole] of [
   ["text", "pressKey", { key: "literal:abcd" }, "/keypress/Lit_b", ["a", "b", "c", "d"].map((one) => `Lit_${one}`)],
   ["steps of the volume", "setVolume", { step: 4 }, "/keypress/VolumeUp", Array(4).fill("VolumeUp")],
 ] as const) {
-  test.concurrent(`${what}: none is sent twice to a set that is away for a moment in the midst of them`, async () => {
+  test.concurrent(`${what}: none is sent twice to a set that is away for a moment between them`, async () => {
     const set = await startRoku({ style: { close: "said" } });
     const { id } = await add(daemon, set);
     set.forget();
@@ -182,8 +173,37 @@ for (const [what, name, body, path, whole] of [
     });
     const { status } = await ask(daemon, name, { id, body });
     await back.promise;
-    // Where it was back before the next was sent, it has them all.
+    // A set that is back before the next one gets them all.
     const sent = set.commands.map((command) => command.replace("/keypress/", ""));
     expect(sent).toEqual(whole.slice(0, status === 200 ? whole.length : sent.length));
   });
 }
+
+test.concurrent("in deep sleep it is woken by a magic packet to its MAC address, then turned on by its key", async () => {
+  const { set, id } = await addRoku();
+  set.wakeMs = 700;
+  await set.sleep();
+  expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBeOneOf([200, 500]);
+  expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
+  const start = performance.now();
+  await key(id, "power-on");
+  expect(performance.now() - start).toBeGreaterThan(600);
+  expect(set.wakes).toBeGreaterThan(0);
+  expect(power(set)).toBe("PowerOn");
+  expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
+});
+
+test.concurrent("a set that falls silent after its standby is off, and is woken by every command but those that turn it off", async () => {
+  const { set, id } = await inStandby();
+  expect((await succeed(daemon, "getDevice", { id })).power).toBe("standby");
+  set.wakeMs = 1_500;
+  await set.sleep();
+  expect((await succeed(daemon, "getState", { id })).state.power).toBe("off");
+  expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
+  await key(id, "power-off");
+  expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
+  expect(set.wakes).toBe(0);
+  await succeed(daemon, "launchApp", { id, body: { app: "12" } });
+  expect(set.wakes).toBeGreaterThan(0);
+  expect(set.commands.slice(-2)).toEqual(["/keypress/PowerOn", "/launch/12"]);
+});
