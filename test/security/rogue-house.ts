@@ -39,7 +39,7 @@ export async function webosAt(host: string, options: SetOptions = {}): Promise<W
 }
 
 export const quick: DaemonSetup = {
-  config: { devices: { request_timeout_ms: 1_500 }, discovery: { timeout_ms: 400 } },
+  config: { devices: { request_timeout_ms: 1_500 }, discovery: { timeout_ms: 250 } },
 };
 
 export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => startTestDaemon(setup);
