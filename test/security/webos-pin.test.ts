@@ -1,40 +1,34 @@
 /**
- * Strangers at the address of a paired LG set. Whatever they are, and in whatever order they come, they hear neither the key of
- * the pairing nor text that is typed: all that they were sent is searched for it.
+ * Strangers at the address of a paired LG set: whatever they are, they get neither the pairing key nor typed text. All bytes
+ * that they are sent are searched for both.
  */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { refuse, succeed, until } from "../blackbox/checked.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { type FakeSet, type FakeSetOptions, fakeSet } from "../blackbox/fake-webos.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freePort, startTestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
-import { sampleOf, slowTest } from "../support/whole.ts";
+import { sampleOf, slowConcurrentTest } from "../support/whole.ts";
 
-const uuid = "6c1f0e9a-2b7d-4d11-9c54-3f0a8be1d2c3";
 const typed = "correct-horse-battery-staple";
-const config = { devices: { request_timeout_ms: 600 } };
 /** Every set shows the same one (smart-tvs.md 1.3). */
 const shared = createCertificate();
-
-let daemon: TestDaemon;
-const sets: FakeSet[] = [];
-beforeEach(async () => {
-  daemon = await startTestDaemon({ speed: 2, config });
-});
-afterEach(async () => {
-  await daemon.dispose();
-  for (const set of sets.splice(0)) await set.stop();
+const { daemon, atEnd } = await daemonForFile({
+  config: { devices: { request_timeout_ms: 600 }, discovery: { timeout_ms: 250 } },
 });
 
 async function plugIn(options: FakeSetOptions): Promise<FakeSet> {
   const set = await fakeSet(options);
-  sets.push(set);
+  atEnd(() => set.stop());
   return set;
 }
 
 interface Home {
+  readonly uuid: string;
   readonly id: string;
   readonly real: FakeSet;
   readonly host: string;
@@ -43,30 +37,31 @@ interface Home {
 }
 
 /** A set that was paired over its secure port, and driven. */
-async function home(): Promise<Home> {
+async function home(of = daemon): Promise<Home> {
   const host = freeHost();
+  const uuid = randomUUID();
   const real = await plugIn({ host, uuid, certificate: shared });
   const plain = await freePort(host);
   const ports = { secure: real.port, plain };
-  const body = { host, port: real.port, platform: "webos", name: "Den", ports: { plain, wake: await freePort(host) } };
-  const { id } = await succeed(daemon, "addDevice", { body });
-  await succeed(daemon, "pairDevice", { id });
-  await succeed(daemon, "getState", { id });
-  return { id, real, host, ports, key: kept(id)["key"] ?? expect.unreachable() };
+  const body = { host, port: real.port, platform: "webos", ports: { plain, wake: await freePort(host) } };
+  const { id } = await succeed(of, "addDevice", { body });
+  await succeed(of, "pairDevice", { id });
+  await succeed(of, "getState", { id });
+  return { uuid, id, real, host, ports, key: kept(id, of)["key"] ?? expect.unreachable() };
 }
 
-const kept = (id: string): Record<string, string> =>
-  JSON.parse(readFileSync(join(daemon.stateFolder, "credentials.json"), "utf8")).credentials[id];
+const kept = (id: string, of = daemon): Record<string, string> =>
+  JSON.parse(readFileSync(join(of.stateFolder, "credentials.json"), "utf8")).credentials[id];
 
-/** The set is there again: readers who come at once share the failure of a moment ago. */
-const comesBack = (id: string) =>
+/** Waits until the set is driven again: reads that come at once share the failure of a moment ago. */
+const comesBack = (id: string, of = daemon) =>
   until("it is driven again", async () => {
-    const { status, body } = await daemon.api("GET", `/devices/${id}/state`);
+    const { status, body } = await of.api("GET", `/devices/${id}/state`);
     return status === 200 && body.data.state.power === "on";
   });
 
-/** All that a user, a script and a page may ask of a device. */
-async function useIt(id: string): Promise<string[]> {
+/** All that a user, a script and a page may ask of a device; the codes with which it is refused. */
+async function refusals(id: string, of = daemon): Promise<string[]> {
   const codes: string[] = [];
   const calls = [
     ["getState", undefined],
@@ -79,7 +74,7 @@ async function useIt(id: string): Promise<string[]> {
     ["pressKeys", { keys: ["up", `literal:${typed}`], delay_ms: 0 }],
   ] as const;
   for (const [name, body] of calls) {
-    const { code, message, hint } = await refuse(daemon, name, { id, body }, "device_unproven", "device_unreachable");
+    const { code, message, hint } = await refuse(of, name, { id, body }, "device_unproven", "device_unreachable");
     codes.push(code);
     if (code === "device_unproven")
       expect([message, hint]).toEqual([expect.any(String), expect.stringContaining("zapd pair")]);
@@ -87,129 +82,59 @@ async function useIt(id: string): Promise<string[]> {
   return codes;
 }
 
-interface Stranger {
-  readonly what: string;
-  readonly secure?: Partial<FakeSetOptions>;
-  readonly plain?: Partial<FakeSetOptions>;
-  /** What the commands are told, and what a pairing comes to. */
-  readonly code: "device_unproven" | "device_unreachable";
-  readonly says: string;
-  readonly pairs: boolean;
-}
-
-const other = { certificate: createCertificate() };
+/** What answers at the secure and at the plain port, with the set's own uuid where none is given, and what zapd says of it. */
+type Stranger = readonly [
+  what: string,
+  doors: { readonly secure?: Partial<FakeSetOptions>; readonly plain?: Partial<FakeSetOptions> },
+  says: string,
+];
+const another = { certificate: createCertificate() };
 const strangers: readonly Stranger[] = [
-  {
-    what: "the plain port alone, with the uuid",
-    plain: { uuid },
-    code: "device_unproven",
-    says: "plain port",
-    pairs: true,
-  },
-  {
-    what: "the plain port alone, an empty uuid",
-    plain: { uuid: "" },
-    code: "device_unproven",
-    says: "plain port",
-    pairs: true,
-  },
-  {
-    what: "the plain port alone, no uuid",
-    plain: { uuid: null },
-    code: "device_unproven",
-    says: "plain port",
-    pairs: true,
-  },
-  {
-    what: "the plain port alone, another uuid",
-    plain: { uuid: "another" },
-    code: "device_unreachable",
-    says: "another device",
-    pairs: false,
-  },
-  {
-    what: "another certificate, the uuid",
-    secure: { ...other, uuid },
-    code: "device_unproven",
-    says: "another certificate",
-    pairs: true,
-  },
-  {
-    what: "another certificate, an empty uuid",
-    secure: { ...other, uuid: "" },
-    code: "device_unproven",
-    says: "another certificate",
-    pairs: true,
-  },
-  {
-    what: "another certificate, another uuid",
-    secure: { ...other, uuid: "another" },
-    code: "device_unreachable",
-    says: "another device",
-    pairs: false,
-  },
-  {
-    what: "another certificate beside the plain port",
-    secure: { ...other, uuid },
-    plain: { uuid },
-    code: "device_unproven",
-    says: "another certificate",
-    pairs: true,
-  },
-  {
-    what: "clear text at the secure port",
-    secure: { uuid },
-    plain: { uuid },
-    code: "device_unproven",
-    says: "plain port",
-    pairs: true,
-  },
-  {
-    what: "the certificate that all sets have, an empty uuid",
-    secure: { certificate: shared, uuid: "" },
-    code: "device_unproven",
-    says: "who it is",
-    pairs: true,
-  },
-  {
-    what: "the certificate that all sets have, no uuid",
-    secure: { certificate: shared, uuid: null },
-    code: "device_unproven",
-    says: "who it is",
-    pairs: true,
-  },
-  {
-    what: "the certificate that all sets have, another uuid",
-    secure: { certificate: shared, uuid: "another" },
-    code: "device_unreachable",
-    says: "another device",
-    pairs: false,
-  },
+  ["the plain port alone, with the uuid", { plain: {} }, "plain port"],
+  ["the plain port alone, an empty uuid", { plain: { uuid: "" } }, "plain port"],
+  ["the plain port alone, no uuid", { plain: { uuid: null } }, "plain port"],
+  ["the plain port alone, another uuid", { plain: { uuid: "another" } }, "another device"],
+  ["another certificate, the uuid", { secure: another }, "another certificate"],
+  ["another certificate, an empty uuid", { secure: { ...another, uuid: "" } }, "another certificate"],
+  ["another certificate, another uuid", { secure: { ...another, uuid: "another" } }, "another device"],
+  ["another certificate beside the plain port", { secure: another, plain: {} }, "another certificate"],
+  ["clear text at the secure port", { secure: {}, plain: {} }, "plain port"],
+  ["the certificate that all sets have, an empty uuid", { secure: { certificate: shared, uuid: "" } }, "who it is"],
+  ["the certificate that all sets have, no uuid", { secure: { certificate: shared, uuid: null } }, "who it is"],
+  [
+    "the certificate that all sets have, another uuid",
+    { secure: { certificate: shared, uuid: "another" } },
+    "another device",
+  ],
 ];
 
-describe("T27 a stranger at a known address", () => {
+describe.concurrent("T27 a stranger at a known address", () => {
   test.each(sampleOf(strangers, 4))(
-    "with a pin kept hears nothing secret, pairs anew without the old key, and the real set comes back: $what",
-    async (stranger) => {
-      const { id, real, host, ports, key } = await home();
+    "with a pin kept hears nothing secret, pairs anew without the old key, and the real set comes back: %s",
+    async (_what, doors, says) => {
+      // Whoever says that it is another device is none that could be paired in the place of this one.
+      const [code, pairs] = says === "another device" ? ["device_unreachable", false] : ["device_unproven", true];
+      const { uuid, id, real, host, ports, key } = await home();
       await real.stop();
       const rogues: FakeSet[] = [];
       for (const door of ["secure", "plain"] as const) {
-        const options = stranger[door];
+        const options = doors[door];
         if (options) rogues.push(await plugIn({ uuid, ...options, host, port: ports[door] }));
       }
       const leaked = () => rogues.map(({ heard }) => [heard.includes(key), heard.includes(typed)]);
       const clean = rogues.map(() => [false, false]);
 
-      const codes = await useIt(id);
-      expect(new Set(codes)).toEqual(new Set([stranger.code]));
-      const { message } = await refuse(daemon, "getState", { id }, stranger.code);
-      expect(message).toContain(stranger.says);
+      // Until the daemon sees the set hang up, what it pushed last is the answer.
+      await until("it has hung up", async () => (await daemon.api("GET", `/devices/${id}/state`)).status !== 200);
+      const codes = await refusals(id);
+      expect(new Set(codes)).toEqual(new Set([code]));
+      const { message } = await refuse(daemon, "getState", { id }, code);
+      expect(message).toContain(says);
       expect(leaked()).toEqual(clean);
       expect(rogues.some(({ asked }) => asked.some(({ type }) => type === "register"))).toBe(false);
       expect(kept(id)["key"]).toBe(key);
 
-      if (stranger.pairs) {
+      if (pairs) {
         await succeed(daemon, "pairDevice", { id });
         expect(kept(id)["key"]).not.toBe(key);
         expect(
@@ -224,7 +149,7 @@ describe("T27 a stranger at a known address", () => {
 
       for (const rogue of rogues) await rogue.stop();
       await real.start();
-      if (stranger.pairs) await succeed(daemon, "pairDevice", { id });
+      if (pairs) await succeed(daemon, "pairDevice", { id });
       await comesBack(id);
       expect(leaked()).toEqual(clean);
     },
@@ -232,7 +157,7 @@ describe("T27 a stranger at a known address", () => {
   );
 
   test("a pairing over the plain port, accepted there, replaces the pin: the set was really replaced", async () => {
-    const { id, real, host, ports, key } = await home();
+    const { uuid, id, real, host, ports, key } = await home();
     expect(kept(id)["certificate"]).toMatch(/^[0-9a-f]{64}$/);
     await real.stop();
     const next = await plugIn({ host, uuid, port: ports.plain });
@@ -244,7 +169,7 @@ describe("T27 a stranger at a known address", () => {
   });
 
   test("a pairing that a stranger denies leaves the key and the pin as they were", async () => {
-    const { id, real, host, ports, key } = await home();
+    const { uuid, id, real, host, ports, key } = await home();
     const before = kept(id);
     await real.stop();
     const answer: FakeSetOptions["answer"] = ({ type }) =>
@@ -257,29 +182,29 @@ describe("T27 a stranger at a known address", () => {
     await comesBack(id);
   });
 
-  slowTest(
+  slowConcurrentTest(
     "the connection that comes back by itself with a pin kept, and a daemon that starts anew, tell nothing either",
     async () => {
-      const { id, real, host, ports, key } = await home();
+      await using own = await startTestDaemon();
+      const { uuid, id, real, host, ports, key } = await home(own);
       const rogue = await plugIn({ host, uuid, port: ports.plain });
       await real.stop();
       // Nobody asks: it is the daemon that calls again, after a second and after two.
       await until("it has looked who is there", () => rogue.connections > 0, 8_000);
-      await refuse(daemon, "getState", { id }, "device_unproven");
-      const { folder } = daemon;
-      await daemon.stop();
-      daemon = await startTestDaemon({ speed: 2, folder });
-      await useIt(id);
+      await refuse(own, "getState", { id }, "device_unproven");
+      await own.stop();
+      await using again = await startTestDaemon({ folder: own.folder });
+      await refusals(id, again);
       expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
       await rogue.stop();
       await real.start();
-      await comesBack(id);
+      await comesBack(id, again);
     },
     60_000,
   );
 
   test("power-on while the plain port alone is open calls and waits, and sends the key once the secure port has its fingerprint", async () => {
-    const { id, real, host, ports, key } = await home();
+    const { uuid, id, real, host, ports, key } = await home();
     await real.stop();
     const rogue = await plugIn({ host, uuid, port: ports.plain });
     const turned = succeed(daemon, "pressKey", { id, body: { key: "power-on" } });
@@ -291,7 +216,7 @@ describe("T27 a stranger at a known address", () => {
   }, 60_000);
 
   test("a set whose secure port opens a moment after the plain one is driven, and is not told its key over the plain one", async () => {
-    const { id, real, host, ports, key } = await home();
+    const { uuid, id, real, host, ports, key } = await home();
     await real.stop();
     const plain = await plugIn({ host, uuid, port: ports.plain });
     const asked = succeed(daemon, "getState", { id });
@@ -301,10 +226,11 @@ describe("T27 a stranger at a known address", () => {
     expect(plain.heard).not.toContain(key);
   });
 
-  slowTest(
+  slowConcurrentTest(
     "a set that never had a pin goes on as it did: with its uuid the key is said, with none or another it is not",
     async () => {
       const host = freeHost();
+      const uuid = randomUUID();
       const real = await plugIn({ host, uuid });
       const body = { host, port: real.port, platform: "webos", ports: { wake: await freePort(host) } };
       const { id } = await succeed(daemon, "addDevice", { body });
