@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import type { State } from "../../src/api/schemas.ts";
 import { notify, setVolume } from "../../src/devices/controls.ts";
-import { Watch, type Watched } from "../../src/devices/watch.ts";
+import { type PollTarget, Watch } from "../../src/devices/watch.ts";
 import { asleep } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { never, openHouse } from "./harness.ts";
+import { neverAborted, openHouse } from "./harness.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -22,10 +22,10 @@ const idle: State = {
 const playback = { status: "playing" } as State["playback"];
 
 /** A watch without jitter, the looks that it has made, and time that passes at once. */
-function watchOf(state: State, access: Watched["access"] = "full") {
+function watchOf(state: State, access: PollTarget["access"] = "full") {
   const looks: string[] = [];
-  const look: Watched["look"] = async (parts) => void looks.push(parts?.join("+") ?? "all");
-  const watch = new Watch({ state, access, pushes: new Set(), look }, () => 0.5);
+  const poll: PollTarget["poll"] = async (parts) => void looks.push(parts?.join("+") ?? "all");
+  const watch = new Watch({ state, access, pushes: new Set(), poll }, () => 0.5);
   const pass = async (ms: number) => {
     looks.length = 0;
     for (let passed = 0; passed < ms; passed += 50) {
@@ -38,7 +38,7 @@ function watchOf(state: State, access: Watched["access"] = "full") {
   return { watch, pass };
 }
 
-test.each<[string, State, Watched["access"], readonly string[]]>([
+test.each<[string, State, PollTarget["access"], readonly string[]]>([
   ["plays", { ...idle, playback }, "full", Array(5).fill(["playback", "playback", "playback+app+volume"]).flat()],
   ["is on", idle, "full", Array(2).fill(["app+playback", "app+playback", "app+playback+power+volume"]).flat()],
   ["shows an input", { ...idle, input: "hdmi1" }, "full", ["app+volume", "app+volume", "app+volume+power"]],
@@ -49,7 +49,7 @@ test.each<[string, State, Watched["access"], readonly string[]]>([
   async (_what, state, access, looks) => {
     const { watch, pass } = watchOf(state, access);
     expect(await pass(120_000)).toEqual([]);
-    const release = watch.hold();
+    const release = watch.subscribe();
     expect(await pass(50)).toEqual(["all"]);
     expect(await pass(30_000)).toEqual([...looks]);
     release();
@@ -59,16 +59,16 @@ test.each<[string, State, Watched["access"], readonly string[]]>([
 
 test("after a command what it can change is asked for, sooner at first, until that shows", async () => {
   const { watch, pass } = watchOf(idle);
-  watch.commanded(["volume"]);
+  watch.afterCommand(["volume"]);
   expect(await pass(4_000)).toEqual([]);
-  watch.hold();
+  watch.subscribe();
   await pass(50);
-  watch.commanded(["volume"]);
+  watch.afterCommand(["volume"]);
   for (const ms of [150, 250, 500, 1_100]) expect([ms, await pass(ms)]).toEqual([ms, ["volume"]]);
   expect(await pass(4_000)).toEqual([]);
-  watch.commanded(["app", "playback"]);
+  watch.afterCommand(["app", "playback"]);
   expect(await pass(150)).toEqual(["app+playback"]);
-  watch.seen(true);
+  watch.stateObserved(true);
   expect(await pass(4_000)).toEqual([]);
 });
 
@@ -85,16 +85,16 @@ test("each command has that asked for which it can change, and nothing else", as
     notify: (message, signal) => set.do(`notify ${message}`, signal, undefined),
   }));
   const entry = await house.add("1", { name: "TV" });
-  const device = house.devices.of(entry);
+  const device = house.devices.deviceOf(entry);
   const looks = () => house.set.done.filter((one) => one.startsWith("look"));
-  const turn = { signal: never };
+  const turn = { signal: neverAborted };
   for (const [command, expected] of [
     [() => notify(device, "hello", turn), []],
     [() => setVolume(device, { level: 30 }, turn), ["look at volume"]],
     [() => house.actions.key(entry, "home", turn), ["look at app+screensaver+playback+input"]],
     [() => house.actions.launch(entry, "99", {}, turn), ["look at app+screensaver+playback+input"]],
   ] as const) {
-    const release = house.devices.watch(new Set([entry.id]));
+    const release = house.devices.watchDevices(new Set([entry.id]));
     await until("all is read", () => looks().length > 0);
     await command();
     house.set.done.length = 0;
