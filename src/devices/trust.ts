@@ -213,7 +213,7 @@ export class Trust {
     // One device, by another of its own ports.
     const isOtherPort =
       before.host === address.host &&
-      (sighting.beside === true || (atHome !== undefined && this.isOtherPort(before, address)));
+      (sighting.atSecondaryPort === true || (atHome !== undefined && this.isOtherPort(before, address)));
     if (isIt && !isOtherPort) answers.push({ at: address, sighting });
     const answering = answers.map(({ at }) => at);
     const place = this.placeOf(before, isIt && !isOtherPort ? address : null, answering);

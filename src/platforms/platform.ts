@@ -117,7 +117,7 @@ export interface Sighting<Memory = unknown> {
    */
   readonly provisional?: true;
   /** It was met at a port beside its control port, which does not answer now: a device that is known there has not moved. */
-  readonly beside?: true;
+  readonly atSecondaryPort?: true;
   /** It is none of what else lives at its host, whatever they agree in, as a group of speakers is not the speaker that leads it. */
   readonly alone?: true;
   /** Whether it is on, where it says so while it says who it is. */
@@ -480,7 +480,7 @@ export type DeviceEvent<Memory = unknown> =
 export type Emit<Memory = unknown> = (event: DeviceEvent<Memory>) => void;
 
 /** No part of the state is pushed, or no capability withheld. */
-export const none: ReadonlySet<never> = new Set();
+export const emptySet: ReadonlySet<never> = new Set();
 
 /** What a device can do. */
 export interface Description {

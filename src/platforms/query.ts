@@ -10,7 +10,7 @@ export interface Address {
 export interface Lead extends Address {
   /** Where at that port it says who it is, on platforms whose devices choose that: several may share a port. */
   readonly path?: string;
-  readonly said?: Readonly<Record<string, string>>;
+  readonly announced?: Readonly<Record<string, string>>;
   /** What its platform remembers of the device that is looked for there. */
   readonly memory?: unknown;
 }
@@ -38,12 +38,12 @@ export type DiscoveryQuery =
   | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Lead | null };
 
 /** What stands for the identity of a device that does not say who it is: where it was found. */
-export function standIn({ host, port }: Address): string {
+export function addressIdentity({ host, port }: Address): string {
   return `${host}:${port}`;
 }
 
 /** Whether an identity is a place, on platforms whose own identities have no colon. */
-export function isStandIn(identity: string): boolean {
+export function isAddressIdentity(identity: string): boolean {
   return identity.includes(":");
 }
 

@@ -6,7 +6,7 @@ import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { ZapdError } from "../api/errors.ts";
 import { leaseHeader, type Reach } from "../api/routes.ts";
 import type { Config } from "../config/config.ts";
-import { marker } from "../transport/socket.ts";
+import { loopHeader } from "../transport/socket.ts";
 import type { Env } from "./route.ts";
 
 /** Loopback names only, whatever the port: `ssh -L` works, and a rebound page always carries a name of its own. */
@@ -48,7 +48,7 @@ export function guard(
     if (c.env.listener === "tcp") {
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkReading(c.req);
-      checkLoop(c.req.header(marker));
+      checkLoop(c.req.header(loopHeader));
       const foreign = !allowed && isForeign(c, origin);
       if (foreign && !onlyReads(c)) throw forbidden(origin, "control devices");
       c.set("foreign", foreign);

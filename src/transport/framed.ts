@@ -5,8 +5,8 @@
 import { textOf } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { inSlices, sendIfRead, unread } from "./slices.ts";
-import { certificateOf, connectSocket, fingerprint, refuseOwn, type Secure } from "./socket.ts";
-import type { Line, LineEnd } from "./websocket.ts";
+import { certificateOf, connectSocket, fingerprint, refuseOwnListener, type Secure } from "./socket.ts";
+import type { ConnectionEnd, OpenConnection } from "./websocket.ts";
 
 /** How long the head of a frame is, and what follows it; `null` while too little of it has come. */
 export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
@@ -23,11 +23,11 @@ export interface FramedOptions {
   /** What it throws ends the line. */
   onFrame(body: Buffer): void;
   /** Told once, when an open line ends, by itself or by `close` or `destroy`. */
-  onEnd(end: LineEnd): void;
+  onEnd(end: ConnectionEnd): void;
 }
 
 /** An open line. */
-export interface FramedLine extends Line {
+export interface FramedConnection extends OpenConnection {
   /** The certificate that the device showed, in DER; `null` where it showed none. */
   readonly certificate: Uint8Array | null;
   /** Sends bytes, which are a whole frame with its head. */
@@ -35,12 +35,12 @@ export interface FramedLine extends Line {
 }
 
 /** Opens one. Fails with `device_unreachable`. */
-export async function openFramed(options: FramedOptions, signal: AbortSignal): Promise<FramedLine> {
-  refuseOwn(options.address, options.platformHost);
+export async function openFramed(options: FramedOptions, signal: AbortSignal): Promise<FramedConnection> {
+  refuseOwnListener(options.address, options.platformHost);
   const socket = await connectSocket(options.address, options.secure ?? {}, signal);
   const certificate = certificateOf(socket);
   let isOpen = true;
-  let heardAt = performance.now();
+  let lastReceivedAt = performance.now();
   const end = (reason: string) => {
     if (!isOpen) return;
     isOpen = false;
@@ -59,14 +59,14 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     failed: (error) => end(textOf(error)),
   });
   socket.on("data", (bytes: Buffer) => {
-    heardAt = performance.now();
+    lastReceivedAt = performance.now();
     read(bytes);
   });
   return {
     certificate,
     fingerprint: certificate && fingerprint(certificate),
-    get heardAt() {
-      return heardAt;
+    get lastReceivedAt() {
+      return lastReceivedAt;
     },
     get open() {
       return isOpen;

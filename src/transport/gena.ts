@@ -12,7 +12,7 @@ import { addressFacing, listenToPeer, type PeerAnswer, type PeerListener, type P
 import type { Session } from "./session.ts";
 
 export interface SubscribeOptions {
-  readonly http: Pick<DeviceHttp, "alone">;
+  readonly http: Pick<DeviceHttp, "exchangeOnce">;
   /** The device's address: who else calls is hung up on. */
   readonly peer: string;
   /** Where each of its services takes subscriptions: paths on the device. */
@@ -119,7 +119,7 @@ class Subscriptions implements Subscribed {
       wanted: "head",
       maxBytes: answerBytes,
     } as const;
-    this.#options.http.alone(exchange, AbortSignal.timeout(callMs)).catch(() => {});
+    this.#options.http.exchangeOnce(exchange, AbortSignal.timeout(callMs)).catch(() => {});
   }
 
   #take({ headers }: PeerRequest): PeerAnswer {
@@ -154,7 +154,7 @@ class Subscriptions implements Subscribed {
 
   async #call(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer> {
     const exchange = { method: "SUBSCRIBE", path, headers, wanted: "head", maxBytes: answerBytes } as const;
-    const answer = await this.#options.http.alone(exchange, signal);
+    const answer = await this.#options.http.exchangeOnce(exchange, signal);
     if (answer.status !== 200) throw unsubscribed(`tells nothing by itself: it answered ${answer.status}`);
     return answer;
   }

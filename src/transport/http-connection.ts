@@ -7,7 +7,7 @@
 import type net from "node:net";
 import { DeviceError, protocolError, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
-import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, tooLate } from "./socket.ts";
+import { connectSocket, fingerprintOf, hostLine, loopHeader, requireCertificate, tooLate } from "./socket.ts";
 
 /** What a device answered. */
 export interface Answer {
@@ -71,7 +71,7 @@ export class HttpConnection {
    */
   static async open(address: Address, signal: AbortSignal, certificate?: string | null): Promise<HttpConnection> {
     const socket = await connectSocket(address, certificate === undefined ? false : {}, signal);
-    refuseOtherThan(certificate, socket);
+    requireCertificate(certificate, socket);
     return new HttpConnection(socket, address);
   }
 
@@ -154,7 +154,7 @@ export class HttpConnection {
 }
 
 function headOf(exchange: Exchange, host: string): string {
-  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, host, `${marker}: 1`];
+  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, host, `${loopHeader}: 1`];
   for (const [name, value] of Object.entries(exchange.headers ?? {})) lines.push(`${name}: ${value}`);
   if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
   else if (exchange.method === "POST") lines.push("Content-Length: 0");

@@ -7,7 +7,7 @@ import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection, type Limit } from "./http-connection.ts";
-import { refuseOwn } from "./socket.ts";
+import { refuseOwnListener } from "./socket.ts";
 
 export type { Answer } from "./http-connection.ts";
 export { bodyText, refuseRedirect } from "./http-connection.ts";
@@ -60,7 +60,7 @@ export interface DeviceHttpOptions {
    */
   login?(refusal: Answer): Readonly<Record<string, string>>;
   /** Milliseconds after which it is proven anew over a connection that is in use; without it, only over one that rested. */
-  readonly holdsFor?: number;
+  readonly proofHoldsMs?: number;
   /** What a person can do when it does not answer, where that is not the usual. */
   readonly silentHint?: string | undefined;
 }
@@ -78,7 +78,7 @@ export class DeviceHttp {
   }
 
   /** Whether a connection is kept on which the device has let us in. */
-  get isLetIn(): boolean {
+  get isLoggedIn(): boolean {
     return this.#idle.some((connection) => connection.usable && connection.login !== undefined);
   }
 
@@ -125,7 +125,7 @@ export class DeviceHttp {
   }
 
   /** Has the device prove anew who it is before the next command. */
-  mistrust(): void {
+  requireProof(): void {
     for (const connection of this.#idle) connection.proven = false;
   }
 
@@ -139,7 +139,7 @@ export class DeviceHttp {
   }
 
   /** Any exchange on a connection of its own, with no deadline but the signal's. */
-  async alone(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+  async exchangeOnce(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
     const connection = await this.#open(signal);
     try {
       return await connection.exchange({ ...exchange, headers: { ...exchange.headers, Connection: "close" } }, signal);
@@ -157,10 +157,10 @@ export class DeviceHttp {
 
   /** Whether a kept connection may carry a command: the device has just proven over it who it is, or need not. */
   #isReady(kept: HttpConnection): boolean {
-    const { prove, holdsFor = Number.POSITIVE_INFINITY } = this.#options;
+    const { prove, proofHoldsMs = Number.POSITIVE_INFINITY } = this.#options;
     if (!prove) return true;
     const now = performance.now();
-    return kept.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor;
+    return kept.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < proofHoldsMs;
   }
 
   /** A connection on which the device has proven who it is. */
@@ -257,7 +257,7 @@ export class DeviceHttp {
 
   async #open(signal: AbortSignal): Promise<HttpConnection> {
     const { address, platformHost, certificate } = this.#options;
-    refuseOwn(address, platformHost);
+    refuseOwnListener(address, platformHost);
     return HttpConnection.open(address, signal, certificate).catch((error: unknown) => {
       const { silentHint } = this.#options;
       if (silentHint === undefined || !hasCode(error, "device_unreachable")) throw error;

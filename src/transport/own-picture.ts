@@ -3,7 +3,7 @@ import { ZapdError } from "../api/errors.ts";
 import { type PlatformHost, pictureBytes } from "../platforms/platform.ts";
 import { deadline } from "./http.ts";
 import { HttpConnection, refuseRedirect } from "./http-connection.ts";
-import { refuseOwn } from "./socket.ts";
+import { refuseOwnListener } from "./socket.ts";
 
 /**
  * The picture at an address, which must be the device's own; over TLS with the certificate that the device has shown. No redirect
@@ -24,7 +24,7 @@ export async function readOwnPicture(
   if (isSecure && own.certificate === null)
     throw new ZapdError("picture_not_found", "shows its pictures over a connection that nothing proves to be its own");
   const from = { host: own.host, port: Number(address.port) || (isSecure ? 443 : 80) };
-  refuseOwn(from, platformHost);
+  refuseOwnListener(from, platformHost);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const connection = await HttpConnection.open(from, within, isSecure ? (own.certificate ?? "") : undefined);
   try {

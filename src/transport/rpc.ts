@@ -8,14 +8,20 @@ import type { PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
 import { isJson, type Json, readJson } from "./json.ts";
-import type { Ending, Session } from "./session.ts";
-import { type Line, type LineEnd, openWebSocket, type WebSocketLine, type WebSocketOptions } from "./websocket.ts";
+import type { Session, SessionEnd } from "./session.ts";
+import {
+  type ConnectionEnd,
+  type OpenConnection,
+  openWebSocket,
+  type WebSocketConnection,
+  type WebSocketOptions,
+} from "./websocket.ts";
 
 export interface RpcOptions {
   readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
   /** Milliseconds between two signs of life that are asked for, and after which one that gives none is hung up on. */
-  readonly beatMs: number;
-  readonly silentMs: number;
+  readonly heartbeatMs: number;
+  readonly silenceTimeoutMs: number;
 }
 
 interface Question<T> {
@@ -23,13 +29,13 @@ interface Question<T> {
   reject(error: unknown): void;
 }
 
-export abstract class RpcSession<T, L extends Line> implements Session {
+export abstract class RpcSession<T, L extends OpenConnection> implements Session {
   readonly #options: RpcOptions;
   readonly #waiting = new Map<unknown, Question<T>>();
   #line: L | undefined;
   #held = 0;
   #pulse: ReturnType<typeof setInterval> | undefined;
-  #onEnd: (ending: Ending & { readonly why: LineEnd }) => void = () => {};
+  #onEnd: (end: SessionEnd & { readonly why: ConnectionEnd }) => void = () => {};
   /** The device said that it goes off: its silence is no accident. */
   leaving = false;
 
@@ -39,14 +45,14 @@ export abstract class RpcSession<T, L extends Line> implements Session {
 
   /** Opens the line, once. Fails as `connect` does. */
   async open(signal: AbortSignal): Promise<this> {
-    const { beatMs, silentMs } = this.#options;
+    const { heartbeatMs, silenceTimeoutMs } = this.#options;
     const line = await this.connect((why) => this.#ended(why), signal);
     this.#line = line;
     if (!line.open) return this;
     this.#pulse = setInterval(() => {
-      if (performance.now() - line.heardAt > silentMs) line.destroy();
-      else this.beat(line);
-    }, beatMs);
+      if (performance.now() - line.lastReceivedAt > silenceTimeoutMs) line.destroy();
+      else this.sendHeartbeat(line);
+    }, heartbeatMs);
     this.#pulse.unref?.();
     return this;
   }
@@ -66,7 +72,7 @@ export abstract class RpcSession<T, L extends Line> implements Session {
 
   /** Milliseconds since the last byte came. */
   get silentForMs(): number {
-    return performance.now() - (this.#line?.heardAt ?? 0);
+    return performance.now() - (this.#line?.lastReceivedAt ?? 0);
   }
 
   /** SHA-256 of the certificate that the device showed; `null` without TLS. */
@@ -79,7 +85,7 @@ export abstract class RpcSession<T, L extends Line> implements Session {
     return this.#options.platformHost.requestTimeoutMs();
   }
 
-  onEnd(told: (ending: Ending & { readonly why: LineEnd }) => void): void {
+  onEnd(told: (end: SessionEnd & { readonly why: ConnectionEnd }) => void): void {
     this.#onEnd = told;
   }
 
@@ -96,13 +102,13 @@ export abstract class RpcSession<T, L extends Line> implements Session {
   }
 
   /** Opens the line. Fails with `device_unreachable` or `device_error`; `onEnd` is called once, when an open line ends. */
-  protected abstract connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<L>;
+  protected abstract connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<L>;
 
   /** Asks for a sign of life. */
-  protected abstract beat(line: L): void;
+  protected abstract sendHeartbeat(line: L): void;
 
   /** Sends a question and waits. Fails with `device_unreachable` when the line has ended before, `device_error` when it ends meanwhile. */
-  protected async question(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {
+  protected async sendRequest(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
     if (!this.#line?.open) throw closedBeforeSending();
     const question = Promise.withResolvers<T>();
@@ -116,26 +122,26 @@ export abstract class RpcSession<T, L extends Line> implements Session {
   }
 
   /** Says what is not answered. Fails with `device_unreachable` when the line has ended. */
-  protected tell<R>(send: (line: L) => R): R {
+  protected sendWithoutAnswer<R>(send: (line: L) => R): R {
     if (!this.#line?.open) throw closedBeforeSending();
     return send(this.#line);
   }
 
   /** Who waits under the id that an answer came with. */
-  protected waitingFor(id: unknown): Question<T> | undefined {
+  protected pendingRequest(id: unknown): Question<T> | undefined {
     return this.#waiting.get(id);
   }
 
-  #ended(why: LineEnd): void {
+  #ended(why: ConnectionEnd): void {
     clearInterval(this.#pulse);
     const gone = hungUp("hung up before it answered");
     for (const { reject } of this.#waiting.values()) reject(gone);
-    this.#onEnd({ again: !this.leaving, why });
+    this.#onEnd({ retry: !this.leaving, why });
   }
 }
 
 /** A conversation in JSON over a WebSocket. */
-export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketLine> {
+export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketConnection> {
   readonly #socket: Omit<WebSocketOptions, "onText" | "onEnd">;
 
   constructor(options: RpcOptions & Omit<WebSocketOptions, "onText" | "onEnd">) {
@@ -143,7 +149,7 @@ export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketLine> {
     this.#socket = options;
   }
 
-  protected connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<WebSocketLine> {
+  protected connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<WebSocketConnection> {
     const onText = (text: string) => {
       const said = readJson(text);
       if (isJson(said)) this.received(said);
@@ -155,6 +161,6 @@ export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketLine> {
   protected abstract received(said: Json): void;
 
   protected ask(message: Json & { readonly id: number | string }, signal: AbortSignal): Promise<T> {
-    return this.question(message.id, (line) => line.send(JSON.stringify(message)), signal);
+    return this.sendRequest(message.id, (line) => line.send(JSON.stringify(message)), signal);
   }
 }

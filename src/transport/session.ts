@@ -16,19 +16,19 @@ export interface Session {
 }
 
 /** How a session ended that nobody closed. */
-export interface Ending {
-  /** Whether it is worth trying again unasked: not with a device that said that it goes off, or that lets nobody in. */
-  readonly again: boolean;
+export interface SessionEnd {
+  /** Whether it is worth trying again inBackground: not with a device that said that it goes off, or that lets nobody in. */
+  readonly retry: boolean;
 }
 
 export interface ReconnectingOptions<S extends Session> {
   /**
-   * Opens a session. `unasked` is true when nobody waits for it: it must not make the device show anything. `ended` is
+   * Opens a session. `inBackground` is true when nobody waits for it: it must not make the device show anything. `ended` is
    * called once when the session ends by itself.
    */
-  open(signal: AbortSignal, unasked: boolean, ended: (ending: Ending) => void): Promise<S>;
+  open(signal: AbortSignal, inBackground: boolean, ended: (end: SessionEnd) => void): Promise<S>;
   /** Told when a session ended by itself. */
-  onEnd?(ending: Ending): void;
+  onEnd?(end: SessionEnd): void;
   /** Told when the device let nobody in, before who asked hears of it. */
   onRefused?(): void;
   debug(message: string): void;
@@ -105,7 +105,7 @@ export class ReconnectingSession<S extends Session> {
     if (session) void until(isDone, { timeoutMs: 30_000, everyMs: 50 }).then(() => session.close());
   }
 
-  /** Ends the session at once, as if the device had hung up and were not to be called again unasked. */
+  /** Ends the session at once, as if the device had hung up and were not to be called again inBackground. */
   drop(): void {
     this.#retryNoMore();
     const session = this.#session;
@@ -113,27 +113,27 @@ export class ReconnectingSession<S extends Session> {
     session?.close();
   }
 
-  #open(unasked: boolean): Opening<S> {
+  #open(inBackground: boolean): Opening<S> {
     // Who asks meanwhile takes the place of the next try, and no other's.
-    const retries = unasked || this.#retry !== undefined;
+    const retries = inBackground || this.#retry !== undefined;
     this.#retryNoMore();
     const controller = new AbortController();
-    const opening = { controller, waiting: 0, result: this.#attempt(controller.signal, unasked, retries) };
+    const opening = { controller, waiting: 0, result: this.#attempt(controller.signal, inBackground, retries) };
     // Whoever waits hears of it; a try that nobody waits for fails in silence.
     opening.result.catch(() => {});
     this.#opening = opening;
     return opening;
   }
 
-  async #attempt(signal: AbortSignal, unasked: boolean, retries: boolean): Promise<S> {
-    let over: Ending | undefined;
+  async #attempt(signal: AbortSignal, inBackground: boolean, retries: boolean): Promise<S> {
+    let over: SessionEnd | undefined;
     let session: S | undefined;
     try {
       // A tick later: `#opening` is set by then, for others to share and for the end of this attempt to clear.
       await null;
-      session = await this.#options.open(signal, unasked, (ending) => {
-        over = ending;
-        if (session) this.#ended(session, ending);
+      session = await this.#options.open(signal, inBackground, (end) => {
+        over = end;
+        if (session) this.#ended(session, end);
       });
       if (signal.aborted) {
         session.close();
@@ -150,7 +150,7 @@ export class ReconnectingSession<S extends Session> {
       if (!signal.aborted) this.#opening = undefined;
       if (hasCode(error, "pairing_required")) this.#options.onRefused?.();
       // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
-      if (!signal.aborted && !unasked) this.#failure = { error, at: performance.now() };
+      if (!signal.aborted && !inBackground) this.#failure = { error, at: performance.now() };
       // Only a session that has been there is made again unasked; and none with a device that lets nobody in.
       const refused =
         error instanceof ZapdError && error.code !== "device_unreachable" && error.code !== "device_timeout";
@@ -172,13 +172,13 @@ export class ReconnectingSession<S extends Session> {
     }
   }
 
-  #ended(session: S, ending: Ending): void {
+  #ended(session: S, end: SessionEnd): void {
     if (this.#session !== session) return;
     this.#session = undefined;
     clearTimeout(this.#idle);
     if (performance.now() - this.#openedAt > steadyAfter) this.#tries = 0;
-    this.#options.onEnd?.(ending);
-    if (ending.again) this.#retryLater();
+    this.#options.onEnd?.(end);
+    if (end.retry) this.#retryLater();
   }
 
   #retryLater(): void {

@@ -8,7 +8,7 @@ import { isUnclaimed } from "../system/neighbours.ts";
 import { addressText } from "../system/text.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
-export const marker = "zapd-call";
+export const loopHeader = "zapd-call";
 
 /** Connecting takes this long at most (SECURITY.md 4). */
 const connectTimeout = 2_000;
@@ -74,7 +74,7 @@ export async function lookAtCertificate(
   platformHost: Pick<PlatformHost, "isOwnListener">,
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
-  refuseOwn(address, platformHost);
+  refuseOwnListener(address, platformHost);
   const socket = await connectSocket(address, secure, signal);
   socket.on("error", () => {});
   const shown = certificateOf(socket);
@@ -86,7 +86,7 @@ export async function lookAtCertificate(
  * Hangs up on a device that shows another certificate than the one that it must, before anything is said to it. Fails with
  * `device_unproven` then. Without one, or with `null`, it may show any.
  */
-export function refuseOtherThan(certificate: string | null | undefined, socket: net.Socket): void {
+export function requireCertificate(certificate: string | null | undefined, socket: net.Socket): void {
   if (certificate == null || fingerprintOf(socket) === certificate) return;
   socket.on("error", () => {});
   socket.destroy();
@@ -152,7 +152,7 @@ export function hostLine(address: Address): string {
 }
 
 /** zapd itself is never called, whatever a device says of where it is. */
-export function refuseOwn(address: Address, { isOwnListener }: Pick<PlatformHost, "isOwnListener">): void {
+export function refuseOwnListener(address: Address, { isOwnListener }: Pick<PlatformHost, "isOwnListener">): void {
   if (!isOwnListener(address)) return;
   throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
     hint: "Remove it with zapd forget {device}, and add it with its own address",

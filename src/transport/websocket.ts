@@ -9,7 +9,7 @@ import { closedBeforeSending, DeviceError, protocolError, textOf, ZapdError } fr
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { inSlices, sendIfRead, unread } from "./slices.ts";
-import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, refuseOwn } from "./socket.ts";
+import { connectSocket, fingerprintOf, hostLine, loopHeader, refuseOwnListener, requireCertificate } from "./socket.ts";
 import { type Frame, FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
@@ -21,7 +21,7 @@ const normalClosure = 1_000;
 const closesWithin = 1_000;
 
 /** How a line ended: with the device's close code, where it gave one. */
-export interface LineEnd {
+export interface ConnectionEnd {
   readonly code: number | null;
   readonly reason: string;
 }
@@ -36,14 +36,14 @@ export interface WebSocketOptions {
   readonly maxBytes?: number;
   onText(text: string): void;
   /** Told once, when the line ends by itself or by `destroy`; not told when opening it failed. */
-  onEnd(end: LineEnd): void;
+  onEnd(end: ConnectionEnd): void;
 }
 
 /** What a conversation goes over, whatever its messages look like. */
-export interface Line {
+export interface OpenConnection {
   readonly open: boolean;
   /** When the last byte came, on the monotonic clock. */
-  readonly heardAt: number;
+  readonly lastReceivedAt: number;
   /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
   readonly fingerprint: string | null;
   /** Says goodbye, and hangs up within a second whatever the device does. */
@@ -53,7 +53,7 @@ export interface Line {
 }
 
 /** An open WebSocket. */
-export interface WebSocketLine extends Line {
+export interface WebSocketConnection extends OpenConnection {
   send(text: string): void;
   ping(): void;
   /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
@@ -61,25 +61,25 @@ export interface WebSocketLine extends Line {
 }
 
 /** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
-export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketLine> {
+export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketConnection> {
   const { address, platformHost } = options;
-  refuseOwn(address, platformHost);
+  refuseOwnListener(address, platformHost);
   const late = AbortSignal.timeout(handshakeWithin);
   const within = AbortSignal.any([signal, late]);
   const socket = await connectSocket(address, options.tls && {}, within);
-  refuseOtherThan(options.certificate, socket);
+  requireCertificate(options.certificate, socket);
   try {
     const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
     return lineOver(socket, options, await upgraded(socket, upgradeOf(options, key), key, within));
   } catch (error) {
     socket.destroy();
     if (signal.aborted) throw signal.reason;
-    throw late.aborted ? saidNothing() : error;
+    throw late.aborted ? handshakeTimedOut() : error;
   }
 }
 
 /** It took the connection, and no more. */
-export function saidNothing(): DeviceError {
+export function handshakeTimedOut(): DeviceError {
   const problem = "took the connection, and then said nothing";
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout" });
 }
@@ -92,7 +92,7 @@ function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
     "Connection: Upgrade",
     `Sec-WebSocket-Key: ${key}`,
     "Sec-WebSocket-Version: 13",
-    `${marker}: 1`,
+    `${loopHeader}: 1`,
   ];
   if (head.some((line) => !/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(line)) || /\s/.test(path))
     throw new ZapdError("device_error", "gave an address that cannot be called");
@@ -158,7 +158,7 @@ function problemOf(head: string, key: string): string | null {
 }
 
 /** The open line over a socket that has been upgraded. */
-function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketLine {
+function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketConnection {
   const { maxBytes = 8 * 1024 * 1024 } = options;
   const reader = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
@@ -166,10 +166,10 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
   if (options.tls && fingerprint === null) throw protocolError("showed no certificate");
   let isOpen = true;
   let isClosing = false;
-  let heardAt = performance.now();
+  let lastReceivedAt = performance.now();
   const readers = new Map<string, () => void>();
   let pings = 0;
-  const end = (why: LineEnd, goodbye?: Uint8Array) => {
+  const end = (why: ConnectionEnd, goodbye?: Uint8Array) => {
     if (!isOpen) return;
     isOpen = false;
     if (goodbye) {
@@ -199,7 +199,7 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
     failed: (error) => end({ code: null, reason: textOf(error) }),
   });
   const received = (bytes: Buffer) => {
-    heardAt = performance.now();
+    lastReceivedAt = performance.now();
     read(bytes);
   };
   const { rest, isOver } = takeOver();
@@ -211,8 +211,8 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
   if (isOver) queueMicrotask(() => end({ code: null, reason: "hung up" }));
   return {
     fingerprint,
-    get heardAt() {
-      return heardAt;
+    get lastReceivedAt() {
+      return lastReceivedAt;
     },
     get open() {
       return isOpen && !isClosing;

@@ -47,7 +47,7 @@ export interface Contract {
   /** Where a set says who it is, for platforms whose sets choose that. */
   path?(set: SimulatedSet): string;
   /** What a search's answer says of a set, for platforms that tell more there. */
-  said?(set: SimulatedSet): Readonly<Record<string, string>>;
+  announced?(set: SimulatedSet): Readonly<Record<string, string>>;
   /** For platforms that pair: what each set has given to us already. */
   readonly secret?: unknown;
   /** The same, where each set has given another. */
@@ -125,9 +125,14 @@ export function createBench(contract: Contract): Bench {
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
     const platformHost = platformHostOf({ timeout });
-    const said = contract.said?.(set);
+    const announced = contract.announced?.(set);
     const path = contract.path?.(set);
-    const lead = { host: set.host, port: set.port, ...(said && { said }), ...(path !== undefined && { path }) };
+    const lead = {
+      host: set.host,
+      port: set.port,
+      ...(announced && { announced }),
+      ...(path !== undefined && { path }),
+    };
     // The time for one answer is that of the connection: who it is may take longer on a busy machine.
     const sighting = await platform.identify(lead, platformHostOf(), never);
     const known = withMacs(contract.learnsMore ? await onceConnected(sighting, set) : sighting, set);

@@ -178,7 +178,7 @@ describe.concurrent("connections", () => {
     const tv = await device(() => answer(200));
     const http = client(tv);
     await http.read("/kept", never);
-    await http.alone({ method: "GET", path: "/alone", wanted: "all", maxBytes: 100 }, never);
+    await http.exchangeOnce({ method: "GET", path: "/alone", wanted: "all", maxBytes: 100 }, never);
     expect(tv.heard[1]?.connection).toBe(2);
     expect(tv.heard[1]?.head).toContain("\r\nConnection: close");
     await until("only the kept one is open", () => tv.open === 1);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { type Ending, ReconnectingSession, type Session } from "../../src/transport/session.ts";
+import { ReconnectingSession, type Session, type SessionEnd } from "../../src/transport/session.ts";
 import { until } from "../support/http-device.ts";
 
 const never = new AbortController().signal;
@@ -9,16 +9,16 @@ const unreachable = new ZapdError("device_unreachable", "did not answer");
 class FakeSession implements Session {
   alive = true;
   pending = 0;
-  readonly #ended: (ending: Ending) => void;
-  constructor(ended: (ending: Ending) => void) {
+  readonly #ended: (end: SessionEnd) => void;
+  constructor(ended: (end: SessionEnd) => void) {
     this.#ended = ended;
   }
   close(): void {
     this.alive = false;
   }
-  break(again = true): void {
+  break(retry = true): void {
     this.alive = false;
-    this.#ended({ again });
+    this.#ended({ retry });
   }
 }
 
@@ -150,7 +150,7 @@ test("a caller who leaves gives an attempt up only when nobody else waits for it
   expect([at.length, link.current]).toEqual([2, undefined]);
 });
 
-test("who comes while an attempt that was given up is still ending has one of its own", async () => {
+test("who comes while an attempt that was given up is still end has one of its own", async () => {
   const { link, at, sessions } = house({ takes: 30 });
   const caller = new AbortController();
   const leaving = link.use(caller.signal).catch((reason: unknown) => reason);

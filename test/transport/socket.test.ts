@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { DeviceError, hasReason, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { createLog, redacted } from "../../src/system/log.ts";
 import { type Exchange, HttpConnection } from "../../src/transport/http-connection.ts";
-import { marker } from "../../src/transport/socket.ts";
+import { loopHeader } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
@@ -49,8 +49,8 @@ describe("a request", () => {
     await connection.exchange(post("/keypress/Home", { "X-Own": "yes" }), never);
     connection.close();
     expect(device.heard.map((one) => one.head.split("\r\n"))).toEqual([
-      ["GET /query/apps?a=b HTTP/1.1", host, `${marker}: 1`],
-      ["POST /keypress/Home HTTP/1.1", host, `${marker}: 1`, "X-Own: yes", "Content-Length: 0"],
+      ["GET /query/apps?a=b HTTP/1.1", host, `${loopHeader}: 1`],
+      ["POST /keypress/Home HTTP/1.1", host, `${loopHeader}: 1`, "X-Own: yes", "Content-Length: 0"],
     ]);
   });
 
@@ -114,7 +114,7 @@ describe("a request", () => {
             [
               `POST /${path} HTTP/1.1`,
               `Host: 127.0.0.1:${device.address.port}`,
-              `${marker}: 1`,
+              `${loopHeader}: 1`,
               `X-Own: ${value}`,
               "Content-Length: 0",
             ],

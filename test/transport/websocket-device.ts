@@ -4,7 +4,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { ZapdError } from "../../src/api/errors.ts";
 import { createCertificate } from "../../src/simulators/webos.ts";
-import { type LineEnd, openWebSocket, type WebSocketLine } from "../../src/transport/websocket.ts";
+import { type ConnectionEnd, openWebSocket, type WebSocketConnection } from "../../src/transport/websocket.ts";
 import { listening } from "../support/listening.ts";
 
 /** A client's frame as it came: every one must be masked. */
@@ -119,9 +119,9 @@ function read(heard: Buffer, frames: ClientFrame[]): Buffer {
 
 /** A line to a device, with all that was heard over it. */
 export interface Heard {
-  readonly line: WebSocketLine;
+  readonly line: WebSocketConnection;
   readonly texts: string[];
-  readonly ends: LineEnd[];
+  readonly ends: ConnectionEnd[];
 }
 
 export async function openLine(
@@ -130,7 +130,7 @@ export async function openLine(
   { signal = AbortSignal.timeout(15_000), path = "/", own = false } = {},
 ): Promise<Heard> {
   const texts: string[] = [];
-  const ends: LineEnd[] = [];
+  const ends: ConnectionEnd[] = [];
   const line = await openWebSocket(
     {
       address: { host: "127.0.0.1", port },

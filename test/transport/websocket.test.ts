@@ -84,14 +84,14 @@ describe.each([
         if (ping && peer.frames.length === 2) peer.socket.write(frame(0x8a, ping.payload));
       });
       line.send("press");
-      const before = line.heardAt;
+      const before = line.lastReceivedAt;
       expect(await line.isRead(2_000)).toBe(true);
-      expect(line.heardAt).toBeGreaterThan(before);
+      expect(line.lastReceivedAt).toBeGreaterThan(before);
       expect(peer.frames.map(({ first }) => first)).toEqual([0x81, 0x89]);
-      const heard = line.heardAt;
+      const heard = line.lastReceivedAt;
       expect(await line.isRead(100)).toBe(false);
       // Half-open: the bytes go nowhere, and nothing but the clock tells.
-      expect([line.open, line.heardAt]).toEqual([true, heard]);
+      expect([line.open, line.lastReceivedAt]).toEqual([true, heard]);
     });
 
     test("a device that hangs up, or only says no more, ends it once", async () => {

@@ -7,8 +7,8 @@ import {
   type Connection,
   type Description,
   type Emit,
+  emptySet,
   type Facts,
-  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -88,7 +88,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
     state: {
       read: async (signal) => describeState((await device.session(signal)).told),
       get pushes() {
-        return device.current ? pushed : none;
+        return device.current ? pushed : emptySet;
       },
     },
     apps: {

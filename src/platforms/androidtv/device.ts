@@ -46,9 +46,9 @@ export class AndroidTv {
       idleMs: keptForMs,
       firstRetryMs,
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
-      onEnd: ({ again }) => emit({ type: "disconnected", why: again ? "hung_up" : "going_off" }),
+      onEnd: ({ retry }) => emit({ type: "disconnected", why: retry ? "hung_up" : "going_off" }),
       onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
-      open: (signal, _unasked, ended) => this.#open(signal, ended),
+      open: (signal, _inBackground, ended) => this.#open(signal, ended),
     });
   }
 
@@ -81,7 +81,7 @@ export class AndroidTv {
     return session;
   }
 
-  async #open(signal: AbortSignal, ended: (ending: { again: boolean }) => void): Promise<RemoteSession> {
+  async #open(signal: AbortSignal, ended: (end: { retry: boolean }) => void): Promise<RemoteSession> {
     const target = this.#target;
     const kept = target.secret.read();
     if (!kept) throw notPaired();

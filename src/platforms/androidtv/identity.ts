@@ -15,7 +15,7 @@ export const serviceType = "_androidtvremote2._tcp";
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
   if (service.type !== serviceType || host === null) return null;
-  return { host, port: service.port, said: { name: service.name } };
+  return { host, port: service.port, announced: { name: service.name } };
 }
 
 /**
@@ -50,7 +50,7 @@ export async function identifyAndroid(
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<AndroidMemory>> {
-  const { host, port, said } = lead;
+  const { host, port, announced: said } = lead;
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const isHere = (service: MdnsService) => service.port === port;
   const announcing = said ? null : platformHost.announced(serviceType, host, isHere, within).catch(() => null);

@@ -4,7 +4,7 @@
  */
 import { DeviceError, pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
-import { type FramedLine, openFramed } from "../../transport/framed.ts";
+import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
 import { Message } from "../../transport/protobuf.ts";
 import { fingerprint } from "../../transport/socket.ts";
@@ -86,7 +86,7 @@ export async function pairAndroid(
 
 /** The questions of a pairing, one at a time. */
 class Talk {
-  line: FramedLine | undefined;
+  line: FramedConnection | undefined;
   /** It shows its code; and has been told what it proves. */
   isShown = false;
   isTold = false;

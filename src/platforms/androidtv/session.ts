@@ -4,18 +4,18 @@
  */
 import { closedBeforeSending, DeviceError } from "../../api/errors.ts";
 import { orAborted, until } from "../../system/sleep.ts";
-import { type FramedLine, openFramed } from "../../transport/framed.ts";
+import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { Message } from "../../transport/protobuf.ts";
 import { RpcSession } from "../../transport/rpc.ts";
-import type { Ending } from "../../transport/session.ts";
-import type { LineEnd } from "../../transport/websocket.ts";
+import type { SessionEnd } from "../../transport/session.ts";
+import type { ConnectionEnd } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem, type Own } from "./certificate.ts";
 import { turnedAway } from "./failures.ts";
 import { features, framing, ours, remote, says } from "./protocol.ts";
 
 /** It asks for a sign of life every 5 s, and is gone when it has said nothing for three of them (4.1). */
-const silentMs = 16_000;
+const silenceTimeoutMs = 16_000;
 const lookEveryMs = 1_000;
 /** What has been silent for longer than it should is not told anything any more, but called anew. */
 const doubtfulMs = 8_000;
@@ -42,7 +42,7 @@ interface Agreed {
   readonly certificate: string;
 }
 
-export class RemoteSession extends RpcSession<never, FramedLine> {
+export class RemoteSession extends RpcSession<never, FramedConnection> {
   told: Told = { isOn: null, app: null, volume: null, model: null, vendor: null, features: 0 };
   /** Whether it has said anything. */
   isGreeted = false;
@@ -54,23 +54,23 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
   #counters: { readonly ime: number; readonly field: number } | null = null;
   #grace: ReturnType<typeof setTimeout> | undefined;
   #changed: () => void = () => {};
-  #over: (ending: Ending) => void = () => {};
+  #over: (end: SessionEnd) => void = () => {};
 
   constructor(target: Address, agreed: Agreed, platformHost: PlatformHost) {
-    super({ platformHost, beatMs: lookEveryMs, silentMs });
+    super({ platformHost, heartbeatMs: lookEveryMs, silenceTimeoutMs });
     this.#target = target;
     this.#agreed = agreed;
     this.#platformHost = platformHost;
     this.#ready.promise.catch(() => {});
-    this.onEnd((ending) => {
+    this.onEnd((end) => {
       clearTimeout(this.#grace);
       this.#ready.reject(this.isGreeted ? closedBeforeSending("hung up before it was ready") : turnedAway());
-      this.#over(ending);
+      this.#over(end);
     });
   }
 
   /** Nothing is said to one that shows another certificate, and nothing is read of what it says. */
-  protected async connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<FramedLine> {
+  protected async connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<FramedConnection> {
     const { own, certificate } = this.#agreed;
     const onFrame = (body: Buffer) => (this.#early ? this.#early.push(body) : this.#take(new Message(body)));
     const options = { address: this.#target, platformHost: this.#platformHost, secure: inPem(own), ...framing };
@@ -96,7 +96,7 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
   }
 
   /** It asks us for a sign of life, and is not asked for one. */
-  protected beat(): void {}
+  protected sendHeartbeat(): void {}
 
   /** It has been silent for longer than it should. */
   get isDoubtful(): boolean {
@@ -108,14 +108,14 @@ export class RemoteSession extends RpcSession<never, FramedLine> {
   }
 
   /** Has every change told from now on. */
-  follow(changed: () => void, over: (ending: Ending) => void): void {
+  follow(changed: () => void, over: (end: SessionEnd) => void): void {
     this.#changed = changed;
     this.#over = over;
   }
 
   /** Sends a message. Fails with `device_unreachable` where the line has ended. */
   send(message: Uint8Array): void {
-    this.tell((line) => line.send(message));
+    this.sendWithoutAnswer((line) => line.send(message));
   }
 
   /** Types into the field that is open; of which a TV may say nothing to who connects when it is. */

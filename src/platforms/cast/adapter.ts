@@ -5,10 +5,10 @@ import {
   type Connection,
   type Description,
   type Emit,
+  emptySet,
   type Facts,
   type Key,
   keysIn,
-  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -53,7 +53,7 @@ function describeCast(_facts: Facts, { volume }: CastMemory): Description {
   const isFixed = volume === "fixed";
   const has = new Set<Capability>([...always, ...(isFixed ? [] : (["volume", "mute"] as const))]);
   const keys = keysIn(playerKeys).filter((key) => !isFixed || !volumeKeys.has(key));
-  return { has, withheld: none, keys: new Set<Key>(["home", ...keys]) };
+  return { has, withheld: emptySet, keys: new Set<Key>(["home", ...keys]) };
 }
 
 const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "playback", "volume"]);
@@ -68,7 +68,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
         return describeState(receiver, session.media);
       },
       get pushes() {
-        return device.current ? pushed : none;
+        return device.current ? pushed : emptySet;
       },
     },
     apps: {

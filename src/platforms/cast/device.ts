@@ -44,7 +44,7 @@ export class CastDevice {
     this.#link = new ReconnectingSession<CastSession>({
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
-      open: async (signal, _unasked, ended) => {
+      open: async (signal, _inBackground, ended) => {
         const session = new CastSession(target, platformHost);
         await session.open(deadline(platformHost.requestTimeoutMs(), signal));
         try {

@@ -3,9 +3,9 @@ import { wrongDevice } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import { saidNothing } from "../../transport/websocket.ts";
+import { handshakeTimedOut } from "../../transport/websocket.ts";
 import type { Kind, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
-import { senderOf, standIn } from "../query.ts";
+import { addressIdentity, senderOf } from "../query.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { readId } from "./protocol.ts";
 import { CastSession, type Told } from "./session.ts";
@@ -19,7 +19,7 @@ const groupBit = 32;
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
   if (service.type !== serviceType || host === null) return null;
-  return { host, port: service.port, said: announcedOf(service.txt) };
+  return { host, port: service.port, announced: announcedOf(service.txt) };
 }
 
 function announcedOf({ id, fn, md, ca }: MdnsService["txt"]): Readonly<Record<string, string>> {
@@ -47,21 +47,21 @@ export async function identifyCast(
   const isHere = (service: MdnsService) => service.port === port;
   // What somebody gave by its address may be a group, of which the device at that address speaks as itself.
   const announcing =
-    lead.said?.["id"] === undefined
+    lead.announced?.["id"] === undefined
       ? platformHost.announced(serviceType, host, isHere, signal).catch(() => null)
       : Promise.resolve(null);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const session = await new CastSession(lead, platformHost).open(within);
   try {
     const [told, receiver, service] = await Promise.all([session.whoIsIt(within), session.refresh(within), announcing]);
-    const said = lead.said?.["id"] === undefined ? announcedOf(service?.txt ?? {}) : lead.said;
+    const said = lead.announced?.["id"] === undefined ? announcedOf(service?.txt ?? {}) : lead.announced;
     const isGroup = said["md"] === groupModel || (Number(said["ca"]) & groupBit) !== 0;
     const announced = readId(said["id"]);
     const own = announced !== null && told.ids.includes(announced) ? announced : told.ids[0];
     const identity = isGroup ? announced : (own ?? announced);
     const mac = isGroup ? null : readMac(told.mac);
     return {
-      identity: identity ?? standIn(lead),
+      identity: identity ?? addressIdentity(lead),
       ...(identity === null && { provisional: true }),
       ...(isGroup ? { alone: true } : mac !== null && { ids: [`mac:${mac}`] }),
       ...(receiver.standby !== null && { power: receiver.standby ? "standby" : "on" }),
@@ -110,7 +110,7 @@ export async function prove(
   const told = await session.whoIsIt(signal, { wanted: identity, ...(withinMs && { withinMs }) });
   if (provisional || told.ids.includes(identity)) return told;
   if (memory.group !== true && told.ids.length > 0) throw wrongDevice(host);
-  if (isKnownByTelling) throw saidNothing();
+  if (isKnownByTelling) throw handshakeTimedOut();
   const announced = readId((await announcing)?.txt["id"]);
   signal.throwIfAborted();
   if (announced !== null && announced !== identity) throw wrongDevice(host);

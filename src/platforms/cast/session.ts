@@ -4,11 +4,11 @@
  */
 import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import { type FramedLine, openFramed } from "../../transport/framed.ts";
+import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson, text } from "../../transport/json.ts";
 import { RpcSession } from "../../transport/rpc.ts";
-import type { LineEnd } from "../../transport/websocket.ts";
+import type { ConnectionEnd } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { decode, encode, framing } from "./frames.ts";
 import { type Media, namespaces, type Receiver, readId, readMedia, readReceiver, receiverId } from "./protocol.ts";
@@ -16,8 +16,8 @@ import { type Media, namespaces, type Receiver, readId, readMedia, readReceiver,
 type Host = Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
 
 /** Sets ping every 5 s, and want to be pinged as often. */
-const beatMs = 5_000;
-const silentMs = 12_000;
+const heartbeatMs = 5_000;
+const silenceTimeoutMs = 12_000;
 /** Our own name; each connection has its own room of names. */
 const senderId = "sender-0";
 /** What runs answers soon, or not to this at all. */
@@ -36,7 +36,7 @@ export interface Told {
   readonly mac: string | null;
 }
 
-export class CastSession extends RpcSession<Json, FramedLine> {
+export class CastSession extends RpcSession<Json, FramedConnection> {
   readonly #address: Address;
   readonly #host: Host;
   #last = 0;
@@ -49,12 +49,12 @@ export class CastSession extends RpcSession<Json, FramedLine> {
   #changed: () => void = () => {};
 
   constructor(address: Address, platformHost: Host) {
-    super({ platformHost, beatMs, silentMs });
+    super({ platformHost, heartbeatMs, silenceTimeoutMs });
     this.#address = address;
     this.#host = platformHost;
   }
 
-  protected async connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<FramedLine> {
+  protected async connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<FramedConnection> {
     const onFrame = (body: Buffer) => this.#take(body);
     const options = { address: this.#address, platformHost: this.#host, ...framing, onFrame, onEnd };
     const line = await openFramed(options, signal);
@@ -98,8 +98,8 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     const id = ++this.#last;
     // Setup has a word of its own for it.
     const numbered = { ...message, [namespace === namespaces.setup ? "request_id" : "requestId"]: id };
-    const send = (line: FramedLine) => line.send(bytesOf(namespace, destination, numbered));
-    return this.question(id, send, deadline(withinMs, signal));
+    const send = (line: FramedConnection) => line.send(bytesOf(namespace, destination, numbered));
+    return this.sendRequest(id, send, deadline(withinMs, signal));
   }
 
   /** A question about media to what runs; fails with `device_refused` where nothing does that can play. */
@@ -132,12 +132,12 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     return readTold(answers.filter(isJson));
   }
 
-  protected beat(): void {
+  protected sendHeartbeat(): void {
     this.#say(namespaces.heartbeat, receiverId, { type: "PING" });
   }
 
   #say(namespace: string, destination: string, message: Json): void {
-    this.tell((line) => line.send(bytesOf(namespace, destination, message)));
+    this.sendWithoutAnswer((line) => line.send(bytesOf(namespace, destination, message)));
   }
 
   async #askMedia(transport: string, signal: AbortSignal): Promise<void> {
@@ -166,7 +166,7 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     }
     // It goes before the answer (3.3), and is none.
     if (type === "LAUNCH_STATUS") return;
-    this.waitingFor(said["requestId"] ?? said["request_id"])?.resolve(said);
+    this.pendingRequest(said["requestId"] ?? said["request_id"])?.resolve(said);
   }
 
   #heard(receiver: Receiver): void {

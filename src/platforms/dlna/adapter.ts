@@ -10,10 +10,10 @@ import {
   type Connection,
   type Description,
   type Emit,
+  emptySet,
   type Facts,
   keysIn,
   type Lead,
-  none,
   type Platform,
   type PlatformHost,
   type Sighting,
@@ -115,7 +115,7 @@ function describe(_facts: Facts, memory: DlnaMemory): Description {
   if (can.mute) has.push("mute");
   if (can.seek) has.push("seek");
   if (plays) has.push("media", "playback");
-  return { has: new Set(has), withheld: none, keys: new Set(keys) };
+  return { has: new Set(has), withheld: emptySet, keys: new Set(keys) };
 }
 
 function connect(target: DlnaTarget, platformHost: PlatformHost, emit: Emit<DlnaMemory>): Connection {

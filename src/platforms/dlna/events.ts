@@ -9,7 +9,7 @@ import { ReconnectingSession } from "../../transport/session.ts";
 import type { DlnaTarget } from "./memory.ts";
 
 export interface EventsOptions {
-  readonly http: Pick<DeviceHttp, "alone">;
+  readonly http: Pick<DeviceHttp, "exchangeOnce">;
   readonly target: DlnaTarget;
   debug(message: string): void;
   /** Something has changed: reads it, and says after how many milliseconds it is to be read again, if at all. */
@@ -88,12 +88,12 @@ export class Events {
     this.#session.close();
   }
 
-  async #open(signal: AbortSignal, ended: (ending: { again: boolean }) => void): Promise<Subscribed> {
+  async #open(signal: AbortSignal, ended: (end: { retry: boolean }) => void): Promise<Subscribed> {
     const { http, target } = this.#options;
     const { rendering, transport } = target.memory;
     const paths = [transport?.events, rendering?.events].filter((path) => path != null);
     const session = await subscribe(
-      { http, peer: target.host, paths, onEvent: () => this.look(), onEnd: () => ended({ again: true }) },
+      { http, peer: target.host, paths, onEvent: () => this.look(), onEnd: () => ended({ retry: true }) },
       signal,
     );
     // What has changed since it was read last is not told.

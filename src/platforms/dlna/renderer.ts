@@ -4,7 +4,7 @@ import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transp
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
   type Emit,
-  none,
+  emptySet,
   type PlatformHost,
   type PlatformState,
   type Playback,
@@ -81,7 +81,7 @@ export class Renderer {
 
   /** All there is, while it tells of its changes by itself. */
   get pushes(): ReadonlySet<StatePart> {
-    return this.#events.isHeard && this.#seen !== undefined ? everything : none;
+    return this.#events.isHeard && this.#seen !== undefined ? everything : emptySet;
   }
 
   /** Asks a service for values. */

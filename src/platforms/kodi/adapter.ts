@@ -5,10 +5,10 @@ import {
   type Connection,
   type Description,
   type Emit,
+  emptySet,
   type Facts,
   type Key,
   keysIn,
-  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -71,7 +71,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
     state: {
       read: (signal) => readState(device, signal),
       get pushes() {
-        return device.isFollowed ? pushed : none;
+        return device.isFollowed ? pushed : emptySet;
       },
     },
     apps: {

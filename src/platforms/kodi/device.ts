@@ -87,7 +87,7 @@ export class KodiDevice {
         this.#unvouched();
         emit({ type: "disconnected", why: "hung_up" });
       },
-      open: async (signal, _unasked, ended) => {
+      open: async (signal, _inBackground, ended) => {
         const address = { host, port: this.#socket ?? usualSocket };
         const session = await new KodiSession(address, platformHost).open(signal);
         try {

@@ -5,7 +5,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
-import { senderOf, standIn } from "../query.ts";
+import { addressIdentity, senderOf } from "../query.ts";
 import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
@@ -22,7 +22,7 @@ export function readService({ type, source, addresses, port, txt, name }: MdnsSe
   const host = senderOf({ source, addresses });
   if ((type !== httpType && type !== socketType) || host === null) return null;
   const uuid = uuidOf(txt);
-  return { host, port, said: { type, name, ...(uuid !== null && { uuid }) } };
+  return { host, port, announced: { type, name, ...(uuid !== null && { uuid }) } };
 }
 
 /** What is known of a Kodi from its announcements: all of them carry its id. */
@@ -39,7 +39,7 @@ interface Announced {
  * what it tells of its own settings. Several may run on one machine, each with its own ports.
  */
 export async function identifyKodi(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Seen> {
-  const type = lead.said?.["type"];
+  const type = lead.announced?.["type"];
   if (type === socketType) return bySocket(lead, platformHost, signal);
   // Asked beside the rest: it takes as long as nobody answers.
   const asking = announcedAt(lead, httpType, platformHost, signal);
@@ -97,7 +97,7 @@ async function bySocket(lead: Lead, platformHost: PlatformHost, signal: AbortSig
     }
     return {
       ...identified(lead, { ...announced, socket: null }, facts, "full"),
-      beside: true,
+      atSecondaryPort: true,
       power: "on",
       memory: { socketOnly: lead.port },
     };
@@ -125,7 +125,7 @@ async function startedWeb(
 
 /** What the Kodi announces that has one of its services at an address. */
 async function announcedAt(
-  { host, port, said = {} }: Lead,
+  { host, port, announced = {} }: Lead,
   type: typeof httpType | typeof socketType,
   platformHost: PlatformHost,
   signal: AbortSignal,
@@ -134,12 +134,14 @@ async function announcedAt(
     platformHost.announced(asked, host, isIt, signal).catch(() => null);
   const other = type === httpType ? socketType : httpType;
   const here =
-    said["type"] === type && said["uuid"] !== undefined ? null : await ask(type, (service) => service.port === port);
-  const uuid = text(said["uuid"]) ?? (here && uuidOf(here.txt));
+    announced["type"] === type && announced["uuid"] !== undefined
+      ? null
+      : await ask(type, (service) => service.port === port);
+  const uuid = text(announced["uuid"]) ?? (here && uuidOf(here.txt));
   // Without an id it cannot be told whose the other service is.
   const there = uuid === null ? null : await ask(other, ({ txt }) => uuidOf(txt) === uuid);
   const [web, socket] = type === httpType ? [port, there?.port ?? null] : [there?.port ?? null, port];
-  return { uuid, name: text(said["name"]) ?? here?.name ?? null, web, socket };
+  return { uuid, name: text(announced["name"]) ?? here?.name ?? null, web, socket };
 }
 
 interface Told {
@@ -170,7 +172,7 @@ function identified(
   access: Access | null,
 ): Seen {
   return {
-    identity: uuid ?? mac ?? standIn(at),
+    identity: uuid ?? mac ?? addressIdentity(at),
     ...(uuid === null && { provisional: true as const }),
     facts: {
       name,

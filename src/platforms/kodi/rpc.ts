@@ -129,7 +129,7 @@ export class HttpRpc {
     if (before && isSame(before.login, given) && performance.now() - before.at < refusalHolds)
       throw loginWanted(refused);
     // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
-    const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
+    const isIn = this.#lockedDoor.isLoggedIn ? await unlessAsked(send(this.#lockedDoor)) : null;
     if (isIn) return isIn;
     // Whoever is there must ask for it now, as Kodi does: one that refuses the connection, or is none, is not asked more.
     const unasked = await unlessAsked(send(this.#open));

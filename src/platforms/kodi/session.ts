@@ -14,7 +14,7 @@ export class KodiSession extends WebSocketRpc<unknown> {
   #told: (method: string, data: Json) => void = () => {};
 
   constructor(address: Address, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
-    super({ address, path: "/jsonrpc", tls: false, platformHost, beatMs: 8_000, silentMs: 20_000 });
+    super({ address, path: "/jsonrpc", tls: false, platformHost, heartbeatMs: 8_000, silenceTimeoutMs: 20_000 });
   }
 
   /** Has what Kodi says by itself told. */
@@ -30,14 +30,14 @@ export class KodiSession extends WebSocketRpc<unknown> {
     this.destroy();
   }
 
-  protected beat(): void {
+  protected sendHeartbeat(): void {
     this.call("JSONRPC.Ping", {}, neverAborted).catch(() => {});
   }
 
   protected received(said: Json): void {
     const { id, method, params } = said;
     if (typeof method === "string" && isJson(params)) return this.#told(method, asJson(params["data"]));
-    const waiting = this.waitingFor(id);
+    const waiting = this.pendingRequest(id);
     try {
       waiting?.resolve(resultIn(said));
     } catch (error) {

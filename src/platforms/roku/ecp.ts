@@ -70,7 +70,7 @@ export class Ecp {
       address: target,
       platformHost,
       prove: async (read) => void (await this.#identity(read)),
-      holdsFor: wordHolds,
+      proofHoldsMs: wordHolds,
       get silentHint() {
         return canTurnOn() ? undefined : remoteHint;
       },
@@ -97,7 +97,7 @@ export class Ecp {
   /** Its word is an old one: what was just sent may turn it on or off. */
   powerChanges(): void {
     this.#power = undefined;
-    this.http.mistrust();
+    this.http.requireProof();
   }
 
   get #said() {

@@ -97,7 +97,7 @@ async function ask(
     ...(challenge && { Authorization: authorize(challenge, method, password, path) }),
   };
   const exchange: Exchange = { method, path, headers, ...(form && { body: form }), wanted: "all", maxBytes };
-  const answer = await http.alone(exchange, signal).catch((error: unknown) => {
+  const answer = await http.exchangeOnce(exchange, signal).catch((error: unknown) => {
     if (broken) return broken(error);
     throw error;
   });
@@ -108,7 +108,7 @@ async function ask(
 
 /** Asks for the installer's page. */
 function look(http: DeviceHttp, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
-  return http.alone({ method: "GET", path, headers, wanted: "head", maxBytes: pageBytes }, http.within(signal));
+  return http.exchangeOnce({ method: "GET", path, headers, wanted: "head", maxBytes: pageBytes }, http.within(signal));
 }
 
 /** The challenge, fit to be answered, or `null` when this set lets anyone in. */

@@ -2,9 +2,9 @@
 import { DeviceError, hasReason } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
-import { refuseOwn } from "../../transport/socket.ts";
+import { refuseOwnListener } from "../../transport/socket.ts";
 import type { Address, DiscoveryQuery, Lead, PlatformHost, Sighting } from "../platform.ts";
-import { standIn } from "../query.ts";
+import { addressIdentity } from "../query.ts";
 import type { SamsungMemory } from "./memory.ts";
 import { type Info, infoPath } from "./protocol.ts";
 import { infoOf, plainPort, securePort } from "./rest.ts";
@@ -52,9 +52,9 @@ export async function identifySamsung(
   const isBeside = info.memory.token && certificate === null;
   const port = isBeside ? securePort : met.port;
   return {
-    identity: info.duid ?? standIn({ host: lead.host, port }),
+    identity: info.duid ?? addressIdentity({ host: lead.host, port }),
     ...(info.duid === null && { provisional: true as const }),
-    ...(isBeside && { beside: true as const }),
+    ...(isBeside && { atSecondaryPort: true as const }),
     ...(info.power !== null && { power: info.power }),
     port,
     certificate,
@@ -90,7 +90,7 @@ export async function askWho(
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Met> {
-  refuseOwn(address, platformHost);
+  refuseOwnListener(address, platformHost);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const connection = await HttpConnection.open(address, within, tls ? null : undefined);
   try {

@@ -6,7 +6,7 @@
 import { DeviceError, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../../transport/http.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
-import { isStandIn } from "../query.ts";
+import { isAddressIdentity } from "../query.ts";
 import type { SamsungTarget } from "./memory.ts";
 import { type AppNow, appPath, type Info, infoPath, readAppNow, readInfo } from "./protocol.ts";
 
@@ -24,7 +24,7 @@ export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" 
 
 /** Fails with `wrong_device` where another TV answers, and with `device_unproven` where it keeps to itself who it is, and did not. */
 export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "host">, { duid }: Info): void {
-  if (duid === identity || isStandIn(identity)) return;
+  if (duid === identity || isAddressIdentity(identity)) return;
   if (duid !== null) throw wrongDevice(host);
   throw new DeviceError("device_unproven", "does not say who it is any more: it may be another device", {
     phase: "connect",
@@ -69,7 +69,7 @@ export class Rest {
   /** What it said is old: it was told something that changes it. */
   forget(): void {
     this.#said = undefined;
-    this.#http.mistrust();
+    this.#http.requireProof();
   }
 
   /** An app as it is now; `null` where the TV has none of that id, or keeps its state to itself. */

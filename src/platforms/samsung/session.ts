@@ -7,7 +7,7 @@ import { orAborted, sleep, until } from "../../system/sleep.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
-import type { LineEnd } from "../../transport/websocket.ts";
+import type { ConnectionEnd } from "../../transport/websocket.ts";
 import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
 import { asksAnew, crowded, noLonger, notPaired } from "./failures.ts";
@@ -66,7 +66,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
   #isRefused = false;
   /** Whether a field takes text now, as far as was said. */
   #focus = false;
-  #over: (why: LineEnd) => void = () => {};
+  #over: (why: ConnectionEnd) => void = () => {};
 
   constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pace = new Pace()) {
     const path = channelPath(token);
@@ -78,8 +78,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
       certificate,
       platformHost,
       maxBytes,
-      beatMs: 60_000,
-      silentMs: Number.POSITIVE_INFINITY,
+      heartbeatMs: 60_000,
+      silenceTimeoutMs: Number.POSITIVE_INFINITY,
     });
     this.#pace = pace;
     this.#first.promise.catch(() => {});
@@ -92,7 +92,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
   }
 
   /** Told when it ends by itself. */
-  onOver(told: (why: LineEnd) => void): void {
+  onOver(told: (why: ConnectionEnd) => void): void {
     this.#over = told;
   }
 
@@ -131,7 +131,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     return number(await this.#asked("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal));
   }
 
-  protected beat(): void {}
+  protected sendHeartbeat(): void {}
 
   protected received(said: Json): void {
     const event = text(said["event"]) ?? "";
@@ -143,12 +143,12 @@ export class RemoteSession extends WebSocketRpc<Json> {
     else if (event === "ms.error") this.#first.resolve({ by: "error" });
     else if (event === "ms.remote.imeStart") this.#focus = true;
     else if (event === "ms.remote.imeEnd") this.#focus = false;
-    else this.waitingFor(event)?.resolve(said);
+    else this.pendingRequest(event)?.resolve(said);
   }
 
   async #asked(event: string, message: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
     const late = AbortSignal.timeout(timeoutMs);
-    const asking = this.question(event, (line) => line.send(message), AbortSignal.any([signal, late]));
+    const asking = this.sendRequest(event, (line) => line.send(message), AbortSignal.any([signal, late]));
     const said = await asking.catch((error: unknown) => {
       if (signal.aborted || !this.alive) throw error;
       return null;
@@ -158,7 +158,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** What is sent is not accepted yet: whether it is refused shows behind the first (3.4). */
   async #say(sent: readonly string[], signal: AbortSignal): Promise<void> {
-    const isRead = this.tell((line) => {
+    const isRead = this.sendWithoutAnswer((line) => {
       for (const message of sent) line.send(message);
       return this.#answersPings ? line.isRead(readWithinMs) : false;
     });
@@ -172,7 +172,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
   }
 }
 
-/** The socket, opened when it is first wanted and never unasked: on some TVs that alone turns them on (3.4). */
+/** The socket, opened when it is first wanted and never inBackground: on some TVs that alone turns them on (3.4). */
 export interface Remote {
   readonly reconnecting: ReconnectingSession<RemoteSession>;
   /** Opens it to a TV in standby, too: to turn that on. */
@@ -190,7 +190,7 @@ export function remoteOf(
   const pace = new Pace();
   const prompts = new Prompts(target, emit);
 
-  async function open(signal: AbortSignal, _unasked: boolean, ended: (ending: { again: false }) => void) {
+  async function open(signal: AbortSignal, _inBackground: boolean, ended: (end: { retry: false }) => void) {
     const { secret } = target;
     if (isSecure(target) && !secret.read()?.token) throw notPaired();
     if (prompts.isLeftAlone) throw asksAnew();
@@ -205,7 +205,7 @@ export function remoteOf(
         `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,
       );
       if (why.code === crowdedCode) crowdedAt = performance.now();
-      ended({ again: false });
+      ended({ retry: false });
     });
     try {
       await session.open(signal);

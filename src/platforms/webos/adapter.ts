@@ -6,9 +6,9 @@ import {
   type Connection,
   type Description,
   type Emit,
+  emptySet,
   type Facts,
   type Key,
-  none,
   ofKey,
   type Platform,
   type PlatformHost,
@@ -73,7 +73,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       read: (signal) => readState(signal),
       readParts: (parts, signal) => readState(signal, topicsOf(parts)),
       get pushes() {
-        return reconnecting.current?.state.pushes ?? none;
+        return reconnecting.current?.state.pushes ?? emptySet;
       },
     },
     apps: {

@@ -151,7 +151,7 @@ export function sessionWith(
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
-    async open(signal, _unasked, ended) {
+    async open(signal, _inBackground, ended) {
       const { secret } = target;
       if (!secret.read()?.key) throw notPaired();
       if (prompts.isLeftAlone) throw promptedAgain();
@@ -174,11 +174,11 @@ export function sessionWith(
         if (titles.has(id) && registered.alive && registered.state.app === id)
           emit({ type: "state", patch: { app: appOf(id, registered.title(id)) } });
       };
-      session.onEnd(({ again, why }) => {
+      session.onEnd(({ retry, why }) => {
         const code = why.code === null ? "" : ` (${why.code})`;
         platformHost.debug(`${target.host}: the TV ${why.reason || "hung up"}${code}`);
         registered?.pointer.close();
-        ended({ again });
+        ended({ retry });
       });
       const listener = {
         changed(patch: Partial<PlatformState>) {

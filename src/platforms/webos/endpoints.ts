@@ -5,7 +5,7 @@
 import { textOf, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
-import { saidNothing } from "../../transport/websocket.ts";
+import { handshakeTimedOut } from "../../transport/websocket.ts";
 import type { Address, Lead, PlatformHost, Ports, SsdpAnswer } from "../platform.ts";
 import { locationOf } from "../query.ts";
 import { failedProof, hungUp } from "./failures.ts";
@@ -121,7 +121,7 @@ async function greet(
     if (signal.aborted) throw signal.reason;
     if (failedProof(error)) throw error;
     if (isOver) throw hungUp();
-    throw late.aborted ? saidNothing() : error;
+    throw late.aborted ? handshakeTimedOut() : error;
   }
 }
 
@@ -169,5 +169,5 @@ export function readSearchAnswer(answer: SsdpAnswer): Lead | null {
   const { headers } = answer;
   if (headers.get("st") !== searchTarget && !headers.get("usn")?.endsWith(searchTarget)) return null;
   const place = locationOf(answer);
-  return place && { host: place.host, port: securePort, said: { port: String(place.port), path: place.path } };
+  return place && { host: place.host, port: securePort, announced: { port: String(place.port), path: place.path } };
 }

@@ -3,7 +3,7 @@ import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { child, childText, readXml } from "../../transport/xml.ts";
 import type { Facts, Lead, PlatformHost, Sighting } from "../platform.ts";
-import { standIn } from "../query.ts";
+import { addressIdentity } from "../query.ts";
 import { endpointsOf, type Hello, openFirst } from "./endpoints.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { readInputs, readMacs, uris, type WebosInput } from "./protocol.ts";
@@ -23,7 +23,7 @@ export async function identifyWebos(
       session.fingerprint ?? certificateAt(endpoints, hello, platformHost, signal),
     ]);
     return {
-      identity: hello.uuid ?? standIn(lead),
+      identity: hello.uuid ?? addressIdentity(lead),
       ...(hello.uuid === null && { provisional: true as const }),
       certificate,
       facts: factsOf(hello, { model: model ?? description.model, name: description.name, macs: [] }),
@@ -90,7 +90,7 @@ async function readModel(session: WebosSession, signal: AbortSignal): Promise<st
 
 /** The name that the user gave the TV is only in its UPnP description, at a port that changes (2.1). */
 async function readDescription(
-  { host, said }: Lead,
+  { host, announced: said }: Lead,
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Pick<Facts, "name" | "model">> {

@@ -1,7 +1,7 @@
 /** The second socket of a TV, for buttons: lines of text that are never answered (smart-tvs.md 2.4). */
 import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
-import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
+import { openWebSocket, type WebSocketConnection } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
@@ -12,8 +12,8 @@ export class Pointer {
   readonly #session: WebosSession;
   readonly #target: Pick<Address, "host">;
   readonly #platformHost: PlatformHost;
-  #line: WebSocketLine | undefined;
-  #opening: Promise<WebSocketLine> | undefined;
+  #line: WebSocketConnection | undefined;
+  #opening: Promise<WebSocketConnection> | undefined;
   #closed = false;
   #answersPings = true;
 
@@ -43,14 +43,14 @@ export class Pointer {
     this.#line = undefined;
   }
 
-  #open(signal: AbortSignal): Promise<WebSocketLine> {
+  #open(signal: AbortSignal): Promise<WebSocketConnection> {
     this.#opening ??= this.#connect(signal).finally(() => {
       this.#opening = undefined;
     });
     return this.#opening;
   }
 
-  async #connect(signal: AbortSignal): Promise<WebSocketLine> {
+  async #connect(signal: AbortSignal): Promise<WebSocketConnection> {
     const answer = await this.#session.request(uris.pointer, {}, signal).catch((error: unknown) => {
       // Nothing was pressed yet, so the TV may be woken and asked again.
       throw this.#session.alive || signal.aborted

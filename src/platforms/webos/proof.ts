@@ -6,7 +6,7 @@ import { hasCode, hasReason, wrongDevice, type ZapdError } from "../../api/error
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
-import { isStandIn } from "../query.ts";
+import { isAddressIdentity } from "../query.ts";
 import { endpointsOf, type Greeting, openFirst } from "./endpoints.ts";
 import { failedProof, unproven } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
@@ -23,13 +23,13 @@ export function isProven({ session, hello }: Greeting, target: WebosTarget, pin:
 
 /** What to remember of a pairing: whether the TV that accepted it told no uuid. */
 export function pairedMemory({ hello }: Greeting, { identity, memory }: WebosTarget): WebosMemory {
-  if (hello.uuid === null && !isStandIn(identity)) return { nameless: true };
+  if (hello.uuid === null && !isAddressIdentity(identity)) return { nameless: true };
   return memory.nameless ? { nameless: false } : {};
 }
 
 /** Whether a TV may connect without telling its uuid: it never told one, or its user paired it without one. */
 function mayLackUuid({ identity, memory }: WebosTarget): boolean {
-  return isStandIn(identity) || memory.nameless === true;
+  return isAddressIdentity(identity) || memory.nameless === true;
 }
 
 /**
@@ -87,7 +87,10 @@ export async function openToPair(
   signal: AbortSignal,
 ): Promise<Greeting> {
   const endpoints = endpointsOf(target, target.ports, target.memory.endpoint);
-  const options = { known: !isStandIn(target.identity), prove: (greeted: Greeting) => requireUuid(greeted, target) };
+  const options = {
+    known: !isAddressIdentity(target.identity),
+    prove: (greeted: Greeting) => requireUuid(greeted, target),
+  };
   if (pinOf(target) === null) return openFirst(endpoints, platformHost, signal, options);
   const secure = endpoints.filter(({ tls }) => tls);
   try {
@@ -107,5 +110,5 @@ function isOtherTv(error: unknown): boolean {
 }
 
 function requireUuid({ hello }: Greeting, { identity, host }: WebosTarget): void {
-  if (hello.uuid !== null && !isStandIn(identity) && hello.uuid !== identity) throw wrongDevice(host);
+  if (hello.uuid !== null && !isAddressIdentity(identity) && hello.uuid !== identity) throw wrongDevice(host);
 }

@@ -7,7 +7,7 @@ import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
-import type { WebSocketLine } from "../../transport/websocket.ts";
+import type { WebSocketConnection } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { readError } from "./failures.ts";
 import type { Payload } from "./protocol.ts";
@@ -36,7 +36,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
 
   constructor(endpoint: Endpoint, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
     const { tls } = endpoint;
-    super({ address: endpoint, path: "/", tls, platformHost, maxBytes, beatMs: 5_000, silentMs: 10_000 });
+    super({ address: endpoint, path: "/", tls, platformHost, maxBytes, heartbeatMs: 5_000, silenceTimeoutMs: 10_000 });
     this.endpoint = endpoint;
   }
 
@@ -89,7 +89,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
     return this.#askInTime(id, "subscribe", uri, {}, signal);
   }
 
-  protected beat(line: WebSocketLine): void {
+  protected sendHeartbeat(line: WebSocketConnection): void {
     line.ping();
   }
 
@@ -102,7 +102,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
     const error = readError(message, payload);
     // The prompt comes before the registration.
     if (id === registerId && type === "response" && !error) return this.#onPrompt();
-    const waiting = this.waitingFor(id);
+    const waiting = this.pendingRequest(id);
     if (error) return waiting?.reject(error);
     this.#listeners.get(id)?.(payload);
     waiting?.resolve(payload);

@@ -39,7 +39,7 @@ platformContract({
     simulators.set(set, simulator);
     return set;
   },
-  said: (set) => ({ name: of(set).state.name }),
+  announced: (set) => ({ name: of(set).state.name }),
   secretOf: (set) => ({ ...own, certificate: of(set).fingerprint }),
   macsOf: (set) => [of(set).mac],
   app: { platformId: "com.google.android.youtube.tv", name: "YouTube" },

@@ -184,7 +184,7 @@ describe("who is let in", () => {
       });
     });
     await Promise.all(servers);
-    const met = await androidtv.identify({ host, port: 6_466, said: { name: "Den" } }, platformHostOf(), never);
+    const met = await androidtv.identify({ host, port: 6_466, announced: { name: "Den" } }, platformHostOf(), never);
     expect(met).toMatchObject({ identity: "aa:bb:cc:dd:ee:01", facts: { name: "Den", model: "BRAVIA" } });
   });
 
@@ -194,7 +194,7 @@ describe("who is let in", () => {
     await new Promise<void>((resolve) => server.listen(6_466, host, () => resolve()));
     cleanups.push(() => server.close());
     const identify = (said?: Record<string, string>) =>
-      androidtv.identify({ host, port: 6_466, ...(said && { said }) }, platformHostOf(), never);
+      androidtv.identify({ host, port: 6_466, ...(said && { announced: said }) }, platformHostOf(), never);
     expect((await failure(identify())).code).toBe("device_error");
     expect((await identify({ name: "Den" })).identity).toMatch(/^[0-9a-f]{64}$/);
   });

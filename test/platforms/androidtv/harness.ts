@@ -39,7 +39,7 @@ export async function line(
   const set = await startAndroid(options);
   const { remote, pairing, wake } = set.ports;
   return lineTo(androidtv, set, {
-    lead: { host: set.host, port: remote, said: { name: options.name ?? "One" } },
+    lead: { host: set.host, port: remote, announced: { name: options.name ?? "One" } },
     ports: { pairing, wake },
     given: given === undefined ? { ...own, certificate: set.fingerprint } : given,
     facts: { macs: [set.mac] },

@@ -189,7 +189,7 @@ describe.concurrent("who a Cast device is", () => {
   test("is a television, where it shows pictures, is plugged into nothing, and its model says so", async () => {
     const { host, port, id } = (await room()).set;
     const kindOf = async (md: string, ca: string) =>
-      (await cast.identify({ host, port, said: { id, md, ca } }, platformHostOf(), never)).facts.kind;
+      (await cast.identify({ host, port, announced: { id, md, ca } }, platformHostOf(), never)).facts.kind;
     expect(await kindOf("BRAVIA 4K VH2", "4101")).toBe("tv");
     expect(await kindOf("Smart TV Pro", "4101")).toBe("tv");
     expect(await kindOf("MiTV-MOOQ1", "4101")).toBe("unknown");

@@ -30,7 +30,7 @@ export interface RoomOptions extends Partial<CastSimulatorOptions> {
 export async function room({ said, timeout, announced, ...options }: RoomOptions = {}): Promise<Line<CastSimulator>> {
   const set = await startCast(options);
   return lineTo<CastSimulator, unknown, unknown>(cast, set, {
-    lead: { host: set.host, port: set.port, ...(said && { said }) },
+    lead: { host: set.host, port: set.port, ...(said && { announced: said }) },
     ...(timeout && { timeout }),
     ...(announced && { announced }),
   });

@@ -241,7 +241,13 @@ test("one whose calls do not come in, as behind a firewall, is asked all the sam
     asked.push(method);
     return { status: 200, headers: new Map([["sid", `uuid:${asked.length}`]]), body: new Uint8Array() };
   };
-  const events = new Events({ http: { alone }, target, debug() {}, changed: async () => null, ended() {} });
+  const events = new Events({
+    http: { exchangeOnce: alone },
+    target,
+    debug() {},
+    changed: async () => null,
+    ended() {},
+  });
   expect(events.want()).toBe(false);
   await until("it has taken both", () => asked.length === 2);
   await Bun.sleep(50);

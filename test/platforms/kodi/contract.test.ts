@@ -35,7 +35,7 @@ platformContract({
   },
   app: { platformId: "plugin.video.youtube", name: "YouTube" },
   unknownApp: "plugin.video.nothing",
-  said: (set) => ({ type: "_xbmc-jsonrpc-h._tcp", uuid: set.identity }),
+  announced: (set) => ({ type: "_xbmc-jsonrpc-h._tcp", uuid: set.identity }),
   learnsMore: true,
   noStandby: true,
   typesAtOnce: true,

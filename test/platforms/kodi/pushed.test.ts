@@ -26,7 +26,7 @@ async function connect(player: KodiSimulator, port = player.port) {
   const platformHost = platformHostOf();
   const lead = { host: player.host, port };
   const said = { type: "_xbmc-jsonrpc-h._tcp", uuid: player.uuid };
-  const sighting = await kodi.identify({ ...lead, said }, platformHost, never);
+  const sighting = await kodi.identify({ ...lead, announced: said }, platformHost, never);
   const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, lead, {
     ports: { websocket: player.ports.tcp ?? 0 },
   });

@@ -16,7 +16,7 @@ test.each([
   const { uuid, host } = before;
   const lead = { host, port: before.port };
   const said = { type: "_xbmc-jsonrpc-h._tcp", uuid };
-  const sighting = await kodi.identify({ ...lead, said }, platformHostOf(), never);
+  const sighting = await kodi.identify({ ...lead, announced: said }, platformHostOf(), never);
   await before.stop();
   const now = await startKodi({ mac: "02:00:5e:00:53:31", webServer: false });
   const { tcp: port } = now.ports;

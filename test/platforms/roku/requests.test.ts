@@ -5,7 +5,7 @@ import type { PlatformHost } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
 import type { RokuMemory, RokuTarget } from "../../../src/platforms/roku/identity.ts";
-import { marker } from "../../../src/transport/socket.ts";
+import { loopHeader } from "../../../src/transport/socket.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
 import { nobody, platformHostOf, targetOf } from "../../support/platform-host.ts";
 
@@ -32,7 +32,7 @@ afterAll(() => set.stop());
 const lines = (line: string) => [
   `${line} HTTP/1.1`,
   `Host: ${set.address.host}:${set.address.port}`,
-  `${marker}: 1`,
+  `${loopHeader}: 1`,
   ...(line.startsWith("POST") ? ["Content-Length: 0"] : []),
 ];
 

@@ -38,7 +38,7 @@ describe("who it is", () => {
     cleanups.push(() => set.stop());
     const lead = { host: set.host, port: set.ports.plain ?? 0 };
     const sighting = await samsung.identify(lead, platformHostOf(), never);
-    expect(sighting).toMatchObject({ identity: set.duid, port: 8_002, beside: true, certificate: null });
+    expect(sighting).toMatchObject({ identity: set.duid, port: 8_002, atSecondaryPort: true, certificate: null });
   });
 
   test("one that does not say is known by where it is", async () => {

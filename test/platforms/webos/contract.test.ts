@@ -42,7 +42,7 @@ platformContract({
     descriptions.set(set, simulator.ports.description);
     return set;
   },
-  said: (set) => ({ port: String(descriptions.get(set)), path: "/" }),
+  announced: (set) => ({ port: String(descriptions.get(set)), path: "/" }),
   app: { platformId: "netflix", name: "Netflix" },
   unknownApp: "com.example.nothing",
   secret: { key },
