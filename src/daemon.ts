@@ -1,6 +1,6 @@
 /**
- * zapd as a daemon: behind its two listeners, the loopback port and the control socket. They are bound before the state is
- * opened; who calls meanwhile waits.
+ * zapd as a daemon behind two listeners, the loopback port and the control socket. They are bound before the state is opened;
+ * requests that arrive before that wait.
  */
 
 import { resolve } from "node:path";
@@ -23,33 +23,33 @@ export interface DaemonOptions {
   readonly config: string;
   readonly state: string;
   readonly log: Log;
-  /** `false`: the page for people is not served, whatever the config says. */
+  /** `false`: the web page is not served, whatever the config says. */
   readonly page?: boolean;
-  /** How another port is chosen, where the config is not its user's. */
+  /** The hint for a port in use, where the config file is not the user's own (`zapd demo`). */
   readonly otherPort?: string;
 }
 
-/** A daemon that runs. */
+/** A running daemon. */
 export interface Daemon {
-  /** Where the API is; `null` when `daemon.http_enabled` is false. */
+  /** The base URL of the API; `null` when `daemon.http_enabled` is false. */
   readonly url: string | null;
-  /** `null` when its disk takes no socket. */
+  /** The path of the control socket; `null` when the file system cannot hold one. */
   readonly socket: string | null;
   readonly registry: Registry;
-  /** Ends when the first scan has ended; `null` when `discovery.on_start` is false. */
+  /** Resolves when the first scan has ended; `null` when `discovery.on_start` is false. */
   readonly scanned: Promise<void> | null;
-  /** Where devices are looked for, as the config says; none means everywhere. */
+  /** The network interfaces that discovery uses, as configured; none means all of them. */
   interfaces(): readonly string[];
   stop(): Promise<void>;
 }
 
-/** Requests under way have this long to end when the daemon stops. */
+/** How long running requests may take to end when the daemon stops. */
 const graceMs = 3_500;
 
-/** Starts zapd behind its two listeners, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
+/** Starts zapd behind its two listeners. Fails with a `ZapdError` that says what prevents it. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config: file, log, page = true, otherPort } = options;
-  // Its socket is told to callers who are in other folders.
+  // Absolute, since callers in other folders are given the path of the socket.
   const state = resolve(options.state);
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
@@ -66,7 +66,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     throw error;
   };
 
-  // The port first: it is what two daemons of one config would fight over. No state is touched before both listeners are ours.
+  // The port first: two daemons of one config compete for it. The state is not touched before both listeners are bound.
   if (http_enabled) {
     const place = { hostname: http_host, port: http_port };
     listening.push(await claimPort(place, wanted, () => runtime.listen(place, serving.handler), otherPort));
@@ -77,7 +77,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler), by, usual));
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
-    // Devices can be driven without a memory, and without the command line.
+    // Devices can be driven over HTTP without storage and without the command line.
     unwritable = `${textOf(error)}: nothing can be remembered, and there is no control socket`;
   }
   const socket = unwritable === undefined ? wanted : null;
@@ -89,7 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     examined,
     page,
     listeners: { socket: socket ?? "", http_host, http_port },
-    // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
+    // The daemon may be bound to another address of 127.0.0.0/8.
     hosts: [`${http_host}:${http_port}`],
   }).catch(giveUp);
   serving.open(zapd.fetch);
@@ -103,13 +103,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     scanned,
     interfaces: () => config.running.discovery.interfaces,
     async stop() {
-      // The socket is the lock of the state: who starts now must find it until the last word is written.
+      // The socket is the lock of the state folder: it stays until the last file is written.
       for (const one of listening) if (one.port !== null) one.close();
       zapd.windDown();
       await serving.drained(graceMs);
       await zapd.stop();
       const freed = socket === null || releaseSocket(socket, usual);
-      // Who ends a listener at a path removes what is there: a file of the user's as well.
+      // Closing a listener removes the file at its path, which may by now be another daemon's or the user's.
       await Promise.all(listening.filter((one) => freed || one.port !== null).map((one) => one.end()));
     },
   };

@@ -1,6 +1,6 @@
 /**
- * zapd as a module that exports `{ fetch }`, for `deno serve` and for `bun` alike. The config and the state are those of
- * the environment; nothing is opened before the first request. Its port is that of the server it is given to.
+ * zapd as a module that exports `{ fetch }`, for `deno serve` and `bun`. It uses the environment's config and state folder,
+ * and opens nothing before the first request. The program that serves it chooses the port.
  */
 import { configPath, stateFolder } from "./config/paths.ts";
 import { createZapd, type Zapd } from "./zapd.ts";

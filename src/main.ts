@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** The program. What a command needs is loaded when it is asked for: a key press must not wait for the daemon's modules. */
+/** The program. Each command loads its own modules, so that a key press does not wait for those of the daemon. */
 import { runCommand } from "./cli/command.ts";
 
 if (import.meta.main) {

@@ -30,7 +30,7 @@ import { version } from "./system/version.ts";
 
 export { type AppDependencies, createApp } from "./server/app.ts";
 
-/** Where a daemon listens, as its status says. */
+/** Where a daemon listens, as `GET /daemon/status` reports it. */
 interface Listeners {
   readonly socket: string;
   readonly http_host: string;
@@ -42,61 +42,61 @@ export interface ZapdOptions {
   readonly config: string | ConfigFile;
   /** The folder of the registry, the catalog and the uploads. One zapd per folder. */
   readonly state: string;
-  /** What was found when the folder was looked at, by who has done so already. */
+  /** Problems of the state folder, where the caller has examined it already. */
   readonly examined?: readonly string[];
-  /** Why nothing can be written there: it goes on without a memory, and warns of it. */
+  /** Why the state folder cannot be written. zapd then runs without storage, and warns about it. */
   readonly unwritable?: string | undefined;
   readonly log?: Log;
   readonly listeners?: Listeners;
   /**
-   * Names beyond those of loopback by which callers may reach it, each as a `Host` header writes it (`tv.home:8443`).
-   * Who serves zapd on other addresses than loopback must keep strangers out: it knows no passwords.
+   * Host names beside those of loopback that callers may use, each as a `Host` header has it (`tv.home:8443`).
+   * A program that serves zapd on such addresses must authenticate callers itself: zapd has no passwords.
    */
   readonly hosts?: readonly string[];
   /** The path below which it is mounted in another server, such as `/tv`. */
   readonly prefix?: string;
-  /** `false`: the page for people is not served, whatever the config says. */
+  /** `false`: the web page is not served, whatever the config says. */
   readonly page?: boolean;
-  /** Which hardware answers at an address; without it, the system's own table where it can be read. */
+  /** Looks up the MAC address behind an IP address; the system's own table by default. */
   readonly neighbours?: Neighbours;
-  /** How those go together where several of them reach one device. */
+  /** The platforms it drives; all of them by default. */
+  readonly platforms?: readonly Platform[];
+  /** How those platforms are combined where several reach one device. */
   readonly composition?: Composition;
-  /** Milliseconds since 1970, where they are not the system's: a day's quiet makes a device believed. */
+  /** The wall clock, milliseconds since 1970: a device that stays undisputed for a day is trusted again. */
   readonly now?: () => number;
   /**
-   * Requests without a `Host` are let in: the program makes them itself, or vouches for whoever hands them on. Servers, too,
-   * hand on requests without one; those that have one are judged by it as ever.
+   * Requests without a `Host` header are accepted: the program makes them itself, or answers for whoever forwards them. A
+   * `Host` that is present is checked as always.
    */
   readonly trusted?: boolean;
-  /** What it drives, where that is not every platform there is. */
-  readonly platforms?: readonly Platform[];
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
 export interface Zapd {
   /**
-   * Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on, and
-   * a request without a `Host` is refused.
+   * Answers one request, as `fetch` handlers do. Without a `call` the request counts as one over loopback TCP: the guard
+   * applies, and a request without a `Host` is refused.
    */
   fetch(request: Request, call?: Call): Response | Promise<Response>;
   /**
-   * Asks zapd from the program that holds it: `zapd.request("/v1/devices")`. A path needs no host before it. What else the
-   * guard judges (a `Host` that is there, an `Origin`) it judges here too.
+   * Calls zapd from the program that embeds it: `zapd.request("/v1/devices")`. A path needs no host. The guard still checks
+   * a `Host` or an `Origin` that is present.
    */
-  request(asked: string | URL | Request, init?: RequestInit): Promise<Response>;
+  request(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   readonly registry: Registry;
-  /** Begins to look for devices; ends when the first scan has. */
+  /** Starts discovery; resolves when the first scan has ended. */
   start(): Promise<void>;
-  /** Tells those who follow that it stops, and lets go of what is held: at once, before requests under way have ended. */
+  /** Ends event streams, held keys, leases and the broker at once, before running requests have ended. */
   windDown(): void;
-  /** Ends discovery, closes the connections to devices, and waits for what is being written. */
+  /** Ends discovery, closes the connections to devices, and waits until pending writes are on disk. */
   stop(): Promise<void>;
 }
 
-/** Whoever waited for the start has been answered by then. */
-const laterMs = 10;
+/** Requests that waited for the start are answered within this time, before discovery begins. */
+const startDelayMs = 10;
 
-/** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
+/** Builds zapd from its config and its state. The network is not used before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
   const { platforms = every, composition = everyComposition } = options;
@@ -130,21 +130,22 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const leases = await Leases.open({
     path: join(state, "leases.json"),
     damaged,
-    failed: (error) => log.recurring(`Who has which device could not be kept: ${textOf(error)}`),
+    failed: (error) => log.recurring(`The leases could not be saved: ${textOf(error)}`),
   });
 
   config.subscribe(({ daemon }) => {
     registry
       .setDefaultName(daemon.default_device)
-      .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
+      .catch((error: unknown) => log.recurring(`The default device could not be saved: ${textOf(error)}`));
   });
 
-  // What every command asks for is at hand.
+  // Every command reads it.
   let { running } = config;
   config.subscribe((now) => {
     running = now;
   });
-  const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
+  const { listeners = { socket: "", http_host: running.daemon.http_host, http_port: running.daemon.http_port } } =
+    options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const platformHost: PlatformHost = {
     requestTimeoutMs: () => running.devices.request_timeout_ms,
@@ -180,7 +181,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });
-  /** Of each scan under way, the ids of devices that are not new to those who follow. */
+  /** For each running scan, the ids of devices that have been announced. */
   const scans = new Set<Set<string>>();
   const discovery = new Discovery<Entry>({
     platforms,
@@ -197,7 +198,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
         if (found === null) return;
         const ids = [...new Set(found.map(({ id }) => registry.deviceOf(id)?.id ?? id))];
         const added = ids.filter((id) => !known.has(id));
-        // Of those that overlap one tells of it.
+        // Only one of several overlapping scans counts a device as added.
         for (const other of scans) for (const id of added) other.add(id);
         devices.journal.publish({ type: "discovery.finished", found: ids.length, added: added.length });
       };
@@ -248,27 +249,26 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     return createMcp({ state, fetch: (request) => app.fetch(request, ownCall) });
   }
   let stopped = false;
-  let left: Promise<void> | undefined;
+  let mqttStopped: Promise<void> | undefined;
   const windDown = () => {
     void mcp?.then((one) => one.close()).catch(() => {});
-    left ??= mqtt.stop();
+    mqttStopped ??= mqtt.stop();
     devices.releaseKeys();
     leases.close();
     devices.journal.close(false);
   };
   return {
     registry,
-    fetch: (given, call = { listener: "tcp", ownProgram: trusted, withoutIdleLimit() {} }) =>
-      app.fetch(below(prefix, given), mounted(prefix, given, call)),
-    async request(asked, init) {
-      const own =
-        asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
-      const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
-      return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, ownCall)) : app.fetch(own, ownCall);
+    fetch: (request, call = { listener: "tcp", ownProgram: trusted, withoutIdleLimit() {} }) =>
+      app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, call)),
+    async request(input, init) {
+      const request =
+        input instanceof Request ? new Request(input, init) : new Request(new URL(input, "http://zapd"), init);
+      if (prefix === "" || !new URL(request.url).pathname.startsWith(`${prefix}/`)) return app.fetch(request, ownCall);
+      return app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, ownCall));
     },
     async start() {
-      // Requests that waited for the start are answered first.
-      await new Promise((resolve) => setTimeout(resolve, laterMs));
+      await new Promise((resolve) => setTimeout(resolve, startDelayMs));
       if (stopped) return;
       config.sweep();
       mqtt.start();
@@ -278,7 +278,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     async stop() {
       stopped = true;
       windDown();
-      await left;
+      await mqttStopped;
       await discovery.stop();
       devices.close();
       sleep.end();
@@ -288,8 +288,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   };
 }
 
-/** The request as the app sees it, without the path that it is mounted below. */
-function below(prefix: string, request: Request): Request {
+/** The request as the app sees it: its path without the prefix of the mount. */
+function withoutPrefix(prefix: string, request: Request): Request {
   if (prefix === "") return request;
   const url = new URL(request.url);
   const inside = url.pathname.startsWith(`${prefix}/`);
@@ -297,18 +297,14 @@ function below(prefix: string, request: Request): Request {
   return new Request(url, request);
 }
 
-/** The call of a request, with the path that its caller wrote: that is the one to name to them. */
-function mounted(prefix: string, request: Request, call: Call): Call {
+/** The call with the path that the caller wrote, which messages to the caller quote. */
+function withCallerPath(prefix: string, request: Request, call: Call): Call {
   return prefix === "" ? call : { ...call, callerPath: new URL(request.url).pathname };
 }
 
-/** Whether an address is the one that the daemon listens on; another of 127.0.0.0/8 may be a device's. */
+/** Whether the daemon listens on an address; another one of 127.0.0.0/8 may belong to a device. */
 function isOwnHost(host: string, { http_host }: Listeners): boolean {
   return http_host === "localhost" ? host === "127.0.0.1" || host === "::1" : host === http_host;
-}
-
-function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Listeners, "socket"> {
-  return { http_host, http_port };
 }
 
 function silentLog(): Log {

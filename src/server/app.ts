@@ -1,4 +1,4 @@
-/** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
+/** The app as a value: a `fetch(Request)` that starts nothing, so that embedders and tests can call it without a socket. */
 import { Hono } from "hono";
 import type { Result } from "../api/client.ts";
 import type { ConfigFile } from "../config/config.ts";
@@ -25,37 +25,37 @@ import { answerError, answerUnknown, type Env } from "./route.ts";
 import { sceneRoutes } from "./scenes.ts";
 import { Streams } from "./streams.ts";
 
-/** What the app works with. The caller makes it, and stops it. */
+/** What the app works with; its caller creates and stops all of it. */
 export interface AppDependencies {
   readonly registry: Registry;
   readonly devices: Devices;
   readonly leases: Leases;
   readonly config: ConfigFile;
   readonly log: Log;
-  /** The folder of the registry and what else is kept. */
+  /** The state folder. */
   readonly state: string;
-  /** Commands that were sent before this machine woke are not carried out. */
+  /** Notices when this machine was asleep: commands from before that are refused. */
   readonly sleep: SleepWatch;
-  /** Where uploads wait, a folder of our own. */
+  /** The folder for packages while they are uploaded. */
   readonly uploads: string;
   readonly version: string;
-  /** Names beyond those of loopback by which callers may reach the app, each as a `Host` header writes it. */
+  /** Host names beside those of loopback that callers may use, each as a `Host` header has it. */
   readonly hosts: readonly string[];
-  /** The path below which it is mounted in another server, such as `/tv`; empty where it is on its own. */
+  /** The path below which it is mounted in another server, such as `/tv`, or an empty text. */
   readonly prefix: string;
   /** The control socket's path, and where the daemon listens now. */
   listeners(): { socket: string; http_host: string; http_port: number };
-  /** Whether it is served by a program of somebody else, at a port that is not known here. */
+  /** Whether another program serves it, at a port that is not known here. */
   readonly embedded: boolean;
-  /** Whether the page for people is served. */
+  /** Whether the web page is served. */
   page(): boolean;
-  /** Looks for what is in the way. */
+  /** Runs the checks of `zapd doctor`. */
   examine(): Promise<Result<"examine">>;
-  /** What answers at `/mcp`, loaded when it is first asked. */
+  /** What answers at `/mcp`, loaded at its first request. */
   mcp(): Promise<McpService>;
-  /** What a person should know of: files that were damaged, settings that mean nothing. */
+  /** Problems for a person, such as damaged files and unknown settings. */
   warnings(): string[];
-  /** How it stands with the broker; `null` without one. */
+  /** The connection to the MQTT broker; `null` without one. */
   mqtt(): NonNullable<Result<"status">["mqtt"]> | null;
 }
 

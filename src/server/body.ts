@@ -2,7 +2,7 @@
 import { ZapdError } from "../api/errors.ts";
 
 const limits = { jsonBytes: 1024 * 1024, jsonMs: 30_000, depth: 32, keys: 1_000, idleMs: 10_000 } as const;
-/** A body that says it is no longer than this is read in one piece, for the runtime holds it to that: a stream takes a quarter of the time of a key press. */
+/** A body with a `content-length` up to this is read in one piece, which the runtime bounds: a stream takes a quarter of the time of a key press. */
 const shortBytes = 16 * 1024;
 
 /** The JSON of a body; `undefined` for an empty one. Fails with `invalid_payload` or `payload_too_large`. */
@@ -25,25 +25,25 @@ async function readParts(request: Request): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** Refuses a body that says it is too long, before it is read; gives the length that it says, empty where it says none. */
+/** Returns the `content-length`, empty where there is none. Fails with `payload_too_large`, before the body is read. */
 export function checkLength(request: Request, most: number): string {
   const length = request.headers.get("content-length") ?? "";
   if (Number(length) > most) throw tooLarge(most);
   return length;
 }
 
-/** Each part of a body takes time in which nobody else is answered: beyond so many, they must have so many bytes on average. */
+/** Each part takes time from other requests: a body in more parts than `most` must have `leastBytes` in each on average. */
 const parts = { most: 16 * 1024, leastBytes: 64 } as const;
 
-/** The least that must come, lest a caller hold a place with next to nothing: so many bytes in each so many milliseconds. */
+/** The slowest allowed transfer, `bytes` within any `everyMs`, so that a caller cannot keep an upload open with almost no data. */
 export interface Pace {
   readonly bytes: number;
   readonly everyMs: number;
 }
 
 /**
- * The body's bytes as they come; a body that grows past `most`, goes silent, falls behind its `pace` or takes longer than
- * `timeoutMs` ends it.
+ * The chunks of a body. Fails with `payload_too_large` beyond `most` bytes, and with `invalid_payload` where the body stalls,
+ * falls behind its `pace`, or takes longer than `timeoutMs`.
  */
 export async function* chunksOf(
   request: Request,
@@ -56,7 +56,7 @@ export async function* chunksOf(
   const until = performance.now() + timeoutMs;
   let size = 0;
   let count = 0;
-  let stretch = { from: performance.now(), bytes: 0 };
+  let interval = { from: performance.now(), bytes: 0 };
   try {
     for (;;) {
       const { done, value } = await withTimeout(reader.read(), until - performance.now());
@@ -64,16 +64,16 @@ export async function* chunksOf(
       size += value.length;
       if (size > most) throw tooLarge(most);
       if (++count > parts.most && size < count * parts.leastBytes) throw tooManyParts();
-      stretch.bytes += value.length;
-      if (performance.now() - stretch.from >= pace.everyMs) {
-        if (stretch.bytes < pace.bytes) throw tooSlow(stretch.bytes, pace);
-        stretch = { from: performance.now(), bytes: 0 };
+      interval.bytes += value.length;
+      if (performance.now() - interval.from >= pace.everyMs) {
+        if (interval.bytes < pace.bytes) throw tooSlow(interval.bytes, pace);
+        interval = { from: performance.now(), bytes: 0 };
       }
-      const given = performance.now();
-      // Under Deno each part lies in 64 KiB of its own, which last as long as it does.
+      const yieldedAt = performance.now();
+      // Under Deno each part is a view of a buffer of 64 KiB, which would stay in memory as long as the part.
       yield value.length < value.buffer.byteLength / 2 ? value.slice() : value;
-      // While the disk or the form was waited for, nothing could come.
-      stretch.from += performance.now() - given;
+      // The time in which the consumer wrote the chunk does not count against the sender.
+      interval.from += performance.now() - yieldedAt;
     }
   } finally {
     reader.cancel().catch(() => {});
@@ -94,7 +94,7 @@ function tooManyParts(): ZapdError {
   });
 }
 
-/** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6), so we do. */
+/** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6). */
 function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = timeoutMs < limits.idleMs ? "The body took too long" : "The body stopped coming for 10 s";
@@ -113,7 +113,7 @@ function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
   });
 }
 
-/** Anything sent by a browser must say that it is JSON: that forces a preflight. Scripts need not (`curl -d`). */
+/** A browser must declare JSON, which forces a preflight. Scripts need no content type (`curl -d`). */
 function checkType(request: Request): void {
   const fromBrowser = request.headers.has("origin") || request.headers.has("sec-fetch-site");
   if (!fromBrowser || /^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) return;
@@ -135,7 +135,7 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** Bounds depth and keys without recursion: both runtimes parse nesting that would overflow a stack. */
+/** Limits depth and number of values. Without recursion: both runtimes parse nesting that would overflow the stack. */
 function checkShape(value: unknown): void {
   let keys = 0;
   let level: unknown[] = [value];
@@ -146,7 +146,7 @@ function checkShape(value: unknown): void {
     for (const one of level) {
       if (typeof one !== "object" || one === null) continue;
       const inside = Object.values(one);
-      // Schemas would drop it in silence. At the top each route names what it does not know.
+      // Schemas drop it silently; at the top level the schema of the route reports it.
       if (depth > 0 && Object.hasOwn(one, "__proto__"))
         throw new ZapdError("invalid_payload", 'The body holds a key "__proto__", which means nothing');
       keys += inside.length;

@@ -29,7 +29,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     warnings: deps.warnings(),
   }));
 
-  // Sets are asked: who asks while they are gets the same.
+  // It sends requests to every device, so that simultaneous calls share one run.
   let examining: ReturnType<AppDependencies["examine"]> | undefined;
   route(app, "examine", () => {
     examining ??= deps.examine().finally(() => {

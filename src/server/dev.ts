@@ -14,18 +14,18 @@ import type { Archive, ConsoleLines } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import type { AppDependencies } from "./app.ts";
 import { deviceRoute, type Env } from "./route.ts";
-import { formFor, type Source, type Streams } from "./streams.ts";
+import { formatFor, type Source, type Streams } from "./streams.ts";
 import type { FormFields } from "./upload.ts";
 
 const uploadsAtOnce = 2;
 
-/** Development: sideload a package, start it anew, read its log. */
+/** Development: sideload a package, restart it, read its log. */
 export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Streams): void {
   const { devices, leases } = deps;
   const installing = new Set<string>();
 
   deviceRoute(app, "installPackage", async (device, { request, turn }) => {
-    // What can be refused before a byte of the package is read is refused then.
+    // Before a byte of the package is read.
     checkDeveloper(device);
     if (installing.has(device.id) || installing.size >= uploadsAtOnce) {
       const what = installing.has(device.id)
@@ -35,7 +35,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     }
     installing.add(device.id);
     try {
-      // Streams take as long to load as the rest of the daemon, and most daemons are never sent a package.
+      // Loaded late: `node:stream` takes as long to load as the rest of the daemon, and most daemons receive no package.
       const { withArchive } = await import("./upload.ts");
       const length = Number(request.headers.get("content-length") ?? Number.NaN);
       const total = Number.isInteger(length) ? length : null;
@@ -44,9 +44,9 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
         if (password !== undefined) device.hideSecret(password);
         device.publishInstall("checking", archive.bytes, archive.bytes);
         const sent = (bytes: number) => device.publishInstall("sending", bytes, archive.bytes);
-        const done = await installPackage(device, { ...archive, sent }, fields, turn);
+        const result = await installPackage(device, { ...archive, sent }, fields, turn);
         device.publishInstall("done", archive.bytes, archive.bytes);
-        return done;
+        return result;
       };
       const installed = await withArchive(request, deps.uploads, install, {
         progress: (bytes) => device.publishInstall("receiving", bytes, total),
@@ -73,24 +73,23 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
   deviceRoute(app, "readLogs", async (device, { query, request, signal, turn, context }) => {
     if (query.follow === "true") {
       const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
-      // Its holder follows it for as long as the lease lasts; of others it asks none.
-      const over = leases.signalFor(device.id, turn.lease);
-      // What is wrong from the start is told in the envelope; HEAD asks nothing.
+      // A stream that was opened with the token of a lease ends with the lease.
+      const leaseEnd = leases.signalFor(device.id, turn.lease);
+      // Read first, so that a failure is answered in the envelope; HEAD reads nothing.
       const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
-      const isOver = () => devices.journal.isClosed || over?.aborted === true;
-      return streams.open(context, formFor(request), () => followed(device, first, isOver));
+      const isOver = () => devices.journal.isClosed || leaseEnd?.aborted === true;
+      return streams.open(context, formatFor(request), () => followed(device, first, isOver));
     }
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);
     return { device: device.describe(), lines, cursor, ...(dropped > 0 && { dropped }) };
   });
 }
 
-/** How often the lines that have come are handed on, in milliseconds. */
-const handOnEveryMs = 250;
+const pollMs = 250;
 
-/** The console as it grows; it ends when the device does not answer any more, for its reader to come back with the cursor. */
+/** The growing console. It ends when the device stops answering; a reader then reconnects with its cursor. */
 function followed(device: Device, first: ConsoleLines | null, isOver: () => boolean): Source {
-  const left = new AbortController();
+  const closed = new AbortController();
   let read = first;
   let cursor = first?.cursor ?? null;
   let isBegun = false;
@@ -98,8 +97,8 @@ function followed(device: Device, first: ConsoleLines | null, isOver: () => bool
     async next() {
       const since = performance.now();
       try {
-        while (!isOver() && !left.signal.aborted) {
-          read ??= await readLogs(device, cursor, left.signal);
+        while (!isOver() && !closed.signal.aborted) {
+          read ??= await readLogs(device, cursor, closed.signal);
           const { lines, dropped = 0 } = read;
           cursor = read.cursor;
           read = null;
@@ -108,18 +107,18 @@ function followed(device: Device, first: ConsoleLines | null, isOver: () => bool
             isBegun = true;
             return [{ id: cursor, event: { type: "lines", json } }];
           }
-          // Of a console that is silent, the first is told at once: its reader sees that it is open, and from where to go on.
+          // The first heartbeat comes at once: it shows a reader that the stream is open, and its cursor.
           if (!isBegun || performance.now() - since > heartbeatMs) {
             isBegun = true;
             return [{ id: cursor, event: null }];
           }
-          await sleep(handOnEveryMs, left.signal);
+          await sleep(pollMs, closed.signal);
         }
       } catch (error) {
-        if (!(error instanceof ZapdError) && !left.signal.aborted) throw error;
+        if (!(error instanceof ZapdError) && !closed.signal.aborted) throw error;
       }
       return null;
     },
-    close: () => left.abort(new ZapdError("device_error", "is followed no more")),
+    close: () => closed.abort(new ZapdError("device_error", "has no reader any more")),
   };
 }

@@ -4,8 +4,7 @@ import { waitFor } from "../devices/wait.ts";
 import type { AppDependencies } from "./app.ts";
 import { deviceRoute, type Env, route } from "./route.ts";
 
-/** Milliseconds that a wait takes where its caller does not say. */
-const usualWaitMs = "10000";
+const defaultWaitMs = "10000";
 
 /** Devices: the registry, discovery and live state. */
 export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependencies): void {
@@ -58,13 +57,13 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
   });
 
   deviceRoute(app, "getState", async (device, { query, request, signal }) => {
-    const { wait_for = [], timeout_ms = usualWaitMs } = query;
+    const { wait_for = [], timeout_ms = defaultWaitMs } = query;
     const conditions = [wait_for].flat().map(readCondition);
     if (conditions.length === 0) {
       const state = await device.state(signal);
       return { device: device.describe(), state };
     }
-    // HEAD asks for the headers alone: it starts no wait.
+    // HEAD starts no wait.
     if (request.method === "HEAD")
       return { device: device.describe(), state: device.lastStateOrUnknown, matched: false };
     const over = AbortSignal.any([signal, devices.stopping]);

@@ -1,6 +1,6 @@
 /**
  * The guard (SECURITY.md 2.2): who may call, decided before routing and before a byte of the body is read. A web page
- * must not move anything in the house, nor ask a device, nor read, unless its exact origin is listed.
+ * may neither control nor query a device, nor read anything, unless its exact origin is listed.
  */
 import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { ZapdError } from "../api/errors.ts";
@@ -9,10 +9,10 @@ import type { Config } from "../config/config.ts";
 import { loopHeader } from "../transport/socket.ts";
 import type { Env } from "./route.ts";
 
-/** Loopback names only, whatever the port: `ssh -L` works, and a rebound page always carries a name of its own. */
+/** Loopback names with any port, so that `ssh -L` works. A page after DNS rebinding always sends its own host name. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/;
 
-/** On every response: nothing here is a page, and nothing here is for another origin. */
+/** On every response: it is not a page, and not for another origin. */
 const headers = Object.entries({
   "x-content-type-options": "nosniff",
   "cache-control": "no-store",
@@ -20,17 +20,16 @@ const headers = Object.entries({
   "cross-origin-resource-policy": "same-origin",
 });
 
-/** What a page that may write may send along, and what it may at `/mcp`, where its protocol has headers of its own. */
-const taken = `content-type, ${leaseHeader}`;
-/** What one that follows a stream sends when it comes back. */
-const takenByStreams = "last-event-id";
-const takenByMcp = "authorization, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name";
+/** Request headers that a listed page may send. */
+const allowedHeaders = `content-type, ${leaseHeader}`;
+const streamHeaders = "last-event-id";
+const mcpHeaders = "authorization, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name";
 
 const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
- * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `address` is
- * where zapd listens (`null`: in a server of somebody else).
+ * The guard. `hosts` are host names beside those of loopback that callers may use, each as a `Host` header has it; `address`
+ * is where zapd listens (`null`: another program serves it).
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
@@ -41,7 +40,7 @@ export function guard(
     const { cors_enabled, cors_allowed_origins } = cors();
     const origin = c.req.header("origin");
     const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);
-    // Before anything can refuse: refusals carry them too.
+    // Set first, so that refusals have them too.
     for (const [name, value] of headers) c.header(name, value);
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
@@ -60,13 +59,13 @@ export function guard(
 }
 
 /**
- * An answer to HEAD says how long that to GET is (RFC 9110, 8.6), where it has a body here: of an empty one the runtimes say 0.
- * Stands before the guard, whose refusals have bodies, too.
+ * Gives an answer to HEAD the `content-length` of that to GET (RFC 9110, 8.6); without it the runtimes send 0. It runs before
+ * the guard, whose refusals have bodies too.
  */
 export const lengthOfHead: MiddlewareHandler<Env> = (c, next) =>
-  c.req.method === "HEAD" ? next().then(() => tellLength(c)) : next();
+  c.req.method === "HEAD" ? next().then(() => setLength(c)) : next();
 
-async function tellLength({ res }: Context<Env>): Promise<void> {
+async function setLength({ res }: Context<Env>): Promise<void> {
   if (res.body !== null) res.headers.set("content-length", String((await res.clone().arrayBuffer()).byteLength));
 }
 
@@ -76,23 +75,23 @@ function checkHost(
   ownProgram: boolean,
   address: () => string | null,
 ): void {
-  // Made by the program itself, a request has none; one that came from elsewhere has the name that it was sent to.
+  // A request that the program makes itself has none.
   if (host === undefined && ownProgram) return;
   const match = loopbackHost.exec(host ?? "");
   const port = Number(match?.[1] ?? 80);
   if ((match && port > 0 && port <= 65_535) || (host !== undefined && hosts.includes(host))) return;
-  const at = address();
+  const own = address();
   throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
     hint:
-      at === null
+      own === null
         ? "Call it by a loopback address, such as 127.0.0.1; the program that serves it lists other names in its option `hosts`"
-        : `Call zapd at ${at}/v1, by the address and not by a name that leads to it`,
+        : `Call zapd at ${own}/v1, by the address and not by a name that leads to it`,
   });
 }
 
 /**
- * What another program may read in another way (SECURITY.md T18), where the runtime lets it pass: a target that is no
- * address of the web, and a coding that nobody here undoes, which hides where the body ends.
+ * Refuses what another program could parse differently (SECURITY.md T18), where the runtime accepts it: a target that is not
+ * an HTTP URL, and a transfer coding that is not decoded here, which hides where the body ends.
  */
 function checkReading(request: HonoRequest): void {
   if (!/^https?:\/\//i.test(request.url))
@@ -102,15 +101,14 @@ function checkReading(request: HonoRequest): void {
   throw new ZapdError("invalid_payload", "The body has a transfer coding other than chunked");
 }
 
-function checkLoop(marked: string | undefined): void {
-  if (marked === undefined) return;
+function checkLoop(mark: string | undefined): void {
+  if (mark === undefined) return;
   throw new ZapdError("loop_detected", "The request came from zapd itself, by way of a device");
 }
 
 /**
- * What a page of an origin that is not listed may not even read: an answer that a device has a part in, or that stays open
- * (SECURITY.md T31). Asked by the route itself, before it looks at the path: no spelling of an address can be one that the
- * router takes and this does not.
+ * Refuses a page of an unlisted origin where the answer involves a device or stays open (SECURITY.md T31). Each route calls
+ * it, before it looks at the path: no spelling of a path can match the router and miss this check.
  */
 export function checkReach(c: Context<Env>, reaches: Reach): void {
   if (reaches !== "memory" && c.get("foreign") === true) throw forbidden(c.req.header("origin"), "ask devices");
@@ -128,25 +126,26 @@ function forbidden(origin: string | undefined, what: string): ZapdError {
 }
 
 function isForeign(c: Context<Env>, origin: string | undefined): boolean {
-  // The scheme of an embedder may be https; the host is the one that was checked, never the URL's.
+  // An embedder may serve https. The host is that of the checked header, not that of the URL.
   if (origin !== undefined)
     return origin !== `${/^https:/i.test(c.req.url) ? "https" : "http"}://${c.req.header("host")}`;
   const site = c.req.header("sec-fetch-site");
-  // What a page has fetched ahead by speculation rules, Chromium 156 sends with "none", as if a person had asked for it.
-  const isAsked = site === "none" && c.req.header("sec-purpose") === undefined;
-  return site !== undefined && site !== "same-origin" && !isAsked;
+  // Chromium 156 sends "none", as for a request by a person, also for what a page prefetches by speculation rules.
+  const isByPerson = site === "none" && c.req.header("sec-purpose") === undefined;
+  return site !== undefined && site !== "same-origin" && !isByPerson;
 }
 
-function takenFor(request: HonoRequest): string {
-  if (request.path === "/mcp") return `${taken}, ${takenByMcp}`;
-  return request.header("access-control-request-method") === "GET" ? `${taken}, ${takenByStreams}` : taken;
+function headersFor(request: HonoRequest): string {
+  if (request.path === "/mcp") return `${allowedHeaders}, ${mcpHeaders}`;
+  const isGet = request.header("access-control-request-method") === "GET";
+  return isGet ? `${allowedHeaders}, ${streamHeaders}` : allowedHeaders;
 }
 
 async function answerPreflight(c: Context<Env>): Promise<Response> {
   const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
   return c.body(null, 204, {
     "access-control-allow-methods": methods,
-    "access-control-allow-headers": takenFor(c.req),
+    "access-control-allow-headers": headersFor(c.req),
     "access-control-max-age": "600",
     ...(privateNetwork && { "access-control-allow-private-network": "true" }),
   });

@@ -2,12 +2,12 @@ import type { Hono } from "hono";
 import type { AppDependencies } from "./app.ts";
 import { deviceRoute, type Env } from "./route.ts";
 
-/** Leases: who has a device to themselves. */
+/** Leases: exclusive use of a device. */
 export function leaseRoutes(app: Hono<Env>, { leases }: AppDependencies): void {
   deviceRoute(app, "takeLease", async (device, { body, turn }) => {
-    const given = await leases.take(device.id, body, turn.lease, turn.signal);
+    const lease = await leases.take(device.id, body, turn.lease, turn.signal);
     device.markUsed();
-    return device.actionResult("lease", given);
+    return device.actionResult("lease", lease);
   });
 
   deviceRoute(app, "freeLease", async (device, { query, turn }) =>

@@ -7,7 +7,7 @@ const path = "/openapi.json";
 
 type Served = Pick<AppDependencies, "version" | "prefix" | "listeners">;
 
-/** The description of the API itself, outside `/v1` and its envelope. Made when it is first asked for; its server is the one that was asked. */
+/** The OpenAPI document, outside `/v1` and its envelope, made at its first request. It names the server that was called. */
 export function openApiRoute(app: Hono<Env>, deps: Served): void {
   let making: Promise<(server: string) => string> | undefined;
   app.get(path, async (c) => {
@@ -18,7 +18,7 @@ export function openApiRoute(app: Hono<Env>, deps: Served): void {
   app.all(path, (c) => answerMethod(c, path, ["GET"]));
 }
 
-/** Writes the document for a server; one that is asked for again is written already. */
+/** Writes the document for a server, and caches the last one. */
 async function writer(version: string): Promise<(server: string) => string> {
   const { openApiText } = await import("../api/openapi.ts");
   let last = { server: "", text: "" };
@@ -28,14 +28,14 @@ async function writer(version: string): Promise<(server: string) => string> {
   };
 }
 
-/** Where the caller has reached zapd: by the name that the guard let in, else where it listens. */
+/** Where the caller reached zapd: the host that the guard accepted, else where zapd listens. */
 function serverOf(c: Context<Env>, deps: Served): string {
   const host = c.env.listener === "tcp" ? c.req.header("host") : undefined;
   if (host === undefined) return addressOf(deps);
   return `${/^https:/i.test(c.req.url) ? "https" : "http"}://${host}${deps.prefix}`;
 }
 
-/** Where zapd listens, as its config says, with the path that it is mounted below. */
+/** Where zapd listens, with the path that it is mounted below. */
 export function addressOf({ listeners, prefix }: Pick<AppDependencies, "listeners" | "prefix">): string {
   return listenerUrl(listeners()) + prefix;
 }

@@ -1,21 +1,20 @@
 /**
- * The page for people: `/` and its few files, from memory, loaded when the first of them is asked for. Their addresses are
- * relative, so that it works below a path, too. The guard has judged who asks, as everywhere.
+ * The web page: `/` and its few files, served from memory and loaded at their first request. Their addresses are relative, so
+ * that the page also works below a path.
  */
 import { gunzipSync } from "node:zlib";
 import type { Context, Hono } from "hono";
 import { ZapdError } from "../api/errors.ts";
 import type { AppDependencies } from "./app.ts";
-import { answerMethod, answerUnknown, type Env, hasAlready } from "./route.ts";
+import { answerMethod, answerUnknown, type Env, isCached } from "./route.ts";
 
-/** A file as it was made: gzip in base64, and the tag of its content. */
-interface Made {
+/** A built file: gzip in base64, and the tag of its content. */
+interface BuiltFile {
   readonly type: string;
   readonly etag: string;
   readonly gzip: string;
 }
 
-/** A file as it is served. */
 interface Asset {
   readonly type: string;
   readonly etag: string;
@@ -23,12 +22,12 @@ interface Asset {
   plain(): Uint8Array<ArrayBuffer>;
 }
 
-/** What the page may do: its own files, its own daemon, and no text that becomes code or markup. */
+/** The page may load its own files and call its own daemon; no text may become code or markup. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // Pictures that the daemon has checked, and those that a person has dropped or saved.
+  // Pictures from the daemon, and those that a person drops or saves.
   "img-src 'self' blob:",
   "connect-src 'self'",
   "manifest-src 'self'",
@@ -40,10 +39,9 @@ const pagePolicy = [
 ].join("; ");
 
 /**
- * What the viewer of the documentation may do. Beyond the page: Swagger UI draws its arrows from addresses that hold the
- * picture (`data:`), and makes markup of the document's texts, which it cleans by DOMPurify and hands on as text
- * (`trusted-types`: the policy of DOMPurify, and one of ours that lets markup through, src/web/docs.ts). No text becomes a
- * script there either.
+ * The viewer of the API documentation needs more: Swagger UI has arrows as `data:` pictures, and renders the document's texts
+ * as markup, which DOMPurify cleans (`trusted-types`: its policy, and ours, which lets that markup through, src/web/docs.ts).
+ * No text becomes a script there either.
  */
 const docsPolicy = [
   "default-src 'none'",
@@ -64,7 +62,6 @@ const docsFiles = ["docs.js", "docs.css", "swagger-ui.css", "swagger-ui-bundle.j
 
 type Served = Pick<AppDependencies, "prefix" | "page">;
 
-/** Adds the page. */
 export function pageRoutes(app: Hono<Env>, deps: Served): void {
   serve(app, ["/", ...files.map((file) => `/${file}`)], {
     ...deps,
@@ -80,20 +77,20 @@ export function pageRoutes(app: Hono<Env>, deps: Served): void {
 
 interface Serving extends Served {
   readonly policy: string;
-  load(): Promise<Readonly<Record<string, Made>>>;
+  load(): Promise<Readonly<Record<string, BuiltFile>>>;
 }
 
-function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: on, policy, load }: Serving): void {
+function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: isOn, policy, load }: Serving): void {
   let loading: Promise<ReadonlyMap<string, Asset>> | undefined;
   for (const path of paths) {
     app.get(path, async (c) => {
       const { callerPath = prefix + path } = c.env;
-      if (!on()) throw pageIsOff();
-      // Its addresses are relative to a folder. What is not below the path of the mount has come here all the same.
+      if (!isOn()) throw pageIsOff();
+      // The relative addresses of the page need the final slash.
       if (prefix !== "" && callerPath === prefix)
         return c.redirect(`${prefix.slice(prefix.lastIndexOf("/") + 1)}/`, 308);
       if (callerPath !== prefix + path) return answerUnknown(c, prefix);
-      loading ??= load().then(unpacked);
+      loading ??= load().then(unpack);
       const assets = await loading.catch(() => null);
       if (assets === null) {
         loading = undefined;
@@ -106,9 +103,9 @@ function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: on, pol
   }
 }
 
-function unpacked(made: Readonly<Record<string, Made>>): ReadonlyMap<string, Asset> {
+function unpack(built: Readonly<Record<string, BuiltFile>>): ReadonlyMap<string, Asset> {
   return new Map(
-    Object.entries(made).map(([name, { type, etag, gzip }]): [string, Asset] => {
+    Object.entries(built).map(([name, { type, etag, gzip }]): [string, Asset] => {
       const bytes = new Uint8Array(Buffer.from(gzip, "base64"));
       return [name, { type, etag, gzip: bytes, plain: () => new Uint8Array(gunzipSync(bytes)) }];
     }),
@@ -119,7 +116,7 @@ function answer(c: Context<Env>, { type, etag, gzip, plain }: Asset, policy: str
   const isZipped = /(?:^|,)\s*gzip\s*(?:;\s*q=(?:1|0?\.\d*[1-9])\d*\s*)?(?:,|$)/i.test(
     c.req.header("accept-encoding") ?? "",
   );
-  // Each coding is a representation of its own.
+  // Each encoding is a representation with its own tag (RFC 9110, 8.8.3.3).
   const tag = isZipped ? `"${etag}-gzip"` : `"${etag}"`;
   const headers = {
     etag: tag,
@@ -129,7 +126,7 @@ function answer(c: Context<Env>, { type, etag, gzip, plain }: Asset, policy: str
     "referrer-policy": "no-referrer",
   };
   c.header("vary", "Accept-Encoding", { append: true });
-  if (hasAlready(c.req.raw, tag)) return c.body(null, 304, headers);
+  if (isCached(c.req.raw, tag)) return c.body(null, 304, headers);
   const body = isZipped ? gzip : plain();
   return c.body(body, 200, { ...headers, "content-type": type, ...(isZipped && { "content-encoding": "gzip" }) });
 }

@@ -1,4 +1,4 @@
-/** How every route is made: parse what the operation takes, call, answer in the envelope, and tell those who follow. */
+/** How every route works: parse the input of the operation, call the handler, answer in the envelope, publish the action. */
 import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
@@ -29,9 +29,8 @@ import { checkReach } from "./guard.ts";
 export interface Env {
   Bindings: Call;
   Variables: {
-    /** Whether the caller is a page of an origin that is not listed; the guard says so. */
+    /** Whether the caller is a page of an unlisted origin; set by the guard. */
     foreign?: boolean;
-    /** What every route works with. */
     deps: { readonly devices: Devices; readonly sleep: SleepWatch };
   };
 }
@@ -39,62 +38,56 @@ export interface Env {
 type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
 type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : undefined;
 
-/** A command that has ended, for those who follow. */
-interface Ended {
+/** A finished command, for the event `action.finished`. */
+interface FinishedAction {
   readonly action: string;
   readonly actionId: string;
-  /** Of the device that was meant when it began; it may be a part of another by now. */
+  /** The device that was meant when the command began; by now it may be a part of another. */
   readonly id: string;
   readonly by: Caller;
   readonly body: unknown;
-  /** What it answered, or what it failed with. */
   readonly outcome: { readonly data: unknown } | { readonly error: unknown };
   readonly durationMs: number;
 }
 
-/** What a handler is given, already checked. */
-export interface Given<O extends Operation> {
+/** The input of a handler, already validated. */
+export interface Input<O extends Operation> {
   /** The `{id}`, `{group}` or `{scene}` of the path, decoded once; empty where the path has none. */
   readonly id: string;
-  /** How the request came in. */
   readonly call: Call;
   readonly body: BodyOf<O>;
   readonly query: QueryOf<O>;
-  /** Ends when the caller hangs up. */
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** The same, with the leases that the caller carries, and the id by which those who follow know what the command brings about. */
+  /** The signal, the id of the action for its events, and the lease tokens of the caller. */
   readonly turn: { readonly signal: AbortSignal; readonly action: string; readonly lease: string | undefined };
-  /** For those that make their own answer. */
+  /** For handlers that build their own response. */
   readonly context: Context<Env>;
   readonly request: Request;
 }
 
-/** Bytes of a body that an operation takes no notice of. */
-const mostIgnored = 1024 * 1024;
-const maxPath = 2_048;
-const maxQuery = 4_096;
+/** The largest body of a request whose operation takes none. */
+const maxIgnoredBytes = 1024 * 1024;
+const maxPathLength = 2_048;
+const maxQueryLength = 4_096;
 
 type Operations = typeof operations;
-/** The operations that answer with a stream or a picture, and those with one value. */
-type AnsweringWith<Kind> = {
-  [Name in EndpointName]: Operations[Name] extends { answers: Kind } ? Name : never;
-}[EndpointName];
-type StreamName = AnsweringWith<"stream">;
-type PictureName = AnsweringWith<"picture">;
-type ValueName = Exclude<EndpointName, StreamName | PictureName>;
-type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
+/** What a handler returns: the `data` of the envelope, or a whole response for a stream or a picture. */
+type Answer<Name extends EndpointName> =
+  | Response
+  | (Operations[Name] extends { answers: string } ? never : z.input<Operations[Name]["data"]>);
 
-/** Adds an operation's route. What the handler returns becomes `data`. */
-export function route<Name extends ValueName>(
+/** Adds the route of an operation. */
+export function route<Name extends EndpointName>(
   app: Hono<Env>,
   name: Name,
-  handler: (given: Given<Operations[Name]>) => Promise<DataOf<Name> | Response> | DataOf<Name>,
+  handler: (input: Input<Operations[Name]>) => Promise<Answer<Name>> | Answer<Name>,
 ): void {
   const operation: Operation = operations[name];
   const { method, path, reaches, takes } = operation;
-  const commands = path.includes("/:id") && reaches === "device" && method !== "get";
-  const holders = isForLeaseHolder(operation);
-  // Of what only zapd is asked there is an event of its own.
+  const isCommand = path.includes("/:id") && reaches === "device" && method !== "get";
+  const needsLease = isForLeaseHolder(operation);
+  // A change of what zapd itself knows has an event of its own.
   const action = reaches === "device" ? actionOf(operation) : null;
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
@@ -102,23 +95,23 @@ export function route<Name extends ValueName>(
     const { devices, sleep } = c.get("deps");
     const request = c.req.raw;
     checkUrl(request.url);
-    if (takes !== "json" && takes !== "upload") checkLength(request, mostIgnored);
+    if (takes !== "json" && takes !== "upload") checkLength(request, maxIgnoredBytes);
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
-    const query = operation.query && checked(operation.query, queryOf(c));
-    // What waited in the kernel, and what began before the sleep and came to its end now.
-    if (commands && sleep.hasSleptSince(began)) throw staleCommandError();
+    const query = operation.query && validate(operation.query, queryOf(c));
+    // The request waited in the kernel while this machine slept, or its body was still arriving.
+    if (isCommand && sleep.hasSleptSince(began)) throw staleCommandError();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
-    if (holders) devices.findOrNull(id)?.checkLease(lease);
+    if (needsLease) devices.findOrNull(id)?.checkLease(lease);
     const actionId = action === null ? "" : crypto.randomUUID();
-    const given = {
+    const input = {
       id,
       call: c.env,
       context: c,
       body,
       query,
       request,
-      // Made when it is asked for: some runtimes make it only then.
+      // A getter, since some runtimes create the signal of a request only when it is read.
       get signal() {
         return request.signal;
       },
@@ -127,45 +120,47 @@ export function route<Name extends ValueName>(
       },
     };
     const since = performance.now();
-    // By its device as it is called now: by the end another may have its name.
-    const meant = action === null ? undefined : devices.findOrNull(id)?.id;
-    const tell = (outcome: Ended["outcome"]) => {
+    // Resolved now: by the end of the command another device may have the name.
+    const deviceId = action === null ? undefined : devices.findOrNull(id)?.id;
+    const publish = (outcome: FinishedAction["outcome"]) => {
       const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
       const durationMs = Math.round(performance.now() - since);
-      if (action !== null && meant !== undefined)
-        tellAction(devices, { action, actionId, id: meant, by, body, outcome, durationMs });
+      if (action !== null && deviceId !== undefined)
+        publishAction(devices, { action, actionId, id: deviceId, by, body, outcome, durationMs });
     };
     try {
-      // The schemas of this very operation have read them, which types cannot follow.
-      const answer = handler(given as unknown as Given<Operations[Name]>);
-      // Whoever must be waited for has a deadline of its own.
+      // The schemas of this operation have validated it, which types cannot follow.
+      const answer = handler(input as unknown as Input<Operations[Name]>);
+      // The devices and the waits behind it have deadlines of their own.
       if (answer instanceof Promise) c.env.withoutIdleLimit("answered");
       const data = await answer;
-      // One that may answer with a stream makes it itself.
       if (data instanceof Response) return data;
-      tell({ data });
+      publish({ data });
       return c.json({ ok: true, data });
     } catch (error) {
-      const hasLeft = request.signal.aborted && !(error instanceof ZapdError);
-      tell({
-        error: hasLeft ? new ZapdError("internal_error", "Whoever asked for it left before it was done") : error,
+      const isAborted = request.signal.aborted && !(error instanceof ZapdError);
+      publish({
+        error: isAborted ? new ZapdError("internal_error", "Whoever asked for it left before it was done") : error,
       });
       throw error;
     }
   });
 }
 
-/** Adds the route of an operation on one device, which the handler is given. */
-export function deviceRoute<Name extends ValueName>(
+/** Adds the route of an operation on one device, which is the first argument of the handler. */
+export function deviceRoute<Name extends EndpointName>(
   app: Hono<Env>,
   name: Name,
-  handler: (device: Device, given: Given<Operations[Name]>) => Promise<DataOf<Name> | Response> | DataOf<Name>,
+  handler: (device: Device, input: Input<Operations[Name]>) => Promise<Answer<Name>> | Answer<Name>,
 ): void {
-  route(app, name, (given) => handler(given.context.get("deps").devices.find(given.id), given));
+  route(app, name, (input) => handler(input.context.get("deps").devices.find(input.id), input));
 }
 
-/** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
-function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
+/** Publishes `action.finished`, unless the device has been removed meanwhile. */
+function publishAction(
+  devices: Devices,
+  { id, action, actionId, by, body, outcome, durationMs }: FinishedAction,
+): void {
   const device = devices.findOrNull(id);
   if (!device) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
@@ -184,13 +179,13 @@ function tellAction(devices: Devices, { id, action, actionId, by, body, outcome,
     keys: Array.isArray(keys) ? words.map((word) => (isTyped(word) ? "literal" : word)) : undefined,
     characters: typed.length > 0 ? typed.reduce((sum, word) => sum + [...word].length - literal.length, 0) : undefined,
     app: app as App | null | undefined,
-    error: "error" in outcome ? shownError(outcome.error, typed.length > 0) : undefined,
+    error: "error" in outcome ? publicError(outcome.error, typed.length > 0) : undefined,
     duration_ms: durationMs,
   });
 }
 
-/** Why a command failed, for everybody who follows: words about a text that was typed may repeat it. */
-function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
+/** The error of an event, without the message of a failure about typed text, which may repeat the text. */
+function publicError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
   const error = toZapdError(thrown);
   return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
 }
@@ -199,116 +194,86 @@ function isTyped(word: string): boolean {
   return word.startsWith(literal);
 }
 
-/** The word of an action, as its answer says it; `null` for what is none. */
+/** The name of the action, from the schema of its answer; `null` where the operation is no action. */
 function actionOf({ data }: Operation): string | null {
   const literal = data instanceof z.ZodObject ? data.shape["action"] : undefined;
   return literal instanceof z.ZodLiteral ? String(literal.value) : null;
 }
 
-/** Adds the route of a stream: it makes its own answer, once its query is checked. What is wrong before its first byte is told in the envelope. */
-export function stream<Name extends StreamName | PictureName>(
+/** Adds the route of a picture, with an `ETag`. HEAD does not ask the device. */
+export function picture<Name extends "getIcon" | "getArtwork" | "getScreenshot">(
   app: Hono<Env>,
   name: Name,
-  handler: (given: Given<Operations[Name]>) => Promise<Response> | Response,
+  handler: (device: Device, input: Input<Operations[Name]>) => Promise<CheckedPicture>,
 ): void {
-  const operation: Operation = operations[name];
-  app.on(operation.method, `/v1${operation.path}`, async (c) => {
-    checkReach(c, operation.reaches);
-    const request = c.req.raw;
-    checkUrl(request.url);
-    const query = operation.query && checked(operation.query, queryOf(c));
-    const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
-    const { signal } = request;
-    const given = {
-      id,
-      call: c.env,
-      body: undefined,
-      query,
-      request,
-      signal,
-      turn: { signal, action: "", lease: c.req.header(leaseHeader) },
-      context: c,
-    };
-    return handler(given as unknown as Parameters<typeof handler>[0]);
-  });
-}
-
-/** Adds the route of a picture, answered as it is, with a tag by which who has it already is spared it. HEAD starts nothing. */
-export function picture<Name extends PictureName>(
-  app: Hono<Env>,
-  name: Name,
-  handler: (device: Device, given: Given<Operations[Name]>) => Promise<CheckedPicture>,
-): void {
-  stream(app, name, async (given) => {
-    const { context: c, request } = given;
-    const device = c.get("deps").devices.find(given.id);
+  deviceRoute(app, name, async (device, input) => {
+    const { context: c, request } = input;
     if (request.method === "HEAD") return c.body(null, 200);
-    c.env.withoutIdleLimit("answered");
-    const asked = handler(device, given);
-    const found = given.query?.missing === "empty" ? await asked.catch(() => null) : await asked;
+    const result = handler(device, input);
+    const found = input.query?.missing === "empty" ? await result.catch(() => null) : await result;
     if (found === null) return c.body(null, 204);
     const { bytes, type } = found;
     const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
-    // A page may keep it, and asks whether it is still the same.
+    // A page may cache it, and revalidates it each time.
     const headers = { etag, "cache-control": "private, no-cache" };
-    if (hasAlready(request, etag)) return c.body(null, 304, headers);
+    if (isCached(request, etag)) return c.body(null, 304, headers);
     return c.body(new Uint8Array(bytes), 200, { ...headers, "content-type": type });
   });
 }
 
-/** Whether the caller says that it has what a tag stands for: whatever made it weak on the way, and `*` is anything (RFC 9110, 13.1.2). */
-export function hasAlready(request: Request, etag: string): boolean {
+/** Whether `if-none-match` has the tag, compared weakly; `*` matches any (RFC 9110, 13.1.2). */
+export function isCached(request: Request, etag: string): boolean {
   const tags = splitCommas(request.headers.get("if-none-match") ?? "");
   return tags.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
 }
 
-function bodyOf({ body, optionalBody }: Operation, given: unknown): unknown {
-  if (given === undefined && !optionalBody) {
+function bodyOf({ body, optionalBody }: Operation, json: unknown): unknown {
+  if (json === undefined && !optionalBody) {
     throw new ZapdError("invalid_payload", "The request needs a JSON body", {
       hint: `Such as: curl -d '{"key":"home"}'`,
     });
   }
-  return body && checked(body, given === undefined ? {} : given);
+  return body && validate(body, json === undefined ? {} : json);
 }
 
-/** The query as an object; a name that is given twice is a list. */
+/** The query as an object; a repeated name gives a list. */
 function queryOf(c: Context<Env>): Record<string, unknown> {
   const all = Object.entries(c.req.queries());
   return Object.fromEntries(all.map(([name, texts]) => [name, texts.length === 1 ? texts[0] : texts]));
 }
 
-function checked(schema: z.ZodType, value: unknown): unknown {
+function validate(schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value, { reportInput: true });
   if (success) return data;
   throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(error.issues)}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {
-  if (url.length <= maxPath) return;
+  if (url.length <= maxPathLength) return;
   const { pathname, search } = new URL(url);
-  if (pathname.length > maxPath || search.length > maxQuery + "?".length) {
+  if (pathname.length > maxPathLength || search.length > maxQueryLength + "?".length) {
     throw new ZapdError(
       "invalid_payload",
-      `The address of the request is too long: its path may have ${maxPath} characters, its query ${maxQuery}`,
+      `The address of the request is too long: its path may have ${maxPathLength} characters, its query ${maxQueryLength}`,
     );
   }
 }
 
-/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (reach.ts). */
-const ofFiles: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
+/** Failures whose messages come from files, never from the caller. What devices answer is redacted in reach.ts. */
+const fileErrors: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
 
 /**
- * Answers whatever was thrown in the envelope, without a stack or a library's words. What a caller sent stands in it as it
- * was sent: a word in its place would tell who guesses that a guess was right (SECURITY.md T31).
+ * Answers anything thrown in the envelope, without a stack or the text of a library. What the caller sent is not redacted: a
+ * redaction would confirm the guess of a caller who guesses a secret (SECURITY.md T31).
  */
 export function answerError(thrown: unknown, c: Context<Env>, log: Log): Response {
   const error = thrown instanceof ZapdError ? thrown : unexpected(thrown, c, log);
-  // Who looks after the machine must hear of its disk, and not with every request.
+  // The log has it too, for whoever maintains the machine.
   if (error.code === "storage_error") log.recurring(error.message);
-  const shown = errorBody(ofFiles.has(error.code) ? redacted(error, log) : error);
-  // The rest of a body that is too large is not read: the connection cannot be used again.
+  const body = errorBody(fileErrors.has(error.code) ? redacted(error, log) : error);
+  // The rest of the body is not read, so the connection cannot be reused.
   const headers: Record<string, string> = error.code === "payload_too_large" ? { connection: "close" } : {};
-  return c.json({ ok: false, error: shown }, error.status as 400, headers);
+  return c.json({ ok: false, error: body }, error.status as 400, headers);
 }
 
 function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
@@ -319,9 +284,9 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
   return new ZapdError("internal_error", "zapd failed at this; the log has the details");
 }
 
-/** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
+/** 404 for an unknown path, 405 with `Allow` for a method that a known path does not take. */
 export function answerUnknown(c: Context<Env>, prefix: string): Response {
-  // As the router has read it: `URL` would take out dots, which Deno leaves in. Behind a CONNECT is no address.
+  // As the router reads it: `URL` would resolve dots, which Deno keeps. The target of CONNECT is not a URL.
   const path = /^https?:\/\/[^/?#]*(\/[^?#]*)/i.exec(c.req.url)?.[1] ?? c.req.url;
   const known: readonly Endpoint[] = Object.values(endpoints);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
@@ -334,7 +299,7 @@ export function answerUnknown(c: Context<Env>, prefix: string): Response {
   return answerMethod(c, path, methods);
 }
 
-/** 405 with `Allow`: the path is known, and takes other methods. */
+/** 405 with `Allow`. */
 export function answerMethod(c: Context<Env>, path: string, methods: readonly string[]): Response {
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   const error = new ZapdError(

@@ -1,42 +1,41 @@
-/** Streams: what is told as it comes, to each reader at its own pace, and how many there may be. */
+/** Streaming answers: each reader reads at its own pace, and their number is limited. */
 import type { Context } from "hono";
 import { ZapdError } from "../api/errors.ts";
 import type { JournalMessage } from "../devices/journal.ts";
 import type { Env } from "./route.ts";
 
-/** Streams over TCP at a time: each holds a connection for as long as its reader likes. */
-const mostStreams = 64;
-/** A reader that takes no byte for so long is hung up on. */
-const takesWithinMs = 120_000;
-const looksEveryMs = 10_000;
+/** Simultaneous streams over TCP: each holds a connection for as long as its reader stays. */
+const maxStreams = 64;
+/** A reader that takes no byte for this long is disconnected. */
+const readerTimeoutMs = 120_000;
+const readerCheckMs = 10_000;
 
-/** The form that a reader asks for: an event stream, or JSON Lines. */
-export function formFor(request: Request): Form {
+/** The format that a reader accepts: JSON Lines, or else an event stream. */
+export function formatFor(request: Request): Format {
   return /\bapplication\/(?:x-ndjson|jsonl)\b/i.test(request.headers.get("accept") ?? "") ? lines : eventStream;
 }
 
-/** Whether a reader asks for a stream, where a whole answer is usual. */
+/** Whether a caller of an operation that usually answers with one value wants a stream. */
 export function asksForStream(request: Request): boolean {
-  return formFor(request) === lines || /\btext\/event-stream\b/i.test(request.headers.get("accept") ?? "");
+  return formatFor(request) === lines || /\btext\/event-stream\b/i.test(request.headers.get("accept") ?? "");
 }
 
-/** How events are written down. */
-interface Form {
+interface Format {
   readonly contentType: string;
-  /** What stands before all. */
+  /** Sent before the first event. */
   readonly head: string;
-  write(told: JournalMessage): string;
+  write(event: JournalMessage): string;
 }
 
-const eventStream: Form = {
+const eventStream: Format = {
   contentType: "text/event-stream",
   head: "retry: 2000\n\n",
-  // A comment and an id alone move the reader's place without an event.
+  // A comment and an id alone move the reader's position without an event.
   write: ({ id, event }) =>
     event === null ? `: \nid: ${id}\n\n` : `event: ${event.type}\nid: ${id}\ndata: ${event.json}\n\n`,
 };
 
-const lines: Form = {
+const lines: Format = {
   contentType: "application/x-ndjson",
   head: "",
   write: ({ id, event }) =>
@@ -45,48 +44,48 @@ const lines: Form = {
       : `{"id":${JSON.stringify(id)},${event.json.slice(1)}\n`,
 };
 
-/** What a stream tells: waited for, `null` at its end. */
+/** Where a stream gets its events from. */
 export interface Source {
+  /** Resolves with the next events, `null` at the end. */
   next(): Promise<readonly JournalMessage[] | null>;
   close(): void;
 }
 
-/** The streams that are open. */
 export class Streams {
   #overTcp = 0;
 
   /** Answers with a stream; HEAD is answered with its headers and starts nothing. Fails with `too_many_streams`. */
-  open(c: Context<Env>, form: Form, begin: () => Source): Response {
-    const headers = { "content-type": form.contentType, "x-accel-buffering": "no" };
+  open(c: Context<Env>, format: Format, begin: () => Source): Response {
+    const headers = { "content-type": format.contentType, "x-accel-buffering": "no" };
     if (c.req.method === "HEAD") return c.body(null, 200, headers);
-    const { source, left } = this.#enter(c, begin);
+    const { source, release } = this.#acquire(c, begin);
     c.env.withoutIdleLimit("ended");
     const encoder = new TextEncoder();
     const body = streamOf({
-      head: form.head === "" ? undefined : encoder.encode(form.head),
+      head: format.head === "" ? undefined : encoder.encode(format.head),
       async next() {
-        const told = await source.next();
-        return told && encoder.encode(told.map(form.write).join(""));
+        const events = await source.next();
+        return events && encoder.encode(events.map(format.write).join(""));
       },
       close() {
         source.close();
-        left();
+        release();
       },
     });
     c.req.raw.signal.addEventListener("abort", body.end, { once: true });
     return c.body(body.stream, 200, headers);
   }
 
-  /** Hands on a stream that somebody else makes; what turns out to be none is handed on as it is. Fails with `too_many_streams`. */
-  async pass(c: Context<Env>, make: () => Promise<Response>): Promise<Response> {
-    const { source: making, left } = this.#enter(c, make);
-    const response = await making.catch((error: unknown) => {
-      left();
+  /** Passes on a response, and counts it while it is an event stream. Fails with `too_many_streams`. */
+  async pass(c: Context<Env>, respond: () => Promise<Response>): Promise<Response> {
+    const { source, release } = this.#acquire(c, respond);
+    const response = await source.catch((error: unknown) => {
+      release();
       throw error;
     });
     const reader = isEventStream(response) ? response.body?.getReader() : undefined;
     if (!reader) {
-      left();
+      release();
       return response;
     }
     const body = streamOf({
@@ -96,22 +95,22 @@ export class Streams {
       },
       close() {
         void reader.cancel().catch(() => {});
-        left();
+        release();
       },
     });
     c.req.raw.signal.addEventListener("abort", body.end, { once: true });
     return new Response(body.stream, response);
   }
 
-  /** Counts a stream, where those are counted, until it is left. */
-  #enter<T>(c: Context<Env>, begin: () => T): { source: T; left: () => void } {
+  /** Counts a stream over TCP until it is released. */
+  #acquire<T>(c: Context<Env>, begin: () => T): { source: T; release: () => void } {
     const isCounted = c.env.listener === "tcp" && c.env.ownProgram !== true;
-    if (isCounted && this.#overTcp >= mostStreams) throw tooManyStreams();
+    if (isCounted && this.#overTcp >= maxStreams) throw tooManyStreams();
     const source = begin();
     if (isCounted) this.#overTcp++;
     return {
       source,
-      left: () => {
+      release: () => {
         if (isCounted) this.#overTcp--;
       },
     };
@@ -122,21 +121,21 @@ function isEventStream({ headers }: Response): boolean {
   return headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** Bytes as they come: waited for, `null` at their end. */
-interface Bytes {
+interface ByteSource {
   readonly head?: Uint8Array | undefined;
+  /** Resolves with the next bytes, `null` at the end. */
   next(): Promise<Uint8Array | null>;
   close(): void;
 }
 
-function streamOf({ head, next, close }: Bytes): { stream: ReadableStream<Uint8Array>; end: () => void } {
+function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<Uint8Array>; end: () => void } {
   let isOver = false;
-  /** When the reader was last seen to take what it was given. */
+  /** Since when the reader has not asked for more; `null` while the next bytes are waited for. */
   let waitingSince: number | null = performance.now();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const watch = setInterval(() => {
-    if (waitingSince !== null && performance.now() - waitingSince > takesWithinMs) hangUp();
-  }, looksEveryMs);
+    if (waitingSince !== null && performance.now() - waitingSince > readerTimeoutMs) hangUp();
+  }, readerCheckMs);
   const end = () => {
     if (isOver) return;
     isOver = true;
@@ -145,7 +144,7 @@ function streamOf({ head, next, close }: Bytes): { stream: ReadableStream<Uint8A
   };
   const hangUp = () => {
     end();
-    controller?.error(new Error("The reader takes nothing"));
+    controller?.error(new Error("The reader does not read"));
   };
   const stream = new ReadableStream<Uint8Array>(
     {
@@ -170,7 +169,7 @@ function streamOf({ head, next, close }: Bytes): { stream: ReadableStream<Uint8A
 }
 
 function tooManyStreams(): ZapdError {
-  return new ZapdError("too_many_streams", `There are ${mostStreams} streams open already`, {
+  return new ZapdError("too_many_streams", `There are ${maxStreams} streams open already`, {
     hint: "Close one, share one stream among the tabs of a page, or use the control socket, which has no such limit",
   });
 }

@@ -1,4 +1,4 @@
-/** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
+/** Receives a package into a private temporary file: never held in memory, never extracted (SECURITY.md T21, T22). */
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
@@ -12,19 +12,19 @@ import { readJson } from "../transport/json.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
 const archiveMs = 180_000;
-/** Two uploads are taken at a time, and one that drips would hold its place for all of these minutes: 16 KiB a second, at least. */
+/** At least 16 KiB a second: there are two uploads at a time, and a slow one would block its place for all of `archiveMs`. */
 const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
-/** What the form around the archive may take. */
+/** The form around the archive has at most this many bytes. */
 const formBytes = 64 * 1024;
 const field = "archive";
 
-/** What may stand in the form beside the package: a deep link to start it with, and a password of this device alone. */
+/** The texts of the form: a deep link to start the package with, and the developer password of this device. */
 export interface FormFields {
   readonly params?: DeepLink | undefined;
   readonly password?: string | undefined;
 }
 
-/** Fails with `invalid_payload`; other texts are of no account, as they ever were. */
+/** Fails with `invalid_payload`. Other texts in the form are ignored. */
 function readFields(texts: ReadonlyMap<string, string>): FormFields {
   const [params, password] = [texts.get("params"), texts.get("password")];
   const read = params === undefined ? undefined : DeepLinkParams.safeParse(readJson(params)).data;
@@ -38,11 +38,10 @@ function readFields(texts: ReadonlyMap<string, string>): FormFields {
   return { params: read, password };
 }
 
-/** What is told while a package is received. */
-interface Receiving {
-  /** How many bytes of the form have come. */
+interface UploadListener {
+  /** Called with the number of bytes of the form received so far. */
   progress?(bytes: number): void;
-  /** The archive begins: what stands before it. What it throws ends the upload before a byte of the archive is kept. */
+  /** Called when the archive begins, with the fields before it. If it throws, nothing of the archive is stored. */
   begins?(fields: FormFields): void;
 }
 
@@ -51,7 +50,7 @@ export async function withArchive<T>(
   request: Request,
   folder: string,
   use: (archive: Archive, fields: FormFields) => Promise<T>,
-  { progress = () => {}, begins = () => {} }: Receiving = {},
+  { progress = () => {}, begins = () => {} }: UploadListener = {},
 ): Promise<T> {
   checkLength(request, packageBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
@@ -78,16 +77,16 @@ async function receive(
 ): Promise<number> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
-  /** Ended by the first thing that is wrong. */
-  const given = new AbortController();
-  const fail = (error: ZapdError) => given.abort(error);
+  /** Aborted with the first failure. */
+  const failure = new AbortController();
+  const fail = (error: ZapdError) => failure.abort(error);
   let saving: Promise<number> | undefined;
   let files = 0;
   form.on("file", (name, stream) => {
     if (++files > 1) fail(badForm("it holds more than one file"));
-    // A form that is cut short says so here once more, when nobody reads this any longer.
+    // A truncated form also emits an error here, after the pipeline has reported it.
     stream.on("error", () => {});
-    // A stream whose file is not wanted must flow, or the form never ends.
+    // The stream of an unwanted file must be drained, or the form never ends.
     if (name !== field || saving) return stream.resume();
     try {
       begins();
@@ -98,8 +97,8 @@ async function receive(
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`)),
     );
-    saving = save(stream, path, given.signal);
-    // A disk that is full takes no more, and the form would wait for it.
+    saving = save(stream, path, failure.signal);
+    // Otherwise the form would wait for a full disk.
     saving.catch(fail);
   });
   form.on("field", (name, value, _isNameCut, isCut) => {
@@ -110,23 +109,26 @@ async function receive(
   });
   for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
     form.on(limit, () => fail(badForm("it holds too many parts")));
-  // The pipeline tells of it; what comes after its end is of no account.
+  // The pipeline reports it.
   form.on("error", () => {});
   try {
     const chunks = chunksOf(request, packageBytes + formBytes, archiveMs, pace);
-    await pipeline(told(chunks, progress), form, { signal: given.signal });
+    await pipeline(counted(chunks, progress), form, { signal: failure.signal });
     if (!saving) throw badForm(`it has no file field ${field}`);
     return await saving;
   } catch (error) {
-    if (!given.signal.aborted) fail(error instanceof ZapdError ? error : badForm(textOf(error)));
-    // Its file is closed, whole or not, before it is removed.
+    if (!failure.signal.aborted) fail(error instanceof ZapdError ? error : badForm(textOf(error)));
+    // The file must be closed before it is removed.
     await saving?.catch(() => {});
-    throw given.signal.reason;
+    throw failure.signal.reason;
   }
 }
 
-/** The same chunks, with how many bytes have come by then. */
-async function* told(chunks: AsyncIterable<Uint8Array>, progress: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+/** The same chunks; reports the number of bytes so far. */
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  progress: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
@@ -154,21 +156,21 @@ function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string)
   }
 }
 
-/** Writes the package to disk as fast as that takes it; gives its bytes once all are there, and ends with the signal. */
+/** Writes the package to disk; resolves with its size. */
 async function save(stream: Readable, path: string, signal: AbortSignal): Promise<number> {
   const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
   try {
     await pipeline(stream, file, { signal });
     return file.bytesWritten;
   } catch (cause) {
-    throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
+    throw new ZapdError("storage_error", "The package could not be stored on disk for sending", {
       hint: "Check that the disk of the state folder is not full",
       cause,
     });
   }
 }
 
-/** `before` is a text that is to stand before the file, as curl is given it. */
+/** `before`: the curl option for a text that must come before the file. */
 function badForm(reason: string, before?: string): ZapdError {
   const file = `-F ${field}=@my-app.zip`;
   return new ZapdError("invalid_payload", `The form cannot be read: ${reason}`, {
