@@ -1,34 +1,34 @@
-/** Follows a stream of events, as JSON Lines: each line as it comes, and on from the last one when the connection breaks. */
+/** Follows a stream of JSON Lines, and reconnects after the last line when the connection breaks. */
 import { sleep } from "../system/sleep.ts";
 import type { ApiEvent } from "./events.ts";
 
-/** One event of a stream, with the id to come back with. */
+/** One event of a stream, with the id from which the stream can be resumed. */
 export type Followed = ApiEvent & { readonly id: string };
 
-/** One line of any stream: something with the id to come back with, or what keeps it alive. */
+/** One line of any stream, with the id from which the stream can be resumed. */
 export interface StreamLine {
   readonly id: string;
 }
 
-/** Milliseconds until a broken stream is opened again: doubled each time that it fails. */
-const firstPause = 250;
-const longestPause = 5_000;
-/** The daemon says something every 15 s: after this the connection is taken to be dead. */
-const deadAfter = 45_000;
+/** The delay before a broken stream is opened again, doubled with each failure. */
+const firstDelayMs = 250;
+const maxDelayMs = 5_000;
+/** The daemon sends a line every 15 s: after this silence the connection counts as dead. */
+const silenceTimeoutMs = 45_000;
 
 export interface StreamOptions {
-  /** Opens the stream after the event with this id. Fails with what the daemon answers, or that it is not there. */
+  /** Opens the stream after the event with this id. Fails with the daemon's error, or that of the connection. */
   open(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
-  /** Whether a failure to come back is one that passes. */
+  /** Whether a failure to reconnect is temporary. */
   passes(error: unknown): boolean;
-  /** Told once when the stream broke off and is not back at once, with what kept it from coming back; and when it is back. */
+  /** Called once when the stream broke off and could not be reopened at once, with the error; and when it is open again. */
   broken?(isBroken: boolean, error?: unknown): void;
-  /** It was followed before: the first opening, too, is tried again. */
+  /** Whether the first attempt to open the stream is also repeated. */
   readonly resumed?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The events, until the caller ends. The first opening fails as any call does; from then on it comes back by itself. */
+/** The lines, until the caller stops. The first attempt fails as any call does; after that the stream reconnects by itself. */
 export async function* follow<Line extends StreamLine>({
   open,
   passes,
@@ -37,49 +37,49 @@ export async function* follow<Line extends StreamLine>({
   signal,
 }: StreamOptions): AsyncGenerator<Line> {
   let lastId: string | null = null;
-  let pause = firstPause;
+  let delayMs = firstDelayMs;
   let hasBegun = resumed;
-  /** What `broken` was told last; `null`: whoever resumes does not know. */
-  let toldBroken: boolean | null = resumed ? null : false;
-  const tell = (isBroken: boolean, error?: unknown) => {
-    if (toldBroken !== isBroken) broken?.(isBroken, error);
-    toldBroken = isBroken;
+  /** The last value passed to `broken`; `null`: none yet. */
+  let reported: boolean | null = resumed ? null : false;
+  const report = (isBroken: boolean, error?: unknown) => {
+    if (reported !== isBroken) broken?.(isBroken, error);
+    reported = isBroken;
   };
   for (;;) {
     const connection = new AbortController();
     let isOpen = false;
-    const leave = () => connection.abort(signal?.reason);
+    const abort = () => connection.abort(signal?.reason);
     if (signal?.aborted) return;
-    signal?.addEventListener("abort", leave, { once: true });
-    const alive = deadline(deadAfter, () => connection.abort(new Error("The stream fell silent")));
+    signal?.addEventListener("abort", abort, { once: true });
+    const silence = deadline(silenceTimeoutMs, () => connection.abort(new Error("The stream fell silent")));
     try {
       const body = await open(lastId, connection.signal);
-      tell(false);
+      report(false);
       hasBegun = true;
       isOpen = true;
       for await (const line of linesOf(body, connection.signal)) {
-        alive.renew();
-        pause = firstPause;
-        const told = JSON.parse(line) as Line & { readonly type?: string };
-        lastId = told.id;
-        if (told.type !== "heartbeat") yield told;
+        silence.renew();
+        delayMs = firstDelayMs;
+        const value = JSON.parse(line) as Line & { readonly type?: string };
+        lastId = value.id;
+        if (value.type !== "heartbeat") yield value;
       }
     } catch (error) {
       if (signal?.aborted) return;
       if (!hasBegun || !passes(error)) throw error;
-      // One that was open may come back as soon as it is asked for.
-      if (!isOpen) tell(true, error);
+      // A stream that was open can often be reopened at once.
+      if (!isOpen) report(true, error);
     } finally {
-      alive.end();
-      signal?.removeEventListener("abort", leave);
+      silence.end();
+      signal?.removeEventListener("abort", abort);
       connection.abort(new Error("Nobody follows any more"));
     }
     try {
-      await sleep(pause, signal);
+      await sleep(delayMs, signal);
     } catch {
       return;
     }
-    pause = Math.min(longestPause, 2 * pause);
+    delayMs = Math.min(maxDelayMs, 2 * delayMs);
   }
 }
 
@@ -98,7 +98,7 @@ function deadline(ms: number, over: () => void): { renew(): void; end(): void } 
 export async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
-  // A request that is given up does not end its body on every runtime: its signal may be forgotten while it lasts.
+  // On some runtimes the signal of a request does not end the body of its response.
   const cancel = () => void reader.cancel().catch(() => {});
   signal.addEventListener("abort", cancel, { once: true });
   let rest = "";

@@ -1,6 +1,6 @@
 /**
- * The client's methods, inferred from the table of operations. In the npm package they are written out, each with its words
- * (`npm run build:package`), so that an editor completes and explains them.
+ * The client's methods, inferred from the table of operations. In the npm package they are written out with their docs
+ * (`npm run build:package`), so that an editor can show them.
  */
 import type { z } from "zod";
 import type { Upload } from "./client.ts";
@@ -24,25 +24,24 @@ type WithBody<O extends Operation> = O["body"] extends z.ZodType
     : { readonly body: z.input<O["body"]> }
   : unknown;
 type WithUpload<O extends Operation> = O["takes"] extends "upload" ? Upload : unknown;
-type Given<O extends Operation> = WithId<O> &
+type Arguments<O extends Operation> = WithId<O> &
   WithQuery<O> &
   WithBody<O> &
   WithUpload<O> & {
     readonly signal?: AbortSignal | undefined;
-    /** The token of a lease of the device; of several devices, with commas between. */
+    /** The token of a lease of the device; tokens for several devices are separated by commas. */
     readonly lease?: string | undefined;
   };
 
 /**
- * One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. A
- * stream is followed with `for await`: once it has begun it comes back by itself when it breaks off, and loses nothing that
- * the daemon still has.
+ * One method for each operation. Each fails with an `ApiError`, or with fetch's own TypeError where no daemon runs. A stream
+ * is read with `for await`: once open it reconnects by itself, and misses nothing that the daemon still has.
  */
 export type Client = {
   readonly [Name in keyof typeof operations]: (
-    ...given: Record<never, never> extends Given<(typeof operations)[Name]>
-      ? [given?: Given<(typeof operations)[Name]>]
-      : [given: Given<(typeof operations)[Name]>]
+    ...args: Record<never, never> extends Arguments<(typeof operations)[Name]>
+      ? [args?: Arguments<(typeof operations)[Name]>]
+      : [args: Arguments<(typeof operations)[Name]>]
   ) => (typeof operations)[Name] extends { answers: "stream" }
     ? AsyncIterable<Followed>
     : (typeof operations)[Name] extends { answers: "picture" }

@@ -1,4 +1,4 @@
-/** What is uploaded: a form with one file and what belongs to it, sent as fast as it is taken. */
+/** The multipart form of an upload, streamed. */
 import type { Upload } from "./client.ts";
 
 export function formOf({ archive, progress, params, password }: Upload): RequestInit {
@@ -40,6 +40,6 @@ export function formOf({ archive, progress, params, password }: Upload): Request
     "content-type": `multipart/form-data; boundary=${boundary}`,
     "content-length": String(head.length + archive.size + tail.length),
   };
-  // Without `duplex` some runtimes refuse a body that is a stream; the types of others do not know it.
+  // Some runtimes refuse a stream as a body without `duplex`; the types of others lack it.
   return { body, headers, duplex: "half" } as RequestInit;
 }

@@ -1,9 +1,9 @@
-/** What a device does, in words for people: on the command line, and for an agent that tells them. */
+/** The state of a device as text, for the command line and for agents. */
 import { printable } from "../system/printable.ts";
 import type { Result } from "./client.ts";
 import type { State } from "./schemas.ts";
 
-/** What a power is called behind the name of a set. */
+/** The texts for `power` after the name of a device. */
 export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
 
 /** Off or in standby: `power-off` leads to standby on most devices. */
@@ -17,21 +17,21 @@ export function stateLine({ device, state }: Result<"getState">): string {
   return printable([`${device.name} ${power}`, ...activity(state)].join(" · "));
 }
 
-/** What is on a set, in parts: the app, what plays, the volume; at a time, with what plays run on until then. */
+/** The app, the playback and the volume, each as a text. With `now` the playback position is advanced to that time. */
 export function activity(state: State, now?: Date): string[] {
   const { playback } = state;
   const playing = playback && now ? { ...playback, position_ms: positionAt(playback, now.getTime()) } : playback;
   return [appPart(state), playbackPart(playing), volumePart(state.volume)].filter((part) => part !== "");
 }
 
-/** Where what plays is by `now`, in milliseconds: its position was read a while ago. `null` where the device does not say. */
+/** The playback position at `now`, both in milliseconds; `null` where the device does not report one. */
 export function positionAt(
   { position_ms, position_at, rate, duration_ms }: NonNullable<State["playback"]>,
   now: number,
 ): number | null {
   if (position_ms === null) return null;
-  const passed = position_at === null ? 0 : Math.max(0, now - Date.parse(position_at));
-  return Math.max(0, Math.min(position_ms + passed * (rate ?? 0), duration_ms ?? Number.POSITIVE_INFINITY));
+  const elapsed = position_at === null ? 0 : Math.max(0, now - Date.parse(position_at));
+  return Math.max(0, Math.min(position_ms + elapsed * (rate ?? 0), duration_ms ?? Number.POSITIVE_INFINITY));
 }
 
 function appPart(state: State): string {

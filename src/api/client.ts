@@ -1,6 +1,6 @@
 /**
- * A typed client of the API, made from the same table of operations as the server: one method for each operation, with
- * what it takes and what it answers. It needs no zod when it runs.
+ * A typed client of the API, made from the same table of operations as the server: one method for each operation. It does not
+ * need zod at run time.
  *
  * ```ts
  * const zapd = createClient();
@@ -17,44 +17,44 @@ import { type Endpoint, type EndpointName, endpoints, leaseHeader } from "./rout
 export type * from "./client-types.ts";
 export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 
-const usualUrl = "http://127.0.0.1:7272/v1";
+const defaultUrl = "http://127.0.0.1:7272/v1";
 
 export interface ClientOptions {
-  /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
+  /** The base URL of the API; `http://127.0.0.1:7272/v1` by default. */
   readonly url?: string;
-  /** Instead of the global `fetch`: a handler of your own, or one that calls the control socket. */
+  /** Replaces the global `fetch`, for example to call the control socket. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
-  /** The token of a lease that every call carries, but those that carry another. */
+  /** The lease token for every call that has none of its own. */
   readonly lease?: string | undefined;
 }
 
-/** A package to upload: a `Blob`, or a file that is opened when it is read. */
+/** A package to upload: a `Blob`, or a file that is opened when the upload reads it. */
 export interface Archive {
   /** Bytes. */
   readonly size: number;
   stream(): ReadableStream<Uint8Array>;
 }
 
-/** What an operation takes that is uploaded to. */
+/** The arguments of an upload. */
 export interface Upload {
   readonly archive: Archive;
-  /** Told how many bytes of the archive have been taken. */
+  /** Called with the number of bytes of the archive sent so far. */
   readonly progress?: (bytes: number) => void;
-  /** What the package is started with the first time, as `params` of a launch. */
+  /** The deep link that the package is first started with, as `params` of a launch. */
   readonly params?: Readonly<Record<string, string>> | undefined;
-  /** The password of this device alone; it goes before the setting, and is kept once the device has accepted it. */
+  /** The developer password of this device. It takes precedence over the setting, and is stored once the device accepts it. */
   readonly password?: string | undefined;
 }
 
-/** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
+/** The arguments of an operation: the `id` of a device, `query`, `body`, and a `signal` to abort with. */
 export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client[Name]>[0]>;
 
-/** The operations that answer with one value, and not with a stream. */
+/** The operations that answer with one value, not with a stream or a picture. */
 export type ValueName = {
   [Name in EndpointName]: (typeof endpoints)[Name] extends { answers: string } ? never : Name;
 }[EndpointName];
 
-/** What an operation answers: the `data` of its envelope. */
+/** The answer of an operation: the `data` of the envelope. */
 export type Result<Name extends ValueName> = Awaited<ReturnType<Client[Name]>>;
 
 export interface Answer<Data> {
@@ -66,12 +66,12 @@ export interface Answer<Data> {
 /** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
 export type Call = <Name extends ValueName>(
   name: Name,
-  ...given: Parameters<Client[Name]>
+  ...args: Parameters<Client[Name]>
 ) => Promise<Answer<Result<Name>>>;
 
-/** The daemon's own failure, with its code, message and hint. */
+/** An error that the daemon answered, with its code, message and hint. */
 export class ApiError extends ZapdError {
-  /** Why a pairing failed; absent with every other code. */
+  /** Why a pairing failed; `undefined` with every other code. */
   readonly reason: PairingReason | undefined;
   /** The body of the response, unchanged. */
   readonly text: string;
@@ -83,74 +83,74 @@ export class ApiError extends ZapdError {
   }
 }
 
-/** Something answered, and it is not zapd. */
+/** The answer is not from zapd. */
 export class NotZapdError extends Error {
   override readonly name = "NotZapdError";
 }
 
 export function createClient(options: ClientOptions = {}): Client {
-  const call = createCall(options) as (name: EndpointName, given?: AnyArguments) => Promise<Answer<unknown>>;
+  const call = createCall(options) as (name: EndpointName, args?: AnyArguments) => Promise<Answer<unknown>>;
   const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => {
     const { answers }: Endpoint = endpoints[name];
-    if (answers === "stream") return [name, (given?: AnyArguments) => createStream(options, name, given)];
-    if (answers === "picture") return [name, (given?: AnyArguments) => readPicture(options, name, given)];
-    return [name, async (given?: AnyArguments) => (await call(name, given)).data];
+    if (answers === "stream") return [name, (args?: AnyArguments) => createStream(options, name, args)];
+    if (answers === "picture") return [name, (args?: AnyArguments) => readPicture(options, name, args)];
+    return [name, async (args?: AnyArguments) => (await call(name, args)).data];
   });
-  // The table's keys and the methods' names are the same by construction, which types cannot follow through entries.
+  // The keys of the table are the names of the methods, which types cannot follow through entries.
   return Object.fromEntries(methods) as Client;
 }
 
-/** A client as one function, for callers that want the text of each response, too. */
+/** A client as one function, for callers that also need the text of each response. */
 export function createCall(options: ClientOptions = {}): Call {
   const send = senderOf(options);
-  const call = async (name: EndpointName, given: AnyArguments = {}) => {
-    const response = await send(name, given);
+  const call = async (name: EndpointName, args: AnyArguments = {}) => {
+    const response = await send(name, args);
     return readAnswer(await response.text());
   };
-  // What each name takes and answers is in the table of operations, which types cannot follow through a call.
+  // The types of each operation come from the table, which types cannot follow through a call.
   return call as Call;
 }
 
-/** A picture, by an operation that answers with one. */
-export async function readPicture(options: ClientOptions, name: EndpointName, given: AnyArguments = {}): Promise<Blob> {
-  const response = await senderOf(options)(name, given);
+/** Calls an operation that answers with a picture. */
+export async function readPicture(options: ClientOptions, name: EndpointName, args: AnyArguments = {}): Promise<Blob> {
+  const response = await senderOf(options)(name, args);
   if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
   readAnswer(await response.text());
   throw new NotZapdError("What answers is not zapd");
 }
 
 export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {
-  /** Whether a failure to come back is one that passes; without it, whatever is not the daemon's own but for want of room. */
+  /** Whether a failure to reconnect is temporary; by default all but the daemon's own errors, except `too_many_streams`. */
   passes?(error: unknown): boolean;
 }
 
-/** Follows an operation that answers with a stream: what only that needs is loaded for it. */
+/** Follows an operation that answers with a stream. Its module is loaded with the first stream. */
 export async function* createStream<Line extends StreamLine = Followed>(
   options: FollowOptions,
   name: EndpointName,
-  given: AnyArguments = {},
+  args: AnyArguments = {},
 ): AsyncGenerator<Line> {
   const { broken, resumed, passes = isPassing } = options;
   const { follow } = await import("./client-stream.ts");
   yield* follow<Line>({
-    signal: given.signal,
+    signal: args.signal,
     ...(broken && { broken }),
     resumed,
     passes,
-    open: (lastId, signal) => openStream(options, name, { ...given, signal }, lastId),
+    open: (lastId, signal) => openStream(options, name, { ...args, signal }, lastId),
   });
 }
 
-/** The lines of an operation that is asked for a stream, after the event with that id; it does not come back by itself. */
+/** Opens the stream of an operation as JSON Lines, after the event with that id. It does not reconnect. */
 export async function openStream(
   options: ClientOptions,
   name: EndpointName,
-  given: AnyArguments,
+  args: AnyArguments,
   lastId: string | null = null,
 ): Promise<ReadableStream<Uint8Array>> {
   const accept = { accept: "application/x-ndjson" };
   const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
-  const response = await senderOf(options)(name, given, headers);
+  const response = await senderOf(options)(name, args, headers);
   const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
   if (isStream && response.body) return response.body;
   readAnswer(await response.text());
@@ -161,11 +161,15 @@ function isPassing(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code === "too_many_streams";
 }
 
-/** Sends the requests of operations to where the API is. */
-function senderOf({ url = usualUrl, fetch: send = (request: Request) => fetch(request), lease: usual }: ClientOptions) {
-  return async (name: EndpointName, given: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
-    const request = await requestOf(url, endpoints[name], given);
-    const lease = given.lease ?? usual;
+/** Sends the request of an operation. */
+function senderOf({
+  url = defaultUrl,
+  fetch: send = (request: Request) => fetch(request),
+  lease: defaultLease,
+}: ClientOptions) {
+  return async (name: EndpointName, args: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
+    const request = await requestOf(url, endpoints[name], args);
+    const lease = args.lease ?? defaultLease;
     if (lease !== undefined) request.headers.set(leaseHeader, lease);
     for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
     return send(request);
@@ -183,16 +187,16 @@ interface AnyArguments extends Partial<Upload> {
   readonly lease?: string | undefined;
 }
 
-async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Promise<Request> {
-  const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = given;
-  // A path of dots means another one, whatever it is encoded as.
+async function requestOf(base: string, endpoint: Endpoint, args: AnyArguments): Promise<Request> {
+  const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
+  // URLs resolve a segment of dots, encoded or not, to another path.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
-  const set = Object.entries(query).flatMap(([name, value = []]) =>
+  const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
   );
-  const search = set.length > 0 ? `?${new URLSearchParams(set)}` : "";
+  const search = pairs.length > 0 ? `?${new URLSearchParams(pairs)}` : "";
   const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
-  if (archive) Object.assign(init, (await import("./client-upload.ts")).formOf({ ...given, archive }));
+  if (archive) Object.assign(init, (await import("./client-upload.ts")).formOf({ ...args, archive }));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const places: Readonly<Record<string, string>> = { id, app, group, scene };

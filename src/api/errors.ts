@@ -1,6 +1,5 @@
 /**
- * The one error class, and the one table of error codes: HTTP status, exit status of the command line, meaning, example.
- * The codes are a stable contract (SPEC.md 7); texts are for people.
+ * The one error class, and the one table of error codes. The codes are a stable contract (SPEC.md 7); texts are for people.
  */
 
 /** Exit statuses of the command line. */
@@ -25,17 +24,16 @@ const failed = { status: 500, exit: exits.failed } as const;
 interface CodeEntry {
   readonly status: number;
   readonly exit: number;
-  /** When it comes, in Markdown. */
+  /** When it occurs, in Markdown. */
   readonly when: string;
-  /** One answer as it really reads. */
+  /** An example. */
   readonly message: string;
   readonly hint?: string;
   readonly details?: ErrorDetails;
 }
 
 /**
- * Every error code there is: the HTTP status it is answered with, the exit status that the command line ends with, and
- * what the docs say of it.
+ * Every error code: its HTTP status, the exit status of the command line, and its documentation.
  */
 export const codes = {
   invalid_payload: {
@@ -342,9 +340,8 @@ export const codes = {
 export type ErrorCode = keyof typeof codes;
 
 /**
- * Everything zapd can fail with. `message` says what was attempted and what was found; `hint` names the setting or
- * command that mends it. Adapters write `message` as a predicate ("did not answer within 5 s"): the control path puts
- * the device's name before it.
+ * Any failure of zapd. `message` says what was attempted and what was found; `hint` names the setting or command that helps.
+ * Adapters write `message` as a predicate ("did not answer within 5 s"): src/devices puts the device's name before it.
  */
 export class ZapdError extends Error {
   override readonly name = "ZapdError";
@@ -362,7 +359,7 @@ export class ZapdError extends Error {
     this.details = details;
   }
 
-  /** The same failure in other words; what it carries as data stays. */
+  /** The same failure with another message; its data stays. */
   reworded(message: string, options: ErrorOptions = {}): ZapdError {
     const { code, hint, namesDevice, details } = this;
     return new ZapdError(code, message, { hint, namesDevice, details, cause: this, ...options });
@@ -374,13 +371,13 @@ export class ZapdError extends Error {
   }
 }
 
-/** What some failures carry as data, for programs. */
+/** Data of some failures, for programs. */
 export interface ErrorDetails {
-  /** What came of each device of a group of which none took a command. */
+  /** The result of each device of a group, where none took a command. */
   readonly results?: readonly object[];
   /** Why a package was rejected, reason by reason. */
   readonly problems?: readonly PackageProblem[];
-  /** Who has a device that is leased; `null`: the lease of the caller has ended. */
+  /** The lease of a leased device; `null`: the lease of the caller has ended. */
   readonly lease?: { readonly owner: string; readonly until: string; readonly note: string | null } | null;
   /** Everything that is wrong with a scene. */
   readonly mistakes?: readonly object[];
@@ -395,7 +392,6 @@ export interface PackageProblem {
   readonly line: number | null;
 }
 
-/** What a failure may carry beside its code and message. */
 export interface ErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
@@ -403,26 +399,26 @@ export interface ErrorOptions {
   readonly details?: ErrorDetails | undefined;
 }
 
-/** How far an exchange with a device had come. At `connect` nothing of a command has reached it. */
+/** How far an exchange with a device came. At `connect` nothing of a command has reached the device. */
 export type DevicePhase = "connect" | "sent" | "answered";
 
 /**
- * Why a pairing failed: what was typed is not right; nobody did anything in time; somebody refused it at the device; the
- * device asks for another already; somebody gave it up; the device hung up; it does not do what the protocol says.
+ * Why a pairing failed: a wrong code or password; nobody acted in time; somebody refused it at the device; the device is pairing
+ * with another client; it was cancelled; the device closed the connection; the device broke the protocol.
  */
 export const pairingReasons = ["wrong", "late", "denied", "busy", "cancelled", "closed", "protocol"] as const;
 export type PairingReason = (typeof pairingReasons)[number];
 
 /**
- * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
- * device is there; what it says cannot be understood; it lets nobody in; it says that it is in
- * standby, and is to be woken; it lets everybody in, and cannot be paired with.
+ * Why an exchange failed: the connection was refused; there is no route to the host; the connection was closed; no answer in
+ * time; another device answers; the answer breaks the protocol; access is denied; the device is in standby; the device accepts
+ * every client, so that there is no pairing.
  */
 export type DeviceReason =
   | ("refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied" | "asleep" | "open")
   | PairingReason;
 
-/** A failure of talking to a device. What is decided is decided by its fields; the message is for people. */
+/** A failed exchange with a device. Code decides by its fields; the message is for people. */
 export class DeviceError extends ZapdError {
   readonly phase: DevicePhase;
   readonly reason: DeviceReason;
@@ -443,22 +439,22 @@ export class DeviceError extends ZapdError {
   }
 }
 
-/** Whether talking to a device failed for one of these reasons. */
+/** Whether an exchange with a device failed for one of these reasons. */
 export function hasReason(error: unknown, ...reasons: readonly DeviceReason[]): error is DeviceError {
   return error instanceof DeviceError && reasons.includes(error.reason);
 }
 
-/** A code as it came from elsewhere, where it is one of ours. */
-export function toErrorCode(said: unknown): ErrorCode {
-  return typeof said === "string" && Object.hasOwn(codes, said) ? (said as ErrorCode) : "internal_error";
+/** A code from elsewhere; `internal_error` where zapd does not know it. */
+export function toErrorCode(value: unknown): ErrorCode {
+  return typeof value === "string" && Object.hasOwn(codes, value) ? (value as ErrorCode) : "internal_error";
 }
 
-/** Whether something failed with one of these codes. */
+/** Whether an error has one of these codes. */
 export function hasCode(error: unknown, ...any: readonly ErrorCode[]): error is ZapdError {
   return error instanceof ZapdError && any.includes(error.code);
 }
 
-/** Another device has taken the address of the one that is meant: no silence, and nothing that waking would mend. */
+/** Another device answers at the address of the one that is meant. */
 export function wrongDevice(host: string): DeviceError {
   return new DeviceError("device_unreachable", `is not at ${host} any more: another device answers there`, {
     phase: "connect",
@@ -467,12 +463,12 @@ export function wrongDevice(host: string): DeviceError {
   });
 }
 
-/** A pairing came to nothing; the message is a predicate, as an adapter's. */
+/** A pairing failed; the message is a predicate. */
 export function pairingFailed(reason: PairingReason, message: string, options: ErrorOptions = {}): DeviceError {
   return new DeviceError("pairing_failed", message, { ...options, phase: "answered", reason });
 }
 
-/** It lets nobody in who has not been paired, or no longer us; `connect`, where it has not even been asked. */
+/** The device requires pairing, or no longer accepts ours. The phase is `connect` where it was not even asked. */
 export function pairingRequired(
   problem: string,
   hint: string,
@@ -481,22 +477,22 @@ export function pairingRequired(
   return new DeviceError("pairing_required", problem, { phase, reason: "denied", hint });
 }
 
-/** It hung up before anything of a command had reached it. */
+/** The device closed the connection before anything of a command reached it. */
 export function closedBeforeSending(problem = "hung up", cause?: unknown): DeviceError {
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed", cause });
 }
 
-/** It says that it is in standby: what was asked was not sent to it, and can be once it is woken. */
+/** The device reports that it is in standby: nothing was sent, and waking it helps. */
 export function inStandby(hint = "It must be on for that: {wake}"): DeviceError {
   return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });
 }
 
-/** An answer that is none, or not one to what was asked. */
+/** The answer cannot be parsed, or does not belong to the request. */
 export function protocolError(message: string, cause?: unknown): DeviceError {
   return new DeviceError("device_error", message, { phase: "answered", reason: "protocol", cause });
 }
 
-/** The `error` object of an envelope as it came, or one in its words: another version may have other codes. */
+/** The `error` object of a received envelope; another version of zapd may have other codes. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
@@ -510,24 +506,24 @@ export interface ErrorBody extends Failure {
   readonly code: ErrorCode;
 }
 
-/** What a call answered, or why it failed. */
+/** The result of a call. */
 export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
 
-/** A failure as the API tells it; `reason` stands with `pairing_failed` alone. */
+/** The `error` object of a failure; only `pairing_failed` has a `reason`. */
 export function errorBody(error: ZapdError): ErrorBody {
   const { code, message, hint, details } = error;
   const reason = code === "pairing_failed" && error instanceof DeviceError ? error.reason : undefined;
-  const told = pairingReasons.find((one) => one === reason);
+  const pairingReason = pairingReasons.find((one) => one === reason);
   return {
     code,
     message,
     ...(hint !== undefined && { hint }),
-    ...(told && { reason: told }),
+    ...(pairingReason && { reason: pairingReason }),
     ...(details && { details }),
   };
 }
 
-/** A failure of zapd's as it is; anything else thrown is a fault of zapd itself. */
+/** A `ZapdError` as it is; anything else thrown becomes an `internal_error`. */
 export function toZapdError(thrown: unknown): ZapdError {
   return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
 }

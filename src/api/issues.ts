@@ -1,7 +1,6 @@
-/** What is wrong with a value that a schema refused, in words: `must be at most 60000`. */
+/** The errors of zod as text: `must be at most 60000`. */
 import type { z } from "zod";
 
-/** What the schema's types are called. */
 const typeWords: Readonly<Record<string, string>> = {
   string: "a text",
   number: "a number",
@@ -11,13 +10,13 @@ const typeWords: Readonly<Record<string, string>> = {
   object: "an object",
   record: "an object",
 };
-/** What is counted in a value of each kind; numbers themselves are compared. */
-const counted: Readonly<Record<string, readonly [one: string, more: string]>> = {
+/** What a bound counts, by type; numbers are compared as they are. */
+const units: Readonly<Record<string, readonly [one: string, more: string]>> = {
   string: ["character", "characters"],
   array: ["entry", "entries"],
 };
 
-/** The first thing that is wrong, with its place: `delay_ms must be at most 60000`. */
+/** The first issue with its path: `delay_ms must be at most 60000`. */
 export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
   const [issue] = issues;
   if (!issue) return "it is not what was asked for";
@@ -29,7 +28,7 @@ export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
   return `${place} ${reasonOf(issue)}`;
 }
 
-/** What one issue comes to, as a predicate of the value's place. */
+/** One issue, as a predicate. */
 export function reasonOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -48,7 +47,7 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
       if (issue.format === "url") return "must be a whole address that begins with http:// or https://";
       return issue.format === "regex" ? issue.message : "is not valid";
     case "invalid_union": {
-      // One of its forms is meant: that of whose kind the value is.
+      // Of the alternatives the one with the type of the value is meant.
       const [meant] = issue.errors.find(([first]) => first?.code !== "invalid_type") ?? [];
       return meant ? reasonOf(meant) : "is not valid";
     }
@@ -60,6 +59,6 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
 }
 
 function bound(word: string, limit: number, origin: string): string {
-  const unit = counted[origin];
+  const unit = units[origin];
   return unit ? `must have ${word} ${limit} ${limit === 1 ? unit[0] : unit[1]}` : `must be ${word} ${limit}`;
 }

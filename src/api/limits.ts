@@ -1,12 +1,12 @@
-/** Limits that more than one place holds to, apart from the routes, so that a key press need not load them. */
+/** Limits that several rooms share, in a module of their own, so that they can be used without loading the schemas. */
 
 /** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
 export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, defaultDelayMs: 200 } as const;
-/** Limits on one press: how long a key is held, and how many characters a text has. */
+/** Limits on one press: how long a key is held, how many characters a text has. */
 export const pressLimits = { holdMs: 10_000, characters: 1_024 } as const;
 
-/** The largest package that is taken. */
+/** The largest package. */
 export const packageBytes = 100 * 1024 * 1024;
 
-/** Limits on leases: seconds that one lasts and that one waits, characters of who has it and why. */
+/** Limits on leases: seconds of its duration and of waiting, characters of the owner and the note. */
 export const leaseLimits = { ttlS: 3_600, waitS: 60, owner: 128, note: 512 } as const;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, events, SceneLine, SceneNews } from "./events.ts";
-import { ConfigReload, everywhere, Failure, leaseHeader, type Operation, operations, tags } from "./operations.ts";
+import { ConfigReload, commonCodes, Failure, leaseHeader, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
 import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
@@ -31,9 +31,9 @@ const about = `zapd is one local daemon that knows every TV and media player in 
 
 **Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package 100 MiB. A body that stops coming for 10 s is given up, and so is a package of which less than 16 KiB a second comes, over any 10 s. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, 5 s each, sequences as long as those ahead are known to take; then it is \`device_busy\`, and at once where that is known beforehand. Commands that waited while this machine slept (more than 5 s) are \`device_busy\`, too. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
 
-/** What each status says, before the codes. */
+/** The description of each status, before its codes. */
 const statusTexts: Readonly<Record<number, string>> = {
-  400: "What was asked for is not right, or not possible on this device",
+  400: "The request is not valid, or not possible on this device",
   403: "Not let in",
   404: "Not known",
   413: "The body is too large",
@@ -41,7 +41,7 @@ const statusTexts: Readonly<Record<number, string>> = {
   500: "The device failed, or zapd itself",
 };
 
-/** Responses that every operation has, kept among the components. */
+/** Responses of every operation, as shared components. */
 const commonResponses: Readonly<Record<number, string>> = { 403: "Forbidden", 413: "TooLarge" };
 
 const inPath = (name: string, description: string, schema: Json) =>
@@ -65,19 +65,19 @@ const lease = {
   in: "header",
   required: false,
   description:
-    "The token of the caller's lease of the device, where it has one; of several leases, with commas between",
+    "The token of the caller's lease of the device, where it has one; several tokens are separated by commas",
   schema: { type: "string" },
 } as const;
 
-/** What the places of a path stand for. */
-const placeParameters: Readonly<Record<string, Json>> = {
+/** The parameters of paths. */
+const pathParameters: Readonly<Record<string, Json>> = {
   id: { $ref: "#/components/parameters/DeviceId" },
   app: inPath("app", "The app: its id, or its platform id, as the catalog has it", { minLength: 1 }),
   group: inPath("group", "The devices that are meant: `all`, or those with a label", { minLength: 1 }),
   scene: inPath("scene", "The scene: the name of its file, without `.toml`", { pattern: sceneName.source }),
 };
 
-/** Components that others refer to: those of answers, and those of requests. */
+/** Shared components: those of answers, and those of requests. */
 const sharedAnswers = {
   Device,
   App,
@@ -99,28 +99,28 @@ const sharedAnswers = {
   ConsoleLine,
 };
 const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
-/** Bodies that the daemon checks by code, which says more of what is wrong. */
+/** Bodies that src/scenes checks, and reports all mistakes of. */
 const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneGiven };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
-/** The events by the names of their components: `StateChangedEvent`. */
+/** The events by the names of their components, such as `StateChangedEvent`. */
 const sharedEvents = Object.fromEntries(Object.entries(events).map(([type, one]) => [`${pascal(type)}Event`, one]));
 const eventNames = Object.keys(sharedEvents);
 
-/** Every operation with its name. */
-const named = Object.entries(operations) as [EndpointName, Operation][]; // the keys, which `Object.entries` forgets
+// `Object.entries` loses the types of the keys.
+const namedOperations = Object.entries(operations) as [EndpointName, Operation][];
 const codeNames = Object.keys(codes) as ErrorCode[];
 
 const usualServer = "http://127.0.0.1:7272";
 
-/** The document as it is served; without a `server` as it is kept in `test/openapi/openapi.json`, to the byte. */
+/** The document as it is served; without a `server` exactly as in `test/openapi/openapi.json`. */
 export function openApiText(version: string, server = usualServer): string {
   return `${JSON.stringify(createOpenApi(version, server), null, 1)}\n`;
 }
 
-/** The document. `version` is zapd's own, `server` where it is reached. */
+/** The document. `server` is the URL at which the caller reaches zapd. */
 export function createOpenApi(version: string, server = usualServer): OpenApi {
-  const used = new Set(named.flatMap(([, { codes: own }]) => [...everywhere, ...own]));
+  const used = new Set(namedOperations.flatMap(([, { codes: own }]) => [...commonCodes, ...own]));
   return {
     openapi: "3.1.0",
     info: {
@@ -138,7 +138,7 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
       schemas: componentSchemas(),
       parameters: { DeviceId: id, Lease: lease },
       responses: Object.fromEntries(
-        Object.entries(commonResponses).map(([status, name]) => [name, failureResponse(Number(status), everywhere)]),
+        Object.entries(commonResponses).map(([status, name]) => [name, failureResponse(Number(status), commonCodes)]),
       ),
       examples: Object.fromEntries(
         [...used].toSorted().map((code) => [code, { summary: codes[code].when, value: envelopeOf(code) }]),
@@ -149,7 +149,7 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
 
 function paths(): OpenApi["paths"] {
   const all: Record<string, Record<string, Json>> = {};
-  for (const [name, operation] of named) {
+  for (const [name, operation] of namedOperations) {
     const path = `/v1${operation.path.replaceAll(/:(\w+)/g, "{$1}")}`;
     all[path] = { ...all[path], [operation.method]: operationObject(name, operation) };
   }
@@ -173,8 +173,8 @@ const thisDocument = {
 
 function operationObject(name: EndpointName, operation: Operation): Json {
   const { path, tag, summary, description, reaches, takes, body, query } = operation;
-  const byPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, place = ""]) => placeParameters[place] ?? []);
-  // The steps of a scene carry what its caller said.
+  const byPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, place = ""]) => pathParameters[place] ?? []);
+  // The commands of a scene use the lease tokens of its caller.
   const isLeasable = operation.codes.includes("device_leased") || (tag === "scenes" && operation.method === "post");
   const byLease = isLeasable ? [{ $ref: "#/components/parameters/Lease" }] : [];
   const parameters = [...byPath, ...(query ? queryParameters(query) : []), ...byLease];
@@ -238,7 +238,7 @@ const packageForm: Json = {
 };
 
 function responses(name: EndpointName, { codes: own, data, answers, streams }: Operation): Json {
-  const all = [...everywhere, ...own];
+  const all = [...commonCodes, ...own];
   const statuses = [...new Set(all.map((code) => codes[code].status))].toSorted((one, other) => one - other);
   const failures = statuses.map((status) => [
     status,
@@ -255,8 +255,8 @@ function responses(name: EndpointName, { codes: own, data, answers, streams }: O
   const success = { description: "Done", content };
   const done = answers === "stream" ? streamResponse(name) : answers === "picture" ? pictureResponse : success;
   const none = answers === "picture" && {
-    204: { description: "There is none: only with `missing=empty`" },
-    304: { description: "It is the one that the caller has, by its `If-None-Match`" },
+    204: { description: "There is no picture: only with `missing=empty`" },
+    304: { description: "The picture is still the one of `If-None-Match`" },
   };
   return { 200: done, ...none, ...Object.fromEntries(failures) };
 }
@@ -266,7 +266,7 @@ const pictureResponse: Json = {
   content: Object.fromEntries(["image/png", "image/jpeg", "image/webp"].map((type) => [type, {}])),
 };
 
-/** What answers a caller that asks for a stream, by `accept` or by a word of the query. */
+/** The answer to a caller that asks for a stream, by `accept` or in the query. */
 function streamContent({ news, line }: NonNullable<Operation["streams"]>): Json {
   return {
     "text/event-stream": { schema: ref(sharedName(news) ?? "") },
@@ -274,7 +274,7 @@ function streamContent({ news, line }: NonNullable<Operation["streams"]>): Json 
   };
 }
 
-/** A stream of events: in an event stream each is the `data` of a frame, whose `event` and `id` are its type and its id. */
+/** The stream of `/events`. In an event stream each event is the `data` of a frame with its type and id. */
 function streamResponse(name: EndpointName): Json {
   return {
     description: "The stream, until its reader hangs up or the daemon stops",
@@ -285,10 +285,10 @@ function streamResponse(name: EndpointName): Json {
   };
 }
 
-/** A failure with one status, and which of the codes it can have. */
+/** The failure of one status, with the codes that it can have. */
 function failureResponse(status: number, among: readonly ErrorCode[]): Json {
   const own = among.filter((code) => codes[code].status === status);
-  // Only the code is narrowed here. That the rest is known, linters and generators are told by `unevaluatedProperties`.
+  // Only the code is narrowed; `unevaluatedProperties` tells linters and generators that `Failure` has the rest.
   const error = { type: "object", properties: { code: { enum: own } }, unevaluatedProperties: true };
   const narrowed = { type: "object", properties: { error } };
   return {
@@ -302,13 +302,13 @@ function failureResponse(status: number, among: readonly ErrorCode[]): Json {
   };
 }
 
-/** The envelope of a failure, as it is answered. */
+/** An example of the envelope of a failure. */
 function envelopeOf(code: ErrorCode): Json {
   const { message, hint, details }: ErrorOptions & { readonly message: string } = codes[code];
   return { ok: false, error: { code, message, ...(hint !== undefined && { hint }), ...(details && { details }) } };
 }
 
-/** The name of an operation's own component: `LaunchAppBody`, `LaunchAppResult`. */
+/** The name of an operation's own component, such as `LaunchAppBody`. */
 function componentOf(name: EndpointName, part: "Body" | "Result"): string {
   return `${name.charAt(0).toUpperCase()}${name.slice(1)}${part}`;
 }
@@ -321,21 +321,21 @@ function sharedName(schema: unknown): string | undefined {
   return Object.entries(sharedAnswers).find(([, one]) => one === schema)?.[0];
 }
 
-/** The `data` of an operation: a shared component, a list of one, or its own. */
+/** The schema of `data`: a shared component, a list of one, or a component of the operation. */
 function dataSchema(name: EndpointName, data: z.ZodType): Schema {
   const item = data instanceof z.ZodArray ? sharedName(data.element) : undefined;
   if (item !== undefined) return { type: "array", items: ref(item) };
   return ref(sharedName(data) ?? componentOf(name, "Result"));
 }
 
-/** Every component. Answers are left open, as fields may be added within v1; requests are as strict as the daemon is. */
+/** Every schema. Answers are open, since fields may be added within v1; requests are as strict as the daemon. */
 function componentSchemas(): Record<string, Schema> {
   const answers = z.registry<{ id: string }>();
   const requests = z.registry<{ id: string }>();
   for (const [name, schema] of Object.entries({ ...sharedAnswers, ...sharedEvents })) answers.add(schema, { id: name });
   answers.add(Failure.shape.error.shape.code, { id: "ErrorCode" });
   for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
-  for (const [name, { body, data }] of named) {
+  for (const [name, { body, data }] of namedOperations) {
     const result = componentOf(name, "Result");
     if (body) requests.add(checkedByCode[name] ?? body, { id: componentOf(name, "Body") });
     if (data !== Picture && dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
@@ -344,7 +344,7 @@ function componentSchemas(): Record<string, Schema> {
   const all: Record<string, Schema> = {
     ...schemas,
     Config: { ...schemas["Config"], description: "Every setting; one that the file leaves out has its default" },
-    // Its check stands in the code of the remote, which says what was meant.
+    // Checked by `readPress`, which suggests a key.
     KeyOrText: {
       ...schemas["KeyOrText"],
       anyOf: [ref("Key"), { type: "string", pattern: "^literal:.", examples: ["literal:Amélie"] }],
@@ -360,7 +360,7 @@ function componentSchemas(): Record<string, Schema> {
   return Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Every code with its status and when it comes, as a table in Markdown. */
+/** The table of codes in Markdown. */
 function failureTable(): string {
   const rows = codeNames.map((code) => `| \`${code}\` | ${codes[code].status} | ${codes[code].when} |`);
   return ["| code | status | when |", "|---|---|---|", ...rows].join("\n");
@@ -368,14 +368,14 @@ function failureTable(): string {
 
 /** The body of `PATCH /config`: every dotted key with its type, or `null`. */
 function configPatch(): Schema {
-  const properties = [...settings].map(([dotted, setting]): [string, Schema] => {
+  const properties = [...settings].map(([key, setting]): [string, Schema] => {
     const { list } = setting;
     const converted = z.toJSONSchema(setting.schema, optionsFor("input"));
-    const { $schema, default: usual, items, maxItems, type, enum: words, description: text, ...rest } = converted;
+    const { $schema, default: value, items, maxItems, type, enum: words, description: text, ...rest } = converted;
     const listed = list ? `. One text, with commas between its entries, at most ${maxItems}` : "";
-    const description = `${text}${listed}. \`null\`: back to ${JSON.stringify(usual)}`;
+    const description = `${text}${listed}. \`null\`: back to ${JSON.stringify(value)}`;
     const values = words ? { enum: [...words, null] } : { type: [list ? "string" : type, "null"] };
-    return [dotted, { ...values, ...rest, description } as Schema]; // zod's type knows no list of types
+    return [key, { ...values, ...rest, description } as Schema]; // zod's type knows no list of types
   });
   return {
     description: "At most 64 keys, each a setting with a text, a number, a boolean or `null`",
@@ -396,26 +396,26 @@ function optionsFor(io: "input" | "output") {
   return {
     io,
     target: "draft-2020-12" as const,
-    // A check that only code can make: what it demands stands in the words.
+    // Checks in code have no JSON Schema; the descriptions state them.
     unrepresentable: "any" as const,
-    override: ({ jsonSchema }: { jsonSchema: Schema }) => plain(jsonSchema, io),
+    override: ({ jsonSchema }: { jsonSchema: Schema }) => simplify(jsonSchema, io),
   };
 }
 
-/** Takes out what says nothing: patterns that repeat a format, and the bounds of what a number can be at all. */
-function plain(schema: Schema, io: "input" | "output"): void {
+/** Removes patterns that repeat a format, and the bounds of all safe integers. */
+function simplify(schema: Schema, io: "input" | "output"): void {
   if (schema.format !== undefined) delete schema.pattern;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema["restart"] === true) schema.description = `${schema.description}. A change needs a restart`;
   delete schema["restart"];
   if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
-  // Generators of clients read `enum` better than `const`.
+  // Client generators support `enum` better than `const`.
   if (schema.const !== undefined) schema.enum = [schema.const];
   delete schema.const;
 }
 
-/** The fields of an object's schema. None is `true` or `false`: zod writes an object for each. */
+/** The fields of an object's schema. zod writes an object for each, never `true` or `false`. */
 function fieldsOf(schema: Schema | undefined): [string, Schema][] {
   return Object.entries(schema?.properties ?? {}) as [string, Schema][];
 }

@@ -1,7 +1,7 @@
 /**
- * The API: for each operation what it takes, what it answers, which codes it can fail with, and what the docs say of it.
- * Everything below `/v1` is answered in the envelope of SPEC.md 2; the schemas describe its `data`. Absent facts are
- * `null`, never missing. The OpenAPI document and the typed client are made from this table.
+ * The table of operations: input, output, error codes and documentation of each. Everything below `/v1` is answered in the
+ * envelope of SPEC.md 2; the schemas describe its `data`. Absent facts are `null`, never missing. The routes, the OpenAPI
+ * document, the typed client, the tools of MCP and the docs are made from this table.
  */
 import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
@@ -43,7 +43,7 @@ export const tags = {
   devices: "The registry, discovery and live state",
   apps: "The catalog of a device, launching and leaving",
   remote: "One key, text, or a timed sequence",
-  scenes: "Steps that run one after another, from a file or given at once",
+  scenes: "Steps that run one after another, from a file or from the request",
   dev: "Sideloading, for platforms with a developer mode",
   events: "What happens, as it happens",
   daemon: "zapd itself",
@@ -54,21 +54,21 @@ export interface Operation extends Endpoint {
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description: string;
-  /** The codes it can fail with, beside those of `everywhere`. */
+  /** The codes it can fail with, beside `commonCodes`. */
   readonly codes: readonly ErrorCode[];
-  /** Its `examples` stand in the docs. */
+  /** Its `examples` are shown in the docs. */
   readonly body?: z.ZodType;
   readonly query?: z.ZodObject;
-  /** What is in the envelope; of a stream, one line of it. */
+  /** The `data` of the envelope; of a stream, one line. */
   readonly data: z.ZodType;
-  /** Where a caller may ask for a stream instead: what it tells, and a line of it. */
+  /** Where a caller may ask for a stream instead: an event of it, and a line of it. */
   readonly streams?: { readonly news: z.ZodType; readonly line: z.ZodType };
 }
 
-/** What this table says of an operation; where that is stands in `routes.ts`. */
-type OwnWords = Omit<Operation, keyof Endpoint>;
+/** The columns of this table; the others are in `routes.ts`. */
+type Description = Omit<Operation, keyof Endpoint>;
 
-/** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
+/** Dotted key -> value. Not a zod record, which would silently drop a key called `__proto__`. */
 const ConfigPatch = z
   .custom<Record<string, unknown>>(isObject, {
     error: 'must be an object of dotted keys, such as {"daemon.http_port": 7272}',
@@ -84,10 +84,10 @@ export const ConfigReload = z.object({
     ),
 });
 
-/** Every success, around the `data` of its operation. */
+/** The envelope of a success. */
 export const success = <Data extends z.ZodType>(data: Data) => z.strictObject({ ok: z.literal(true), data });
 
-/** Every refusal and failure. */
+/** The envelope of a failure. */
 export const Failure = z.strictObject({
   ok: z.literal(false),
   error: z.strictObject({
@@ -99,7 +99,7 @@ export const Failure = z.strictObject({
         results: z
           .array(z.record(z.string(), z.unknown()))
           .optional()
-          .describe("With a command to a group that no device took: what came of it at each, as in its answer"),
+          .describe("With a command to a group that no device took: the result of each, as in its answer"),
         problems: z
           .array(
             z.object({
@@ -116,19 +116,17 @@ export const Failure = z.strictObject({
         mistakes: z.array(Mistake).optional().describe("With `invalid_scene`: everything that is wrong with it"),
       })
       .optional()
-      .describe("What programs may want to know of it; most failures have none"),
+      .describe("Data for programs; most failures have none"),
     reason: z
       .enum(pairingReasons)
       .optional()
       .describe(
-        "With `pairing_failed` alone: what was typed is `wrong`, and can be tried again while the pairing lasts; it came too `late`; it was `denied` at the device, or `cancelled`; the device is `busy` with another's; it `closed` the connection, or broke the `protocol`",
+        "Only with `pairing_failed`: the code or password is `wrong`, and can be entered again while the pairing lasts; it came too `late`; it was `denied` at the device, or `cancelled`; the device is `busy` pairing with another client; it `closed` the connection, or broke the `protocol`",
       ),
   }),
 });
 
-/** Beside what a command answers stands the device that took it. */
 const device = Device.describe("As it is known after this");
-/** What every picture takes. */
 const pictureQuery = z.object({
   missing: z
     .enum(["empty"])
@@ -141,7 +139,7 @@ const pictureQuery = z.object({
 const action = <Name extends string, Shape extends z.ZodRawShape>(name: Name, shape: Shape) =>
   z.object({ device, action: z.literal(name).describe("Which action this was"), ...shape });
 
-/** A part of a deep link: half characters cannot be encoded. */
+/** A part of a deep link: lone surrogates cannot be encoded. */
 const linkText = (most: number, least = 0) =>
   z
     .string()
@@ -149,7 +147,6 @@ const linkText = (most: number, least = 0) =>
     .max(most)
     .refine((text) => text.isWellFormed(), { error: "holds half a character" });
 
-/** What an app is started with. */
 export const DeepLinkParams = z
   .record(linkText(64, 1), linkText(1_024))
   .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
@@ -165,7 +162,7 @@ const ports = z
   .describe(
     "Ports beside the control port, by the platform's own word for each, where they are not the usual ones; ports that are left out stay",
   );
-/** What is shown to others, on their terminals as well. */
+/** A text for other callers, who may print it on a terminal. */
 const leaseText = (most: number) =>
   z
     .string()
@@ -178,14 +175,14 @@ const confirmed = z
   .boolean()
   .nullable()
   .describe(
-    "Whether the effect was seen at the device: `true`, it was; `false`, it took the command, but does not show it yet; `null`, it cannot be read",
+    "Whether the effect was seen at the device: `true`, it was; `false`, it took the command, but does not show the effect yet; `null`, it cannot be read",
   );
 const platform = z.string().describe("The device's platform");
 const version = z.string().describe("zapd's own version");
 const uptime = z.int().describe("Seconds since its start");
 
-/** What any operation can fail with: the guard, the limits, and zapd's own failures. */
-export const everywhere: readonly ErrorCode[] = [
+/** The codes that every operation can fail with: those of the guard, of the limits, and of zapd itself. */
+export const commonCodes: readonly ErrorCode[] = [
   "invalid_payload",
   "forbidden_host",
   "forbidden_origin",
@@ -194,13 +191,12 @@ export const everywhere: readonly ErrorCode[] = [
   "internal_error",
 ];
 
-/** What the filter of events may name. */
-const typesOfEvents = Object.keys(events);
-const namesTypes = (words: readonly string[]) =>
-  words.length > 0 && words.every((word) => typesOfEvents.some((type) => meansType(word, type)));
+const eventTypes = Object.keys(events);
+const areTypes = (words: readonly string[]) =>
+  words.length > 0 && words.every((word) => eventTypes.some((type) => meansType(word, type)));
 
-/** What `{id}` can lead to. */
-const byName: readonly ErrorCode[] = [
+/** The codes of finding `{id}`. */
+const findingCodes: readonly ErrorCode[] = [
   "invalid_device_name",
   "ambiguous_device",
   "device_not_found",
@@ -208,9 +204,9 @@ const byName: readonly ErrorCode[] = [
   "not_found",
 ];
 
-/** What asking a device can lead to. */
-const asking: readonly ErrorCode[] = [
-  ...byName,
+/** The codes of a request to a device. */
+const deviceCodes: readonly ErrorCode[] = [
+  ...findingCodes,
   "unsupported_operation",
   "device_unreachable",
   "device_timeout",
@@ -220,16 +216,16 @@ const asking: readonly ErrorCode[] = [
   "pairing_required",
 ];
 
-/** Any object is let through: all that is wrong with a scene is told at once, as `invalid_scene`. */
+/** Any object passes here: src/scenes reports all mistakes at once, as `invalid_scene`. */
 const SceneBody = z
   .custom<SceneGiven>(isObject, { error: 'must be an object with steps, such as {"steps": [{"key": "home"}]}' })
   .meta(SceneGiven.meta() ?? {});
 
-const ofRun = { news: SceneNews, line: SceneLine };
+const runStream = { news: SceneNews, line: SceneLine };
 const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];
 
-const ofRuns =
-  "The whole scene is checked first, and where anything is wrong with it (`invalid_scene` tells all of it, with its lines in a file) none of it runs. Each step is a command like every other, to its device or to each of a group at the same moment. What is already so (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` behind it. A step that fails, at one of its devices, stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: a second waits for the first, 32 at most. A caller who hangs up ends the run, and no step comes after; it ends by itself after 10 minutes. Answered with what each step did, 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; the same are told to those who follow `/events`. There are no loops and no expressions; 200 steps at most.";
+const runDescription =
+  "The whole scene is checked first. If it has mistakes, none of it runs, and `invalid_scene` lists all of them, with their lines in a file. Each step is a normal command, to its device or to all devices of a group at the same moment. A step whose effect is there already (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` after it. A step that fails at one of its devices stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: further runs wait, 32 at most. A caller that hangs up ends the run, and no further step begins; it ends by itself after 10 minutes. The answer has the result of each step, with status 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; `/events` has the same events. There are no loops and no expressions; 200 steps at most.";
 
 const own = {
   listDevices: {
@@ -243,7 +239,7 @@ const own = {
     tag: "devices",
     summary: "Add a device by its address",
     description:
-      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`. One that somebody has a lease of is not renamed, or given ports: `device_leased`.",
+      "Asks the address which device is there, and adds it, or updates it where it is known. It works where discovery does not reach; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`. A leased device is not renamed and keeps its ports: `device_leased`.",
     codes: [
       "invalid_host",
       "device_elsewhere",
@@ -264,12 +260,12 @@ const own = {
         platform: z
           .string()
           .optional()
-          .describe("Asks for a device of this platform only; without it, every platform is tried"),
+          .describe("Looks for a device of this platform only; without it, every platform is tried"),
         name: z
           .string()
           .optional()
           .describe(
-            "What it shall be called: 1 to 128 characters, no control characters, neither `/` nor `%`, unique without case. Without it, what the device calls itself",
+            "Its name: 1 to 128 characters, no control characters, neither `/` nor `%`, unique without case. Without it, what the device calls itself",
           ),
         ports,
       })
@@ -278,9 +274,9 @@ const own = {
   },
   removeUnusedDevices: {
     tag: "devices",
-    summary: "Forget what nobody has used",
+    summary: "Remove unused devices",
     description:
-      "Removes every device that a scan found and nobody has driven since, and answers with them as they were. What a user added stays.",
+      "Removes every device that a scan found and nobody has used since, and answers with them as they were. Devices that a user added stay.",
     codes: ["storage_error"],
     query: z.object({ unused: z.literal("true").describe("Must be `true`: without it nothing is removed") }),
     data: z.object({ devices: z.array(Device).describe("Those that were removed") }),
@@ -289,7 +285,7 @@ const own = {
     tag: "devices",
     summary: "Look for devices now",
     description:
-      "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. One scan brings at most 16 new devices of one host, and 128 in all; when the registry is full, finds that nobody has used give way to new ones.",
+      "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. One scan adds at most 16 new devices of one host, and 128 in all; when the registry is full, found devices that nobody has used make room for new ones.",
     codes: [],
     data: z.object({ devices: z.array(Device).describe("Those found now, as registry entries") }),
   },
@@ -297,7 +293,7 @@ const own = {
     tag: "devices",
     summary: "One device",
     description: "Its registry entry. Nothing is asked of the device.",
-    codes: byName,
+    codes: findingCodes,
     data: Device,
   },
   changeDevice: {
@@ -305,7 +301,7 @@ const own = {
     summary: "Rename a device, label it, or set its ports",
     description:
       "A name that is given here is never overwritten by discovery. The default device stays the default under its new name.",
-    codes: [...byName, "device_name_taken", "storage_error", "config_invalid"],
+    codes: [...findingCodes, "device_name_taken", "storage_error", "config_invalid"],
     body: z
       .strictObject({
         name: z
@@ -324,28 +320,28 @@ const own = {
   },
   pairDevice: {
     tag: "devices",
-    summary: "Have a device let zapd in",
+    summary: "Pair with a device",
     description:
-      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` and the event `pairing.changed` show then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
-    codes: [...asking, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
+      "For a device whose `access` is `unpaired`. Starts pairing, and answers when the user has accepted it at the device, or after 60 s without an answer. With `begin`, and where the device wants a code or a login that was not given, it answers at once with the next `step`, and the pairing goes on until `expires_at`: a second call with the `pin`, or with `user` and `password`, completes it, and so does accepting it at the device, which `access` and the event `pairing.changed` then show. Calls at the same time wait for the same prompt; with other arguments they are `device_busy`. The secret that the device gives is stored for this user alone, and shown nowhere. A device that accepts every client is paired at once; one without the capability `pair` needs no pairing. With `host`, the device is looked for at that address and paired there without the stored key; from then on that is its address. A stored secret is replaced only when pairing succeeds.",
+    codes: [...deviceCodes, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
     body: z
       .strictObject({
         begin: z
           .boolean()
           .optional()
-          .describe("To be told at once what comes next, and not to wait while somebody accepts at the device"),
-        pin: z.string().min(1).max(64).optional().describe("What the device shows, where it shows something to type"),
+          .describe("Answers at once with the next step, and does not wait until somebody accepts at the device"),
+        pin: z.string().min(1).max(64).optional().describe("The code that the device shows, where it shows one"),
         user: z
           .string()
           .min(1)
           .max(256)
           .optional()
-          .describe("The name that is set on the device, where it asks for one"),
+          .describe("The user name that is set on the device, where it wants one"),
         password: z.string().min(1).max(1_024).optional().describe("The password that is set on the device"),
         platform: z
           .string()
           .optional()
-          .describe("Over which of its platforms, where the device has several; else the one that wants it"),
+          .describe("Over which of its platforms, where the device has several; by default the one that needs pairing"),
         host: host
           .optional()
           .describe(
@@ -358,7 +354,7 @@ const own = {
         .enum(pairingSteps)
         .optional()
         .describe(
-          "What comes next: `confirm`, somebody accepts it at the device; `code`, it shows one, to be given as `pin`; `login`, the `user` and `password` that are set on it. Without it, zapd has been let in",
+          "The next step: `confirm`, accept it at the device; `code`, send the code that it shows as `pin`; `login`, send the `user` and `password` that are set on it. Without it, the device is paired",
         ),
       form: z.enum(codeForms).nullable().optional().describe("Of which characters the code is; `null` without one"),
       length: z.int().nullable().optional().describe("How many characters the code has; `null` without one"),
@@ -367,26 +363,26 @@ const own = {
   },
   cancelPairing: {
     tag: "devices",
-    summary: "Give up a pairing",
+    summary: "Cancel a pairing",
     description:
-      "Takes what the device asks from its screen, and tells whoever waits. What was kept before stays as it was.",
-    codes: byName,
-    data: action("cancel_pairing", { cancelled: z.boolean().describe("Whether there was one to give up") }),
+      "Removes the prompt from the screen of the device, and ends the calls that wait for it. A secret that was stored before stays.",
+    codes: findingCodes,
+    data: action("cancel_pairing", { cancelled: z.boolean().describe("Whether there was one to cancel") }),
   },
   trustDevice: {
     tag: "devices",
-    summary: "Say that a device is the one it claims to be",
+    summary: "Trust a device again",
     description:
-      "For a device on probation, which `warnings` of `GET /health` tell: it has moved and has secrets, two answer for it, or other hardware has its address. From then on what answers at its address gets its secrets and typed text again, and who else answered for it is passed over. Nothing is asked of the device.",
-    codes: [...byName, "storage_error"],
+      "For a device on probation, which `warnings` of `GET /health` report: it has moved and has secrets, two devices answer for it, or other hardware has its address. From then on the device at its address gets its secrets and typed text again, and others that answered for it are ignored. Nothing is asked of the device.",
+    codes: [...findingCodes, "storage_error"],
     data: Device,
   },
   joinDevice: {
     tag: "devices",
-    summary: "Say that two devices are one",
+    summary: "Join two devices into one",
     description:
-      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second, or else that of the first; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
-    codes: [...byName, "storage_error"],
+      "For a box with several protocols that zapd does not recognize as one device by itself. From then on it is one device, for good: with the id of the one that was known first, while the other id means it too; with the name that the user gave the first, or else the second, or else that of the first; and each command goes over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+    codes: [...findingCodes, "storage_error"],
     body: z
       .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })
       .meta({ examples: [{ with: "Media Box" }] }),
@@ -394,10 +390,10 @@ const own = {
   },
   splitDevice: {
     tag: "devices",
-    summary: "Say that a platform of a device is a device of its own",
+    summary: "Split a platform off from a device",
     description:
-      "Where zapd, or its user, took for one what are two: what reaches it over that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with what is left, which keeps the name. A device that is reached over one platform cannot be split. Nothing is asked of it.",
-    codes: [...byName, "storage_error"],
+      "Where zapd, or its user, has joined two devices: the one of that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with the rest, which keeps the name. A device that is reached over one platform cannot be split. Nothing is asked of it.",
+    codes: [...findingCodes, "storage_error"],
     body: z
       .strictObject({ platform: z.string().min(1).max(64).describe("One of its `platforms`") })
       .meta({ examples: [{ platform: "dlna" }] }),
@@ -405,78 +401,78 @@ const own = {
   },
   removeDevice: {
     tag: "devices",
-    summary: "Forget a device",
+    summary: "Remove a device",
     description:
       "Removes it from the registry, with its cached apps, and answers with it as it was. A later scan finds it again, under the same id.",
-    codes: [...byName, "storage_error"],
+    codes: [...findingCodes, "storage_error"],
     data: Device,
   },
   takeLease: {
     tag: "devices",
-    summary: "Have a device to oneself",
-    description: `For labs: while somebody has a lease of a device, whatever would change it, or what is known of it, is \`device_leased\` for all others; reads stay free. Its holder's calls carry the token in the header \`${leaseHeader}\` (of several devices: with commas between). The same call with the token renews it: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; whoever hangs up leaves the line. What was under way at the device ends before it is given. A lease ends by itself, when it is freed or broken, and when the device is removed: a command that its holder has under way ends then, a key that is held is let go, a followed log and the console are hung up on. A call with a token of a lease that has ended is \`device_leased\`. Leases survive a restart of the daemon, of which the line starts anew.`,
-    codes: [...byName, "device_leased", "device_busy", "storage_error"],
+    summary: "Take a lease of a device",
+    description: `For labs: while somebody has a lease of a device, every call that would change the device or its entry is \`device_leased\` for all others; reads stay free. The holder's calls have the token in the header \`${leaseHeader}\` (tokens for several devices are separated by commas). The same call with the token renews the lease: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; a caller that hangs up no longer waits. Running commands at the device end before the lease is given. A lease ends by itself, when it is freed or broken, and when the device is removed: running commands of its holder then end, a held key is released, and a followed log and the console are closed. A call with the token of a lease that has ended is \`device_leased\`. Leases survive a restart of the daemon; callers that waited must call again.`,
+    codes: [...findingCodes, "device_leased", "device_busy", "storage_error"],
     body: z
       .strictObject({
-        owner: leaseText(leaseLimits.owner).describe("Who has it, for others to read: `ci@runner-3`"),
+        owner: leaseText(leaseLimits.owner).describe("Its holder, for others to read: `ci@runner-3`"),
         ttl_s: z.int().min(1).max(leaseLimits.ttlS).describe("Seconds after which it ends by itself"),
         wait_s: z
           .int()
           .min(0)
           .max(leaseLimits.waitS)
           .default(0)
-          .describe("Seconds to wait where somebody has it; else it fails at once"),
+          .describe("Seconds to wait while somebody else has the device; by default it fails at once"),
         note: leaseText(leaseLimits.note)
           .optional()
-          .describe("What for, for others to read; one that is renewed without it keeps what it has"),
+          .describe("Its purpose, for others to read; a renewal without it keeps the note"),
       })
       .meta({ examples: [{ owner: "ci@runner-3", ttl_s: 600, wait_s: 30, note: "nightly run" }] }),
     data: action("lease", {
-      token: z.string().describe("Shown to its holder alone, and once"),
+      token: z.string().describe("The token, answered only here"),
       until: time.describe("When it ends by itself"),
     }),
   },
   freeLease: {
     tag: "devices",
-    summary: "Give a device back",
-    description: `With its token in the header \`${leaseHeader}\`. Without it, \`force\` breaks the lease of another, for a person to have the last word: its holder is told with its next call, and everybody by \`lease.changed\`. Of a device that nobody has it succeeds.`,
-    codes: [...byName, "device_leased", "storage_error"],
+    summary: "Free a lease",
+    description: `With its token in the header \`${leaseHeader}\`. Without it, \`force\` breaks the lease of another holder, so that a person has the last word: the holder is told with its next call, and everybody by \`lease.changed\`. It succeeds for a device without a lease, too.`,
+    codes: [...findingCodes, "device_leased", "storage_error"],
     query: z.object({
-      force: z.enum(["true", "false"]).optional().describe("`true`: whoever has it"),
+      force: z.enum(["true", "false"]).optional().describe("`true`: whoever holds it"),
     }),
-    data: action("free", { freed: z.boolean().describe("Whether somebody had it") }),
+    data: action("free", { freed: z.boolean().describe("Whether there was a lease") }),
   },
   getState: {
     tag: "devices",
     summary: "What a device is doing",
     description:
-      "Live from the device. A part that the set refuses or lacks is `null`, and one refused query never fails the whole. Calls at the same time share one reading, never one from before the caller's last command.",
-    codes: asking,
+      "Read live from the device. A part that the device refuses or lacks is `null`; one refused query does not fail the whole. Calls at the same time share one reading, never one from before the caller's last command.",
+    codes: deviceCodes,
     query: z.object({
       wait_for: z
         .union([z.string().max(512), z.array(z.string().max(512)).max(8)])
         .optional()
         .describe(
-          "Answers when this is so, or when the time is over: `power:on`, `power:off` (off or in standby), `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
+          "Answers when this holds, or when the time is over: `power:on`, `power:off` (off or in standby), `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
         ),
       timeout_ms: z
         .string()
         .regex(/^\d{1,9}$/, "must be a whole number")
         .refine((ms) => Number(ms) <= 60_000, { error: "must be at most 60000" })
         .optional()
-        .describe("How long to wait for it, in milliseconds: 60000 at most, 10000 without it"),
+        .describe("How long to wait, in milliseconds: at most 60000, by default 10000"),
     }),
     data: z.object({
       device,
       state: State.describe("Read just now"),
-      matched: z.boolean().optional().describe("Whether what was waited for is so; left out where nothing was"),
+      matched: z.boolean().optional().describe("Whether the conditions hold; left out without `wait_for`"),
     }),
   },
   listApps: {
     tag: "apps",
     summary: "The apps of a device",
-    description: "From the cache on disk; a cold cache is filled from the device first.",
-    codes: [...asking, "storage_error"],
+    description: "From the cache on disk; an empty cache is first filled from the device.",
+    codes: [...deviceCodes, "storage_error"],
     data: z.object({
       platform,
       apps: z.array(App).describe("What it has, and what it no longer lists (`installed: false`)"),
@@ -486,8 +482,8 @@ const own = {
     tag: "apps",
     summary: "Launch an app",
     description:
-      "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that keeps its list to itself is still asked for services that everybody knows, such as `netflix`. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
-    codes: [...asking, "ambiguous_app", "app_not_found", "device_busy", "storage_error"],
+      "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that does not list its apps can still launch well-known services, such as `netflix`. A text in the form of the platform's own ids is sent to the device even when the catalog lacks it. Answered once the device took it.",
+    codes: [...deviceCodes, "ambiguous_app", "app_not_found", "device_busy", "storage_error"],
     body: z
       .strictObject({
         app: z.string().trim().min(1).max(256).describe("A normalized id, an app name, or a platform id"),
@@ -500,26 +496,26 @@ const own = {
         .boolean()
         .nullable()
         .describe(
-          "Whether the device was seen to show the app: `true`, it was; `false`, it took the command, but did not show it yet; `null`, it cannot be read",
+          "Whether the device was seen to show the app: `true`, it was; `false`, it took the command, but does not show the app yet; `null`, it cannot be read",
         ),
     }),
   },
   stopApp: {
     tag: "apps",
-    summary: "Leave the app that is shown",
+    summary: "Leave the app in the foreground",
     description: "Ends the app where the device allows it, and goes home. With nothing running it succeeds.",
-    codes: [...asking, "device_busy"],
+    codes: [...deviceCodes, "device_busy"],
     data: action("stop", { app: App.nullable().describe("The app that was left; `null`, when none was shown") }),
   },
   refreshApps: {
     tag: "apps",
-    summary: "Read the apps of a device anew",
+    summary: "Refresh the apps of a device",
     description:
-      "Merges what the device lists now into the catalog; what it no longer lists stays, with `installed: false`. The body may be left out.",
-    codes: [...asking, "device_busy", "storage_error"],
+      "Merges the apps that the device lists now into the catalog; apps that it no longer lists stay, with `installed: false`. The body may be left out.",
+    codes: [...deviceCodes, "device_busy", "storage_error"],
     body: z
       .strictObject({
-        clear: z.boolean().optional().describe("First drops all that is cached for the device's platform"),
+        clear: z.boolean().optional().describe("First clears the cache of the device's platform"),
       })
       .meta({ examples: [{ clear: true }] }),
     data: action("refresh", {
@@ -527,33 +523,31 @@ const own = {
       apps: z.array(App).describe("The catalog as it is now"),
       added: z.array(z.string()).describe("Ids of apps that are new in it"),
       removed: z.array(z.string()).describe("Ids of apps that the device no longer lists"),
-      cleared: z.boolean().describe("Whether the cache was dropped first"),
+      cleared: z.boolean().describe("Whether the cache was cleared first"),
     }),
   },
   pressKey: {
     tag: "remote",
     summary: "Press a key, or type text",
     description:
-      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has. It is held by `hold_ms`, `repeat` or `phase`, one of them: it is pressed again every 150 ms, by zapd, so that nothing scrolls on by itself. It is let go when the time is over, when the caller hangs up, when the device is removed, when the machine slept, and when the daemon stops; after `down`, when 2 s have passed and nobody has said `down` again, or the device has not answered a press for as long.",
-    codes: [...asking, "invalid_key", "unsupported_key", "device_busy"],
+      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has. `hold_ms`, `repeat` and `phase`, of which one can be given, hold it: zapd presses it again every 150 ms, so that nothing scrolls on by itself. It is released when the time is over, when the caller hangs up, when the device is removed, when the machine slept, and when the daemon stops; after `down`, when 2 s pass without another `down`, or without an answer of the device to a press.",
+    codes: [...deviceCodes, "invalid_key", "unsupported_key", "device_busy"],
     body: z
       .strictObject({
         key: KeyOrText.describe("One of the keys, or `literal:<text>`, which types text"),
-        hold_ms: z.int().min(1).max(pressLimits.holdMs).optional().describe("Holds it for so long"),
-        repeat: z.int().min(1).max(50).optional().describe("Presses it so often"),
+        hold_ms: z.int().min(1).max(pressLimits.holdMs).optional().describe("Holds it for this long"),
+        repeat: z.int().min(1).max(50).optional().describe("Presses it this often"),
         phase: z
           .enum(["down", "up"])
           .optional()
-          .describe(
-            "`down` holds it until `up`, or for 2 s from the last `down` on, and answers after the first press",
-          ),
+          .describe("`down` holds it until `up`, or for 2 s after the last `down`, and answers after the first press"),
       })
       .refine(({ hold_ms, repeat, phase }) => [hold_ms, repeat, phase].filter((one) => one !== undefined).length < 2, {
         error: "takes one of hold_ms, repeat and phase",
       })
       .meta({ examples: [{ key: "home" }] }),
     data: action("key", {
-      key: z.string().describe("As it was asked for"),
+      key: z.string().describe("As in the request"),
       presses: z.int().optional().describe("How often it was pressed, with `hold_ms` or `repeat`"),
     }),
   },
@@ -562,7 +556,7 @@ const own = {
     summary: "Press keys one after another",
     description:
       "Every key is checked before the first is sent. One sequence at a time per device, in order of arrival; a caller that hangs up stops it. The delays may add up to 600 s; none follows the last key. A failure says how many keys were sent.",
-    codes: [...asking, "invalid_key", "unsupported_key", "device_busy"],
+    codes: [...deviceCodes, "invalid_key", "unsupported_key", "device_busy"],
     body: z
       .strictObject({
         keys: z
@@ -579,8 +573,8 @@ const own = {
       })
       .meta({ examples: [{ keys: ["down", "down", "select"], delay_ms: 150 }] }),
     data: action("sequence", {
-      keys: z.array(z.string()).describe("As they were asked for"),
-      delay_ms: z.int().describe("The delay that was kept"),
+      keys: z.array(z.string()).describe("As in the request"),
+      delay_ms: z.int().describe("The delay that was used"),
       sent: z.int().describe("How many the device took: all of them"),
       duration_ms: z.int().describe("From the first key to the last"),
     }),
@@ -589,12 +583,12 @@ const own = {
     tag: "remote",
     summary: "Set the volume",
     description:
-      "To a level, by a step, muted or not. A step is points where the device sets levels, and presses where it only steps. A device that only steps, but tells its volume, is stepped and read until it is there; one that does not tell it takes steps alone, and a level is `unsupported_operation`. What the device shows afterwards is in `volume`.",
-    codes: [...asking, "device_busy"],
+      "To a level, by a step, muted or not. A step counts in points where the device sets levels, and in presses where it only steps. A device that only steps, but reports its volume, is stepped until it reports the level; one that does not report it takes only steps, and a level is `unsupported_operation`. `volume` is what the device reports afterwards.",
+    codes: [...deviceCodes, "device_busy"],
     body: z
       .strictObject({
         level: z.number().min(0).max(100).optional().describe("0 to 100"),
-        step: z.int().min(-100).max(100).optional().describe("Up or down by so much"),
+        step: z.int().min(-100).max(100).optional().describe("How far up or down"),
         muted: z.boolean().optional().describe("Whether it is silent"),
       })
       .refine(({ level, step, muted }) => level !== undefined || step !== undefined || muted !== undefined, {
@@ -605,18 +599,18 @@ const own = {
       })
       .meta({ examples: [{ level: 20 }] }),
     data: action("volume", {
-      volume: Volume.nullable().describe("As the device shows it afterwards; `null`, where it does not"),
+      volume: Volume.nullable().describe("As the device reports it afterwards; `null`, where it does not"),
       confirmed,
     }),
   },
   controlPlayback: {
     tag: "remote",
     summary: "Play, pause, seek",
-    description: "Asks the player itself, where the device lets it; for one that only has keys, the keys are pressed.",
-    codes: [...asking, "device_busy"],
+    description: "Calls the player itself, where the device has such a call; otherwise the keys are pressed.",
+    codes: [...deviceCodes, "device_busy"],
     body: z
       .strictObject({
-        do: z.enum(playbackCommands).describe("What the player shall do"),
+        do: z.enum(playbackCommands).describe("The command to the player"),
         position_ms: z.int().min(0).max(86_400_000).optional().describe("Where to, for `seek`"),
       })
       .refine((body) => (body.do === "seek") === (body.position_ms !== undefined), {
@@ -624,7 +618,7 @@ const own = {
       })
       .meta({ examples: [{ do: "seek", position_ms: 750_000 }] }),
     data: action("playback", {
-      playback: Playback.nullable().describe("As the device shows it afterwards; `null`, where it does not"),
+      playback: Playback.nullable().describe("As the device reports it afterwards; `null`, where it does not"),
       confirmed,
     }),
   },
@@ -632,7 +626,7 @@ const own = {
     tag: "remote",
     summary: "Play a file by its address",
     description: "The address is handed to the device, which fetches it; the daemon never does.",
-    codes: [...asking, "unsupported_media", "device_busy"],
+    codes: [...deviceCodes, "unsupported_media", "device_busy"],
     body: z
       .strictObject({
         url: z
@@ -658,14 +652,14 @@ const own = {
     tag: "remote",
     summary: "The inputs of a device",
     description: "As the device lists them now.",
-    codes: asking,
+    codes: deviceCodes,
     data: z.object({ device, inputs: z.array(Input).describe("In the order of the device") }),
   },
   selectInput: {
     tag: "remote",
     summary: "Show an input",
     description: "By its id, or by its name where only one has it.",
-    codes: [...asking, "app_not_found", "device_busy"],
+    codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ input: z.string().trim().min(1).max(256).describe("Its id or its name") })
       .meta({ examples: [{ input: "hdmi1" }] }),
@@ -675,14 +669,14 @@ const own = {
     tag: "remote",
     summary: "The channels of a device",
     description: "As the device lists them now, 5,000 at most.",
-    codes: asking,
+    codes: deviceCodes,
     data: z.object({ device, channels: z.array(Channel).describe("In the order of the device") }),
   },
   selectChannel: {
     tag: "remote",
     summary: "Tune to a channel",
     description: "By its id, its number, or its name where only one has it.",
-    codes: [...asking, "app_not_found", "device_busy"],
+    codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })
       .meta({ examples: [{ channel: "5.1" }] }),
@@ -692,9 +686,9 @@ const own = {
     tag: "remote",
     summary: "Show a message",
     description: "On top of what the device shows, for a few seconds.",
-    codes: [...asking, "device_busy"],
+    codes: [...deviceCodes, "device_busy"],
     body: z
-      .strictObject({ message: linkText(512, 1).describe("What it says") })
+      .strictObject({ message: linkText(512, 1).describe("Its text") })
       .meta({ examples: [{ message: "Dinner is ready" }] }),
     data: action("notify", {}),
   },
@@ -702,8 +696,8 @@ const own = {
     tag: "apps",
     summary: "The icon of an app",
     description:
-      "A picture of the device's own, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and kept on disk for a while. The app is its id, its platform id or its name, as the device lists it.",
-    codes: [...asking, "ambiguous_app", "app_not_found", "picture_not_found", "storage_error"],
+      "The device's own picture, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and cached on disk. The app is given by its id, its platform id or its name, as the device lists it.",
+    codes: [...deviceCodes, "ambiguous_app", "app_not_found", "picture_not_found", "storage_error"],
     query: pictureQuery,
     data: Picture,
   },
@@ -711,7 +705,7 @@ const own = {
     tag: "remote",
     summary: "The picture of what plays",
     description: "As the device shows it, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most).",
-    codes: [...asking, "picture_not_found"],
+    codes: [...deviceCodes, "picture_not_found"],
     query: pictureQuery,
     data: Picture,
   },
@@ -719,7 +713,7 @@ const own = {
     tag: "dev",
     summary: "What the device shows",
     description: "Taken now, checked by its bytes (PNG, JPEG or WebP, 16 MiB at most).",
-    codes: [...asking, "picture_not_found", "dev_password_missing", "dev_auth_failed", "device_busy"],
+    codes: [...deviceCodes, "picture_not_found", "dev_password_missing", "dev_auth_failed", "device_busy"],
     query: pictureQuery,
     data: Picture,
   },
@@ -727,12 +721,12 @@ const own = {
     tag: "dev",
     summary: "Remove the sideloaded package",
     description: "With none there, it is `dev_package_missing`.",
-    codes: [...asking, "dev_package_missing", "dev_password_missing", "dev_auth_failed", "device_busy"],
+    codes: [...deviceCodes, "dev_package_missing", "dev_password_missing", "dev_auth_failed", "device_busy"],
     data: action("remove", {}),
   },
   listScenes: {
     tag: "scenes",
-    summary: "The scenes of the files",
+    summary: "All scenes",
     description:
       "The files `<name>.toml` in the folder `scenes` beside the config, each read and checked now. Nothing is asked of the devices.",
     codes: [],
@@ -743,29 +737,29 @@ const own = {
   },
   runScene: {
     tag: "scenes",
-    summary: "Run a scene of a file",
-    description: `The file is read at the call. ${ofRuns}`,
+    summary: "Run a scene",
+    description: `Its file is read with each call. ${runDescription}`,
     codes: sceneCodes,
     body: SceneRequest,
     data: SceneResult,
-    streams: ofRun,
+    streams: runStream,
   },
   runSteps: {
     tag: "scenes",
-    summary: "Run steps that are given at once",
-    description: ofRuns,
+    summary: "Run steps from the request",
+    description: runDescription,
     codes: sceneCodes.filter((code) => code !== "scene_not_found"),
     body: SceneBody,
     data: SceneResult,
-    streams: ofRun,
+    streams: runStream,
   },
   installPackage: {
     tag: "dev",
     summary: "Sideload a package",
     description:
-      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`, or the password in the form. The form may hold two texts, before the file: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, that of this device alone, which goes before the setting and is kept once the device has accepted it.",
+      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`, or the password in the form. The form may hold two texts, before the file: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, that of this device alone, which takes precedence over the setting and is stored once the device has accepted it.",
     codes: [
-      ...asking,
+      ...deviceCodes,
       "dev_password_missing",
       "invalid_archive",
       "package_rejected",
@@ -779,14 +773,14 @@ const own = {
       package: z
         .object({ name: z.string(), version: z.string(), bytes: z.int(), files: z.int() })
         .describe("What was in the archive"),
-      messages: z.array(z.string()).describe("What the device said of it, in its own words"),
+      messages: z.array(z.string()).describe("The messages of the device, in its own words"),
     }),
   },
   reloadPackage: {
     tag: "dev",
-    summary: "Start the sideloaded package anew",
+    summary: "Restart the sideloaded package",
     description: "Answered once the device shows it.",
-    codes: [...asking, "app_not_found", "dev_package_missing", "device_busy"],
+    codes: [...deviceCodes, "app_not_found", "dev_package_missing", "device_busy"],
     body: z
       .strictObject({ params: DeepLinkParams.optional() })
       .meta({ examples: [{ params: { content_id: "80057281" } }] }),
@@ -796,25 +790,25 @@ const own = {
     tag: "dev",
     summary: "Read the developer console",
     description:
-      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. Followed with the token of a lease (`zapd-lease`), it ends with the lease. The last 5,000 lines are kept, of 1 MiB at most; `dropped` counts those that are not kept any more.",
-    codes: [...asking, "console_in_use", "too_many_streams"],
+      "With a cursor, only what is new. All readers share one connection to the device's console, which is closed after a minute without readers. A stream that was opened with the token of a lease (`zapd-lease`) ends with the lease. The last 5,000 lines are kept, of 1 MiB at most; `dropped` counts those that are not kept any more.",
+    codes: [...deviceCodes, "console_in_use", "too_many_streams"],
     query: z.object({
       cursor: z
         .string()
         .max(64)
         .optional()
-        .describe("The `cursor` of the answer before; one of an earlier run of the daemon counts as none"),
+        .describe("The `cursor` of the previous answer; one of an earlier run of the daemon counts as none"),
       follow: z
         .enum(["true", "false"])
         .optional()
         .describe(
-          "`true`: a stream of the lines as they come, each batch with its cursor as id (`Last-Event-ID` goes on from there); it ends when the device does not answer any more",
+          "`true`: a stream of the lines as they come, each batch with its cursor as id (`Last-Event-ID` goes on from there); it ends when the device stops answering",
         ),
     }),
     data: z.object({
       device,
       lines: z.array(z.string()).describe("Without their ends, and without terminal controls"),
-      cursor: z.string().describe("Give it back to get what comes next"),
+      cursor: z.string().describe("Send it with the next call to continue"),
       dropped: z
         .int()
         .min(1)
@@ -827,10 +821,10 @@ const own = {
   },
   events: {
     tag: "events",
-    summary: "What happens, as it happens",
+    summary: "Follow the events",
     description:
-      "A stream: an event stream (SSE), or JSON Lines for `accept: application/x-ndjson`. First comes a snapshot of all devices, then every change: each event is whole, and has an id that grows by one. Whoever comes back with the last id (`Last-Event-ID`, or `since`) is told what it missed, and nothing twice; where that is no longer kept (1,024 events, 1 MiB, 10 minutes), or the daemon is another, a snapshot says so. Every 15 s without an event a heartbeat tells the newest id. Of one device at most ten changes of state a second are told, the last one always. A reader that is more than 256 events or 256 KiB behind gets a snapshot (`lagged`) in the place of what it missed; one that takes nothing for 120 s is hung up on. While somebody follows, devices that do not push are asked now and then; with nobody, never. At most 64 streams over TCP.",
-    codes: [...byName, "too_many_streams"],
+      "A stream: an event stream (SSE), or JSON Lines for `accept: application/x-ndjson`. First comes a snapshot of all devices, then every change: each event has the whole new value, and an id that grows by one. A reader that reconnects with the last id (`Last-Event-ID`, or `since`) gets what it missed, and nothing twice; where that is no longer kept (1,024 events, 1 MiB, 10 minutes), or the daemon has restarted, a snapshot says so. Every 15 s without an event a heartbeat has the newest id. At most ten changes of state a second are sent per device, always including the last one. A reader that is more than 256 events or 256 KiB behind gets a snapshot (`lagged`) instead of what it missed; one that reads nothing for 120 s is disconnected. While somebody follows, devices that do not push are polled now and then; otherwise never. At most 64 streams over TCP.",
+    codes: [...findingCodes, "too_many_streams"],
     query: z.object({
       devices: z
         .string()
@@ -838,17 +832,17 @@ const own = {
         .refine((text) => splitCommas(text).length > 0, { error: "names no device" })
         .optional()
         .describe(
-          "Only what is about these devices: names or ids, with commas between them. What is about no device is told as well",
+          "Only events of these devices: names or ids, separated by commas. Events of no device are sent as well",
         ),
       types: z
         .string()
         .max(1_024)
-        .refine((text) => namesTypes(splitCommas(text)), {
-          error: `names what is no type of events. They are: ${typesOfEvents.join(", ")}`,
+        .refine((text) => areTypes(splitCommas(text)), {
+          error: `names something that is no type of event. The types are: ${eventTypes.join(", ")}`,
         })
         .optional()
         .describe(
-          "Only these types, exact or by their beginning: `state.changed,device.*`. A snapshot and the end are told in any case",
+          "Only these types, exact or by their beginning: `state.changed,device.*`. A snapshot and the end are sent in any case",
         ),
       snapshot: z.enum(["true", "false"]).optional().describe("`false`: begins with what changes from now on"),
       since: z
@@ -856,7 +850,7 @@ const own = {
         .max(64)
         .optional()
         .describe(
-          "The id of the last event that the reader has, or `oldest`; the header `Last-Event-ID` goes before it",
+          "The id of the last event that the reader has, or `oldest`; the header `Last-Event-ID` takes precedence",
         ),
     }),
     data: EventLine,
@@ -884,21 +878,21 @@ const own = {
           site: z.string().describe("What this daemon is called in topics"),
           state: z
             .enum(["connecting", "connected", "waiting", "stopped"])
-            .describe("`waiting`: it is tried again by itself; `stopped`: not before the config is read again"),
-          commands: z.enum(["none", "control", "developer"]).describe("What is taken from the broker"),
-          since: time.describe("When it came to be so"),
+            .describe("`waiting`: zapd tries again by itself; `stopped`: not before the config is read again"),
+          commands: z.enum(["none", "control", "developer"]).describe("Which commands are accepted from the broker"),
+          since: time.describe("When this state began"),
           problem: text.describe("What is in the way"),
           hint: text.describe("What to do about it"),
         })
         .optional()
-        .describe("How it stands with the MQTT broker; left out where there is none"),
+        .describe("The connection to the MQTT broker; left out without one"),
     }),
   },
   readConfig: {
     tag: "config",
     summary: "The config",
     description:
-      "As the file says it now, whatever the daemon runs with, with the default of each setting that it leaves out. The password is redacted.",
+      "As the file has it now, whatever the daemon runs with, with the default of each setting that it leaves out. The password is redacted.",
     codes: ["config_invalid"],
     data: configSchema,
   },
@@ -906,14 +900,14 @@ const own = {
     tag: "config",
     summary: "Change settings",
     description:
-      "All or nothing: one value that is wrong, and not a byte changes. Comments, order and formatting of the file survive; where there is none yet, the first change writes one, with every setting and what it does. `null` puts a setting back to its default.",
+      "All or nothing: with one wrong value, nothing changes. Comments, order and formatting of the file survive; where there is none yet, the first change writes one, with every setting and what it does. `null` resets a setting to its default.",
     codes: ["unsupported_patch_value", "unknown_config_key", "invalid_config_value", "config_invalid", "storage_error"],
     body: ConfigPatch,
     data: ConfigReload,
   },
   reloadConfig: {
     tag: "config",
-    summary: "Take up the config file",
+    summary: "Read the config file again",
     description: "After an edit by hand. A file that is broken changes nothing.",
     codes: ["config_invalid"],
     data: ConfigReload,
@@ -921,42 +915,41 @@ const own = {
   health: {
     tag: "daemon",
     summary: "Whether the daemon is well",
-    description:
-      "With what a person should know of: files that were damaged, settings that mean nothing, devices on probation.",
+    description: "With warnings for a person: damaged files, unknown settings, devices on probation.",
     codes: [],
     data: z.object({
-      status: z.literal("ok").describe("It answers, so it is"),
+      status: z.literal("ok").describe("Always `ok`: the daemon answers"),
       version,
       uptime_s: uptime,
-      warnings: z.array(z.string()).describe("In words"),
+      warnings: z.array(z.string()).describe("For people"),
     }),
   },
   examine: {
     tag: "daemon",
-    summary: "What is in the way",
+    summary: "Look for problems",
     description:
-      "Looks at the daemon, its files, the network of this machine and every device, as `zapd doctor` does, and says what to do about what it finds. It moves nothing, and takes some seconds. Calls at the same time share one examination.",
+      "Checks the daemon, its files, the network of this machine and every device, as `zapd doctor` does, and says what to do about each problem. It changes nothing, and takes some seconds. Calls at the same time share one examination.",
     codes: [],
     data: z.object({
       checks: z
         .array(
           z.object({
             id: z.string().describe("What was looked at: `multicast:eth0`, `device:<id>`"),
-            status: z.enum(["ok", "warn", "fail"]).describe("Well, a remark, or a problem"),
+            status: z.enum(["ok", "warn", "fail"]).describe("Fine, a remark, or a problem"),
             text: z.string().describe("What was found"),
             hint: text.describe("What to do about it"),
           }),
         )
-        .describe("In the order in which they are told"),
+        .describe("In the order of their output"),
       problems: z.int().describe("How many are problems"),
       remarks: z.int().describe("How many are remarks"),
     }),
   },
-} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, OwnWords>;
+} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, Description>;
 
 type Own = { readonly [Name in keyof typeof own]: (typeof endpoints)[Name] & (typeof own)[Name] };
 
-/** What came of a command at each device of a group. */
+/** The answer to a command to a group. */
 export interface GroupResults<Data> {
   readonly results: {
     readonly device: { readonly id: string; readonly name: string };
@@ -977,10 +970,10 @@ type OfGroups = {
     };
 };
 
-/** The operations of a group, made of those of a device. */
+/** The operations of groups, derived from those of a device. */
 const ofGroups = Object.fromEntries(
   groupable.map((name) => {
-    const of: OwnWords = own[name];
+    const of: Description = own[name];
     const results = z.object({
       device: z.object({ id: z.uuid().describe("Its id"), name: z.string().describe("Its name") }),
       ok: z.boolean().describe("Whether it took the command"),
@@ -990,7 +983,7 @@ const ofGroups = Object.fromEntries(
     const made = {
       ...of,
       summary: `${of.summary}, at every device of a group`,
-      description: `The group is \`all\`, or a label. All devices get it at the same moment, and each has its own time, so that one that hangs holds up no other. Answered with what came of it at each; when none took it, the failure of the first is the answer, with the others in \`details\`. ${of.description}`,
+      description: `The group is \`all\`, or a label. All devices get it at the same moment, each with its own timeout, so that one that hangs does not delay the others. The answer has the result of each; when no device took it, the failure of the first is the answer, with the others in \`details\`. ${of.description}`,
       codes: [...of.codes, "group_not_found"],
       data: z.object({ results: z.array(results).describe("In the order of adding") }),
     };
@@ -998,19 +991,19 @@ const ofGroups = Object.fromEntries(
   }),
 );
 
-/** Each with where it is. What only the holder of a lease may call fails for others, to one device or to some of a group. */
-const whole = Object.entries<OwnWords>({ ...own, ...ofGroups }).map(([name, words]) => {
-  const operation: Operation = { ...endpoints[name as EndpointName], ...words };
+/** Both tables joined. Operations that a lease reserves can fail with `device_leased`, also for a device of a group. */
+const joined = Object.entries<Description>({ ...own, ...ofGroups }).map(([name, description]) => {
+  const operation: Operation = { ...endpoints[name as EndpointName], ...description };
   const isLeasable = isForLeaseHolder(operation) || operation.path.startsWith("/groups/");
   return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
 });
 
 export { leaseHeader };
 
-// Its names and their types are those of the tables that it is made of, which types cannot follow through entries.
-export const operations = Object.fromEntries(whole) as Own & OfGroups;
+// Names and types are those of the two tables, which types cannot follow through entries.
+export const operations = Object.fromEntries(joined) as Own & OfGroups;
 
-/** What an operation takes as its body, once that has been checked. */
+/** The validated body of an operation. */
 export type BodyOf<Name extends keyof Own> = Own[Name] extends { readonly body: infer Body extends z.ZodType }
   ? z.infer<Body>
   : undefined;

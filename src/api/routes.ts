@@ -1,30 +1,30 @@
 /**
- * Where each operation of the API is, and what its request carries. Light, so that the daemon can listen before the
- * schemas of the wire (operations.ts) are built.
+ * Method and path of each operation, and what its request carries. Without schemas (those are in operations.ts), so that the
+ * client and the CLI load fast.
  */
 
 /**
- * How far an operation goes: `memory` answers from what zapd knows; `device` may ask a device, also where a cache spares
- * that most of the time; `stream` stays open.
+ * How far an operation reaches: `memory` answers from what zapd knows; `device` may ask a device, even if a cache mostly
+ * answers; `stream` stays open.
  */
 export type Reach = "memory" | "device" | "stream";
 
 export interface Endpoint {
   readonly method: "get" | "post" | "patch" | "delete";
   readonly path: string;
-  /** Pages of origins that are not listed get `forbidden_origin` from all but `memory` (SECURITY.md T31). */
+  /** Pages of unlisted origins get `forbidden_origin` from all but `memory` (SECURITY.md T31). */
   readonly reaches: Reach;
-  /** What the request carries, for which operations.ts has the schema; an upload is streamed by its route. */
+  /** What the request carries; the schema is in operations.ts, an upload has none. */
   readonly takes?: "json" | "query" | "upload";
   /** The JSON may be left out. */
   readonly optionalBody?: true;
-  /** What a success answers where it is not one value in the envelope. */
+  /** The kind of answer, where it is not one value in the envelope. */
   readonly answers?: "stream" | "picture";
-  /** It is about the lease itself, and judges who may call it. */
+  /** The operation takes or frees a lease, and checks the caller itself. */
   readonly leases?: true;
 }
 
-/** Whether, of a leased device, only its holder may call an operation: all that changes it, or what is known of it. Reads stay free. */
+/** Whether a lease reserves an operation for its holder: every one that changes the device or its entry. Reads stay free. */
 export function isForLeaseHolder({ method, path, leases }: Endpoint): boolean {
   return method !== "get" && path.startsWith("/devices/:id") && leases !== true;
 }
@@ -102,12 +102,12 @@ const own = {
   examine: { method: "get", path: "/doctor", reaches: "device" },
 } as const satisfies Record<string, Endpoint>;
 
-/** The header by which a client says what it is: what `by` of an event comes from. */
+/** The header in which a client names itself, for `by` of an event. */
 export const clientHeader = "zapd-client";
-/** The header in which a caller carries the token of its lease; of several, with commas between. */
+/** The header for the token of a lease; several are separated by commas. */
 export const leaseHeader = "zapd-lease";
 
-/** The word that stands for every device, and what stands before a label: where a device is named, they mean a group. */
+/** The name of the group of all devices, and the prefix of a label, where a device can be named. */
 export const allWord = "all";
 export const labelPrefix = "label:";
 
@@ -115,12 +115,12 @@ export function meansGroup(word: string): boolean {
   return word === allWord || word.startsWith(labelPrefix);
 }
 
-/** Whether a device with these labels is of a group. */
+/** Whether a device with these labels belongs to a group. */
 export function isOfGroup(labels: readonly string[] = [], group: string): boolean {
   return group === allWord || labels.includes(group.slice(labelPrefix.length));
 }
 
-/** What a group of devices takes as one device does. */
+/** The operations of a device that a group has too. */
 export const groupable = [
   "pressKey",
   "pressKeys",
@@ -139,7 +139,7 @@ type OfGroups = {
   };
 };
 
-/** Each of them as an operation of a group. Its names and paths are made of theirs, which types cannot follow through entries. */
+/** The operations of groups. Their names and paths are derived, which types cannot follow through entries. */
 const ofGroups = Object.fromEntries(
   groupable.map((name) => [
     `${name}OfGroup`,

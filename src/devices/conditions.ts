@@ -1,7 +1,8 @@
 /** Conditions on what a device does, in words that mean the same in a wait, in a scene and for an agent: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
-import { isPowerOff, playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
+import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
+import { isPowerOff } from "./endpoint.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {

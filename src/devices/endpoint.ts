@@ -14,7 +14,6 @@ import {
   type Description,
   type DeviceEvent,
   type Facts,
-  isPowerOff,
   type KeptSecret,
   type Key,
   keys,
@@ -647,6 +646,11 @@ function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
 }
 
 // Off is a state, not an error: what the last word of a device and its silence say together.
+
+/** Off or in standby: `power-off` leads to standby on most devices. */
+export function isPowerOff(power: Power | null): boolean {
+  return power === "off" || power === "standby";
+}
 
 /** What one in standby shows, where it says no more. */
 const nothingShown = { app: null, playback: null, input: null } as const;

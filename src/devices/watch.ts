@@ -4,7 +4,8 @@
  * keeps to itself.
  */
 import type { State } from "../api/schemas.ts";
-import { type Access, isPowerOff, type StatePart } from "../platforms/platform.ts";
+import type { Access, StatePart } from "../platforms/platform.ts";
+import { isPowerOff } from "./endpoint.ts";
 
 /** How long until the next look, in milliseconds, and what is asked then; every third look asks for the rest as well. */
 interface Row {

@@ -4,13 +4,14 @@
  */
 import { z } from "zod";
 import { ApiError, type Client } from "../api/client.ts";
+import { isPowerOff } from "../api/client-words.ts";
 import { ZapdError } from "../api/errors.ts";
 import { pressLimits } from "../api/limits.ts";
 import { operations } from "../api/operations.ts";
 import { isOfGroup, meansGroup } from "../api/routes.ts";
 import { PlainStep, type SceneStep, sceneLimits } from "../api/scenes.ts";
 import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api/schemas.ts";
-import { isPowerOff, powers } from "../platforms/platform.ts";
+import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";

@@ -74,11 +74,6 @@ export type Kind = (typeof kinds)[number];
 export type Access = (typeof accessModes)[number];
 export type Power = (typeof powers)[number];
 
-/** Off or in standby: `power-off` leads to standby on most devices. */
-export function isPowerOff(power: Power | null): boolean {
-  return power === "off" || power === "standby";
-}
-
 /** Ports of a device beside its control port, by the platform's own word for each (`installer`, `console`, `wake`). */
 export type Ports = Readonly<Record<string, number>>;
 

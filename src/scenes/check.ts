@@ -14,8 +14,9 @@ import { type Path, tomlLiteral } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
+import { isPowerOff } from "../devices/endpoint.ts";
 import { checkPress, onceOnlyKeys, type Press, readPress } from "../devices/press.ts";
-import { type Capability, isPowerOff, keys } from "../platforms/platform.ts";
+import { type Capability, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
 import { pluralize } from "../system/text.ts";
@@ -405,7 +406,7 @@ class Check {
         return { ...common, kind: "wait", does: `wait ${ms / 1_000} s`, ms };
       }
       case "wait_for": {
-        const timeoutMs = step.timeout_ms ?? sceneLimits.usualWaitMs;
+        const timeoutMs = step.timeout_ms ?? sceneLimits.defaultWaitMs;
         if (step.else !== undefined && step.else !== "stop" && step.else !== "continue")
           this.#wrong(
             [...path, "else"],

@@ -82,11 +82,11 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
     fields["archive"] =
       `archive: Archive;\n${progress}progress?: (bytes: number) => void;\n${params}params?: Readonly<Record<string, string>>;\n${password}password?: string;`;
   const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
-  const given = [...Object.values(fields), "signal?: AbortSignal | undefined;", "lease?: string | undefined;"].join(
+  const args = [...Object.values(fields), "signal?: AbortSignal | undefined;", "lease?: string | undefined;"].join(
     "\n",
   );
   const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;
-  return `${words(summary, description, failures || undefined)}readonly ${name}: (given${optional ? "?" : ""}: {\n${given}\n}) => ${resultOf(operation)};`;
+  return `${words(summary, description, failures || undefined)}readonly ${name}: (args${optional ? "?" : ""}: {\n${args}\n}) => ${resultOf(operation)};`;
 }
 
 /** What an operation answers, its `data` by the name that the document has for it. */

@@ -192,9 +192,9 @@ test("its types hold in a strict project", () => {
 test("its client explains itself: each method and each field has its words", () => {
   const types = readFileSync(join(project, "node_modules/zapd/dist/npm/src/api/client-types.d.ts"), "utf8");
   for (const name of ["pressKey", "stopApp", "launchApp", "getState"])
-    expect(types).toMatch(new RegExp(`\\*/\nreadonly ${name}: \\(given`));
+    expect(types).toMatch(new RegExp(`\\*/\nreadonly ${name}: \\(args`));
   expect(types).toContain(" * Press a key, or type text\n");
-  expect(types).toContain(" * Whether anybody ever drove it\n */\nused: boolean;");
+  expect(types).toContain(" * Whether it has ever been used\n */\nused: boolean;");
 });
 
 test.each([
