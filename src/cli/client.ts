@@ -8,25 +8,25 @@ import {
   type Result,
   type ValueName,
 } from "../api/client.ts";
-import { type Outcome, systemCode, ZapdError } from "../api/errors.ts";
+import { systemCode, ZapdError } from "../api/errors.ts";
 import type { Caller } from "../api/events.ts";
-import { clientHeader, type EndpointName, endpoints, meansGroup } from "../api/routes.ts";
+import { clientHeader, type EndpointName, endpoints, type Groupable, meansGroup } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
-import { CommandError, notRunning, UsageError } from "./failure.ts";
+import { CommandError, UsageError } from "./failure.ts";
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends ValueName> = Answer<Result<Name>>;
 
 interface CallOptions {
-  /** Nothing is shown while it takes long. */
+  /** Shows no progress on the terminal, however long it takes. */
   readonly quiet?: boolean;
-  /** The daemon is told the time of `--timeout`, and ends the call itself. */
+  /** The request carries the time of `--timeout`: the daemon ends the call itself. */
   readonly untilAnswered?: boolean;
 }
 
-/** What every operation may take, whichever it is. */
-interface CommonArguments {
+/** What every operation may take. */
+export interface CommonArguments {
   readonly id?: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
@@ -56,6 +56,23 @@ export function groupOf({ device }: Context): string | undefined {
   return meansGroup(device) ? device : undefined;
 }
 
+/** The body that an operation takes. */
+type BodyOf<Name extends EndpointName> =
+  Arguments<Name> extends { readonly body: infer Body extends object } ? Body : undefined;
+
+/** Sends a command to the device of `-d`, or to each of its group. `sentence` says what came of it on one device, if anything. */
+export async function sendCommand<Name extends Groupable>(
+  context: Context,
+  name: Name,
+  body: BodyOf<Name>,
+  sentence?: (data: Result<Name>) => string | undefined,
+): Promise<void> {
+  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, `${name}OfGroup`, body);
+  // Each operation goes with its own body, which types cannot follow here.
+  const called = await call(context, name, { id: context.device, body } as unknown as Arguments<Name>);
+  context.reportDone(called, sentence?.(called.data));
+}
+
 async function callOnce<Name extends ValueName>(
   context: Context,
   name: Name,
@@ -76,13 +93,13 @@ async function callOnce<Name extends ValueName>(
   }
 }
 
-/** Where the API is, for a client of it: behind the control socket. */
+/** How a client reaches the API: over the control socket. */
 export function apiOf(context: Context, upload = false, caller: Caller = "cli"): Required<ClientOptions> {
   const fetch = (request: Request) => sendRequest(context, request, upload, caller);
   return { url: "http://zapd/v1", fetch, lease: process.env["ZAPD_LEASE"] || undefined };
 }
 
-/** What a call, of that name, failed with, as a command fails: the daemon's own failure, or why it has not answered. */
+/** The error of a call as a CommandError: the daemon's own failure, or why the daemon did not answer. `name`: the operation. */
 export async function failureOf(error: unknown, context: Context, name?: EndpointName): Promise<CommandError> {
   if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
   const late = name && context.isTimedOut ? name : undefined;
@@ -90,7 +107,7 @@ export async function failureOf(error: unknown, context: Context, name?: Endpoin
   return (await import("./unanswered.ts")).noAnswerError(error, context, late);
 }
 
-/** A call that takes longer than this shows what it waits for. */
+/** A call that takes longer than this shows on the terminal what it waits for. */
 const slowCallMs = 1_000;
 
 function showSlowCall(
@@ -99,20 +116,20 @@ function showSlowCall(
   given: CommonArguments,
 ): { end(done: boolean): Promise<void> } {
   const since = performance.now();
-  let telling: Promise<(done: boolean) => void> | undefined;
+  let showing: Promise<(done: boolean) => void> | undefined;
   const timer = setTimeout(() => {
     if (stderr().isTTY)
-      telling = import("./progress.ts").then(({ showWaiting }) => showWaiting(context, name, given, since));
+      showing = import("./progress.ts").then(({ showWaiting }) => showWaiting(context, name, given, since));
   }, slowCallMs);
   return {
     async end(done) {
       clearTimeout(timer);
-      (await telling)?.(done);
+      (await showing)?.(done);
     },
   };
 }
 
-/** Sends one request, whatever the answer. Where nothing listens at the usual socket, the one daemon that runs is asked. */
+/** Sends one request and gives the response, whatever its status. Where nothing listens at the usual socket, asks the one daemon that runs. */
 export async function sendRequest(
   context: Context,
   request: Request,
@@ -122,8 +139,8 @@ export async function sendRequest(
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
-  const said = { ...Object.fromEntries(headers), [clientHeader]: caller };
-  const call = { method, path, headers: said, signal, ...(body && { body }) };
+  const allHeaders = { ...Object.fromEntries(headers), [clientHeader]: caller };
+  const call = { method, path, headers: allHeaders, signal, ...(body && { body }) };
   try {
     return await currentRuntime().call(context.socket(), call);
   } catch (error) {
@@ -134,28 +151,7 @@ export async function sendRequest(
   }
 }
 
-/** Whether nothing listens at the socket, so that nothing was sent. */
+/** Whether nothing listens at the socket: no byte was sent. */
 function isNotListening(error: unknown): boolean {
   return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
-}
-
-/** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
-export async function tryCall<Name extends ValueName>(
-  context: Context,
-  name: Name,
-  given: Arguments<Name>,
-  timeoutMs: number,
-): Promise<Outcome<Result<Name>>> {
-  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
-  const { signal: own } = given as CommonArguments;
-  const signal = own ? AbortSignal.any([own, timeout]) : timeout;
-  try {
-    return { ok: true, data: (await call(context, name, { ...given, signal }, { quiet: true })).data };
-  } catch (error) {
-    const late = `the daemon did not answer within ${Math.round(timeoutMs / 1_000)} s`;
-    if (timeout.aborted) return { ok: false, code: notRunning, message: late };
-    if (!(error instanceof CommandError)) throw error;
-    const { code, message, hint } = error;
-    return { ok: false, code, message, hint };
-  }
 }

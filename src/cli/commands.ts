@@ -53,7 +53,7 @@ const daemon = () => import("./daemon.ts");
 const devices = () => import("./devices.ts");
 const pair = () => import("./pair.ts");
 const keys = () => import("./keys.ts");
-const control = () => import("./control.ts");
+const apps = () => import("./apps.ts");
 const controls = () => import("./controls.ts");
 const scenes = () => import("./scenes.ts");
 const play = () => import("./play.ts");
@@ -108,7 +108,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       synonyms: ["type"],
       examples: ["zapd text Amélie"],
     }),
-    launch: waiting("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(control, "launch"), {
+    launch: waiting("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(apps, "launch"), {
       maxWords: anyNumber,
       completes: "app",
       synonyms: ["open"],
@@ -118,7 +118,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         "zapd launch youtube content_id=dQw4w9WgXcQ",
       ],
     }),
-    stop: waiting("", "leave the app that is shown", from(control, "stop")),
+    stop: waiting("", "leave the app that is shown", from(apps, "stop")),
     hold: waiting("KEY [TIME]", "hold a key, for a second or the time, 10s at most", from(controls, "hold"), {
       completes: "key",
       maxWords: 2,
@@ -178,7 +178,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       examples: ["zapd run movie-night", "zapd run goodnight -d label:bar --dry-run"],
     }),
     scenes: command("", "the scenes beside the config, each checked", from(scenes, "scenes")),
-    state: waiting("[NAME]", "what a device is doing", from(control, "state"), {
+    state: waiting("[NAME]", "what a device is doing", from(devices, "state"), {
       completes: "device",
       maxWords: 1,
     }),
@@ -274,10 +274,10 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       synonyms: ["use"],
       maxWords: 1,
     }),
-    apps: waiting("[--all]", "the apps of a device", from(control, "apps"), {
+    apps: waiting("[--all]", "the apps of a device", from(apps, "apps"), {
       options: { all: flag("those too that are no longer installed") },
     }),
-    refresh: waiting("[--clear]", "read the list of apps anew", from(control, "refresh"), {
+    refresh: waiting("[--clear]", "read the list of apps anew", from(apps, "refresh"), {
       options: { clear: flag("first drop all that is cached for the platform of the device") },
     }),
   },

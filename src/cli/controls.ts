@@ -1,12 +1,11 @@
-/** What a set can do beyond keys, on the command line: how loud, where in a film, which input, a word on its screen. */
+/** What a device can do beyond keys: volume, seeking, inputs, channels, messages, pictures, labels. */
 import { writeFileSync } from "node:fs";
 import { readPicture } from "../api/client.ts";
 import { exits, systemCode } from "../api/errors.ts";
 import { pressLimits } from "../api/limits.ts";
-import { apiOf, call, failureOf, groupOf } from "./client.ts";
+import { apiOf, call, failureOf, sendCommand } from "./client.ts";
 import { type Context, stdout } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { callGroup } from "./group.ts";
 import { pressKey } from "./keys.ts";
 import { table } from "./print.ts";
 import { parseDuration } from "./words.ts";
@@ -15,29 +14,24 @@ export async function volume(context: Context): Promise<void> {
   const [word] = context.words;
   const [, sign, amount] = /^([+-]?)(\d{1,3})$/.exec(word ?? "") ?? [];
   if (amount === undefined) throw new UsageError("how loud? Such as: zapd volume 20, or +5, or -5");
-  const body = sign ? { step: Number(word) } : { level: Number(amount) };
-  if (groupOf(context)) return callGroup(context, "setVolumeOfGroup", body);
-  await setVolume(context, body);
+  await sendCommand(
+    context,
+    "setVolume",
+    sign ? { step: Number(word) } : { level: Number(amount) },
+    ({ device, volume, confirmed }) =>
+      confirmed === false
+        ? `${device.name} took it, but is ${volume?.level == null ? "as it was" : `at ${volume.level}`}`
+        : undefined,
+  );
 }
 
 export async function mute(context: Context): Promise<void> {
   const [word] = context.words;
   if (word === undefined) return pressKey(context, "mute");
   if (word !== "on" && word !== "off") throw new UsageError("on, or off? Without a word the key is pressed");
-  const body = { muted: word === "on" };
-  if (groupOf(context)) return callGroup(context, "setVolumeOfGroup", body);
-  await setVolume(context, body);
-}
-
-async function setVolume(
-  context: Context,
-  body: { readonly level?: number; readonly step?: number; readonly muted?: boolean },
-): Promise<void> {
-  const called = await call(context, "setVolume", { id: context.device, body });
-  const { device, volume: shown, confirmed } = called.data;
-  const level = shown?.level == null ? "as it was" : `at ${shown.level}`;
-  const is = body.muted === undefined ? level : shown?.muted ? "muted" : "not muted";
-  context.reportDone(called, confirmed === false && `${device.name} took it, but is ${is}`);
+  await sendCommand(context, "setVolume", { muted: word === "on" }, ({ device, volume, confirmed }) =>
+    confirmed === false ? `${device.name} took it, but is ${volume?.muted ? "muted" : "not muted"}` : undefined,
+  );
 }
 
 export async function seek(context: Context): Promise<void> {
@@ -45,18 +39,15 @@ export async function seek(context: Context): Promise<void> {
     /^(?:(?:(\d{1,2}):)?(\d{1,3}):)?(\d{1,5})$/.exec(context.words[0] ?? "") ?? [];
   if (seconds === undefined) throw new UsageError("where to? Such as: zapd seek 12:30, or seconds");
   const position_ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
-  const body = { do: "seek", position_ms } as const;
-  if (groupOf(context)) return callGroup(context, "controlPlaybackOfGroup", body);
-  const called = await call(context, "controlPlayback", { id: context.device, body });
-  const { device, confirmed } = called.data;
-  context.reportDone(called, confirmed === false && `${device.name} took it, but is not there yet`);
+  await sendCommand(context, "controlPlayback", { do: "seek", position_ms }, ({ device, confirmed }) =>
+    confirmed === false ? `${device.name} took it, but is not there yet` : undefined,
+  );
 }
 
 export async function notify(context: Context): Promise<void> {
   const message = context.words.join(" ");
   if (message === "") throw new UsageError("which message?");
-  if (groupOf(context)) return callGroup(context, "notifyOfGroup", { message });
-  context.reportDone(await call(context, "notify", { id: context.device, body: { message } }));
+  await sendCommand(context, "notify", { message });
 }
 
 export async function inputs(context: Context): Promise<void> {

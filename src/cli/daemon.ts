@@ -5,8 +5,8 @@ import { listenerUrl } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { readDocument } from "./follow.ts";
 import { listOf } from "./print.ts";
+import { readDocument } from "./requests.ts";
 
 export async function printVersion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ version }) : `zapd ${version}`);

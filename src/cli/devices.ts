@@ -1,4 +1,5 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
+import { stateLine } from "../api/client-words.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { addressText, fullTime, joinWithAnd } from "../system/text.ts";
@@ -25,6 +26,10 @@ export async function discover(context: Context): Promise<void> {
 
 export async function device(context: Context): Promise<void> {
   context.printResult(await call(context, "getDevice", { id: context.words[0] ?? context.device }), deviceFacts);
+}
+
+export async function state(context: Context): Promise<void> {
+  context.printResult(await call(context, "getState", { id: context.words[0] ?? context.device }), stateLine);
 }
 
 export async function add(context: Context): Promise<void> {

@@ -3,9 +3,9 @@ import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
 import { examine, type Finding, type FindingStatus, type NamedFinding, thisMachine } from "../doctor/examination.ts";
 import { pluralize, withHint } from "../system/text.ts";
-import { tryCall } from "./client.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
+import { tryCall } from "./requests.ts";
 import { configMismatch, locateDaemon } from "./running.ts";
 
 export async function doctor(context: Context): Promise<number> {

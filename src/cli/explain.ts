@@ -2,10 +2,10 @@
 import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
-import { tryCall } from "./client.ts";
 import { type Context, escapeInvisible, stderr, stdout } from "./context.ts";
 import { CommandError, failureDocument, UsageError } from "./failure.ts";
 import { columnsOf, wrap } from "./print.ts";
+import { tryCall } from "./requests.ts";
 
 /** The command that failed. */
 interface FailedCommand {

@@ -1,6 +1,6 @@
 /** The words of `zapd fleet run`: those of the commands for one device, as the operations that sites take. */
 import { nearest } from "../system/nearest.ts";
-import { deepLinkOf } from "./control.ts";
+import { deepLinkOf } from "./apps.ts";
 import { UsageError } from "./failure.ts";
 
 /** What each site is asked for, beside the id of its device. */

@@ -10,8 +10,8 @@ import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from 
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
 import { pluralize } from "../system/text.ts";
+import { deepLinkOf } from "./apps.ts";
 import type { Context } from "./context.ts";
-import { deepLinkOf } from "./control.ts";
 import { printFailure } from "./explain.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";

@@ -1,6 +1,6 @@
-/** The keys of a remote on the command line, which load nothing that a key press does not need. Silence is success. */
+/** The keys of a remote on the command line. Loads nothing that a key press does not need. Success prints nothing. */
 import type { KeyOrText } from "../api/schemas.ts";
-import { call, groupOf } from "./client.ts";
+import { sendCommand } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
@@ -11,25 +11,17 @@ export async function key(context: Context): Promise<void> {
   await pressKey(context, name);
 }
 
-/** Presses one key; silence is success. */
-export async function pressKey(context: Context, key: string, how: { readonly hold_ms?: number } = {}): Promise<void> {
-  const body = { key: keyOf(key), ...how };
-  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "pressKeyOfGroup", body);
-  context.reportDone(await call(context, "pressKey", { id: context.device, body }));
-}
-
-/** Any word is sent: the daemon knows the keys, and suggests the one that was meant. */
-function keyOf(word: string): KeyOrText {
-  return word as KeyOrText;
+/** Presses one key, or holds it for `hold_ms`. The daemon knows the keys, and suggests the one that was meant. */
+export function pressKey(context: Context, key: string, how: { readonly hold_ms?: number } = {}): Promise<void> {
+  return sendCommand(context, "pressKey", { key: key as KeyOrText, ...how });
 }
 
 export async function keys(context: Context): Promise<void> {
   const delay = context.option("delay");
   if (context.words.length === 0) throw new UsageError("which keys?");
   if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
-  const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
-  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "pressKeysOfGroup", body);
-  context.reportDone(await call(context, "pressKeys", { id: context.device, body }));
+  const delay_ms = delay === undefined ? undefined : Number(delay);
+  await sendCommand(context, "pressKeys", { keys: context.words as KeyOrText[], delay_ms });
 }
 
 export async function text(context: Context): Promise<void> {

@@ -4,9 +4,9 @@ import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
 import { shellQuote } from "../system/text.ts";
+import { deepLinkOf } from "./apps.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
-import { deepLinkOf } from "./control.ts";
 import { failureText } from "./explain.ts";
 
 /** Lines that are compared to find where a log goes on that is read from its beginning again. */

@@ -4,10 +4,11 @@ import { createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
 import { homeFolder, stateFolder } from "../config/paths.ts";
 import { tildePath } from "../system/text.ts";
-import { apiOf, failureOf, tryCall } from "./client.ts";
+import { apiOf, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
+import { tryCall } from "./requests.ts";
 import { isCompiled, runningNow, variables } from "./service-managers.ts";
 
 /** How long the daemon has to say where the token is. */

@@ -9,13 +9,13 @@ import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { listenToPeer, type PeerListener } from "../transport/peer-listener.ts";
-import { call, groupOf, tryCall } from "./client.ts";
+import { call, groupOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { followEvents } from "./follow.ts";
 import { pressKey } from "./keys.ts";
 import { size } from "./print.ts";
 import { type Progress, progressOn } from "./progress.ts";
+import { followEvents, tryCall } from "./requests.ts";
 import { ServedFile } from "./served-file.ts";
 
 /** A set that has requested nothing by then cannot reach us; one that does not show the file by then does not play it. */

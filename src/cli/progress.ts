@@ -3,9 +3,9 @@
 import { isPowerOff } from "../api/client-words.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
-import { tryCall } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { cut } from "./print.ts";
+import { tryCall } from "./requests.ts";
 
 export interface Progress {
   /** Puts this in the place of what was shown. */

@@ -11,9 +11,9 @@ import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
-import { tryCall } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
+import { tryCall } from "./requests.ts";
 
 /** The daemon of a house, or the one with the simulated sets. */
 export type Kind = "serve" | "demo";

@@ -8,8 +8,8 @@ import { localTime } from "../system/text.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { followEvents } from "./follow.ts";
 import { columnsOf, paintFor } from "./print.ts";
+import { followEvents } from "./requests.ts";
 import { statusWords, stepsText } from "./scene-words.ts";
 
 export async function watch(context: Context): Promise<void> {

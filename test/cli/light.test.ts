@@ -17,7 +17,7 @@ const small = /^(src\/|node:(fs|os|path|util)$|package\.json$)/;
 const ours =
   /^src\/(cli\/|main\.ts|api\/(errors|routes|client|client-words)\.ts|system\/(nearest|printable|overlap|sleep|text|version)\.ts|config\/paths\.ts|runtime\/)/;
 
-test.each(["keys", "control", "devices", "daemon", "logs", "config", "help"])("zapd loads little for %s", (name) => {
+test.each(["keys", "apps", "devices", "daemon", "logs", "config", "help"])("zapd loads little for %s", (name) => {
   const loaded = [
     ...loadedWith("src/main.ts"),
     ...loadedWith(`src/cli/${name}.ts`),

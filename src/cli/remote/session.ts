@@ -2,10 +2,10 @@
 import type { Result } from "../../api/client.ts";
 import { exits, type Failure, type Outcome } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import { call, tryCall } from "../client.ts";
+import { call } from "../client.ts";
 import { type Context, usesColour } from "../context.ts";
 import { CommandError } from "../failure.ts";
-import { followEvents } from "../follow.ts";
+import { followEvents, tryCall } from "../requests.ts";
 import { type ListName, lists } from "./keys.ts";
 import {
   begin,

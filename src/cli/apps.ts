@@ -1,14 +1,9 @@
-/** What is on a device, and its apps, on the command line. */
-import { stateLine } from "../api/client-words.ts";
+/** The apps of a device: listed, launched, left, and read again. */
 import type { App } from "../api/schemas.ts";
-import { call, groupOf } from "./client.ts";
+import { call, sendCommand } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { table } from "./print.ts";
-
-export async function state(context: Context): Promise<void> {
-  context.printResult(await call(context, "getState", { id: context.words[0] ?? context.device }), stateLine);
-}
 
 export async function apps(context: Context): Promise<void> {
   const all = context.flag("all");
@@ -24,21 +19,15 @@ export async function launch(context: Context): Promise<void> {
   const [app, ...pairs] = context.words;
   if (!app) throw new UsageError("which app?");
   const params = deepLinkOf(pairs);
-  const body = { app, ...(params && { params }) };
-  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "launchAppOfGroup", body);
-  const called = await call(context, "launchApp", { id: context.device, body });
-  const { device, app: launched, confirmed } = called.data;
-  context.reportDone(
-    called,
-    confirmed === false && `${device.name} took the launch of ${launched.name}, but does not show it yet`,
+  await sendCommand(context, "launchApp", { app, ...(params && { params }) }, ({ device, app, confirmed }) =>
+    confirmed === false ? `${device.name} took the launch of ${app.name}, but does not show it yet` : undefined,
   );
 }
 
 export async function stop(context: Context): Promise<void> {
-  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "stopAppOfGroup");
-  const called = await call(context, "stopApp", { id: context.device });
-  const { app, device } = called.data;
-  context.reportDone(called, app ? `left ${app.name}` : `nothing was running on ${device.name}`);
+  await sendCommand(context, "stopApp", undefined, ({ app, device }) =>
+    app ? `left ${app.name}` : `nothing was running on ${device.name}`,
+  );
 }
 
 export async function refresh(context: Context): Promise<void> {
@@ -48,7 +37,7 @@ export async function refresh(context: Context): Promise<void> {
   context.reportDone(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
 }
 
-/** What an app is started with, from words that are `KEY=VALUE`; none without any. Fails with UsageError. */
+/** The parameters of a deep link, from words that are `KEY=VALUE`; none without words. Fails with UsageError. */
 export function deepLinkOf(words: readonly string[]): Record<string, string> | undefined {
   return words.length === 0 ? undefined : Object.fromEntries(words.map(pairOf));
 }
