@@ -1,15 +1,15 @@
-/** Reads what a person types at a terminal: a line that is shown, or one that is hidden. */
+/** Reads a line from the terminal, echoed or hidden. */
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
-/** Whether somebody is there to be asked. */
+/** Whether stdin is a terminal, where a person can answer. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true;
 }
 
 /**
- * Reads a value that should appear neither on the screen nor among the words of a command, which every user can see: a line
- * typed without echo on a terminal, or all that a pipe holds.
+ * Reads a secret: a line typed without echo on a terminal, or everything that a pipe holds. A secret is never a word of the
+ * command, because every user can read the arguments of a process.
  */
 export async function readHidden(what: string, signal?: AbortSignal): Promise<string> {
   const { stdin } = process;
@@ -17,12 +17,12 @@ export async function readHidden(what: string, signal?: AbortSignal): Promise<st
   return readTypedLine(stdin, () => `${what}: `, { hidden: true, signal });
 }
 
-/** A line typed on a terminal behind a prompt, which is shown anew every second. Rejects when the signal ends. */
+/** Reads a line typed on a terminal. The prompt is redrawn every second. Rejects when the signal aborts. */
 export function readLine(prompt: () => string, signal: AbortSignal): Promise<string> {
   return readTypedLine(process.stdin, prompt, { hidden: false, signal });
 }
 
-/** Whether a password is to be read. It never stands among the words of a command, where every user of the machine can read it. */
+/** Whether `--password -` asks for a password to be read. Fails with UsageError where the password itself is given. */
 export function asksForPassword(context: Context): boolean {
   const given = context.option("password");
   if (given !== undefined && given !== "-")
@@ -67,10 +67,10 @@ async function readTypedLine(
     if (!hidden) draw();
   };
   const onAbort = () => reject(signal?.reason);
-  // Before the prompt: what is typed at once must not be shown either.
+  // Before the prompt, so that keys typed at once are not echoed.
   stdin.setRawMode(true);
   stdin.on("data", onData);
-  // It was paused after the last line, and does not resume by itself.
+  // The last read paused it, and it does not resume by itself.
   stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
   const timer = hidden ? undefined : setInterval(draw, drawEveryMs);

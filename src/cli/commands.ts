@@ -1,29 +1,29 @@
-/** Every command, a line each, by the groups in which the help lists them: the words of the API, loaded when they are asked for. */
+/** The table of commands, in the groups of the help. The module of a command is loaded when it runs. */
 import type { Context, Option } from "./context.ts";
 
-/** What a command does with its words; gives its exit status, or none for 0. */
+/** Runs a command and gives its exit status; nothing means 0. */
 export type Run = (context: Context) => Promise<number> | Promise<void>;
 
 export interface Command {
-  /** Its words and own options, as the help shows them. */
+  /** Its words and its own options, as the help shows them. */
   readonly use: string;
   readonly about: string;
   readonly options?: Readonly<Record<string, Option>>;
-  /** How many words it takes at most: none, where no number is given. */
+  /** How many words it takes at most; 0 by default. */
   readonly maxWords?: number;
   readonly examples?: readonly string[];
-  /** What completes its words: a kind of thing that is looked up, or the possible first words. */
+  /** What completes its words: a kind of thing to look up, or the possible first words. */
   readonly completes?: Completed | readonly string[];
-  /** What other tools call it, for suggestions. */
+  /** What other tools call it, for "did you mean". */
   readonly synonyms?: readonly string[];
-  /** A word of it may be a number with a minus, which is no option. */
+  /** A word such as `-5` is a number, not an option. */
   readonly takesNegativeNumbers?: boolean;
-  /** For programs: neither listed nor suggested, and its words are not parsed. */
+  /** Called by programs: not listed, not suggested, and its words are not parsed. */
   readonly hidden?: boolean;
   load(): Promise<Run>;
 }
 
-/** What words stand for; those of the first group complete the first word only. */
+/** What the words of a command name. The first group completes the first word only. */
 export type Completed =
   | ("device" | "app" | "input" | "channel" | "key" | "scene" | "file")
   | ("devices" | "part" | "label" | "keys" | "config");
@@ -33,7 +33,6 @@ const flag = (about: string): Option => ({ type: "boolean", about });
 /** The command checks its words itself. */
 const anyNumber = Number.POSITIVE_INFINITY;
 
-/** For commands that wait for a device. */
 export const timeout = { timeout: value("TIME", "give up after so long, such as 30s, 500ms or 2m") };
 
 const output: Readonly<Record<string, Option>> = {
@@ -88,7 +87,7 @@ function command(
 const waiting: typeof command = (use, about, load, more = {}) =>
   command(use, about, load, { ...more, options: { ...more.options, ...timeout } });
 
-/** The commands as they belong together. */
+/** The commands by the titles under which the help lists them. */
 export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>> = {
   "The remote": {
     key: waiting("KEY", "press a key", from(keys, "key"), {

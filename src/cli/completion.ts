@@ -1,4 +1,4 @@
-/** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and gives nothing when that does not answer at once. */
+/** `zapd __complete`: candidates for the last word. Asks the daemon; gives none when it does not answer within a second. */
 import { parseArgs } from "node:util";
 import { allWord, isOfGroup, labelPrefix } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
@@ -12,11 +12,10 @@ import { type Context, common, createContext, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { keyCommand, keyCommands } from "./key-commands.ts";
 
-/** One that may stand there, and what it is. */
 interface Candidate {
   readonly word: string;
   readonly about?: string;
-  /** Another word for the same, offered to those who have begun to type it. */
+  /** Another word for the same, such as an id; offered only to those who have begun to type it. */
   readonly also?: string;
 }
 
@@ -25,18 +24,18 @@ type Source = (asked: CompletionRequest) => Promise<readonly Candidate[]> | read
 interface CompletionRequest {
   readonly context: Context;
   readonly signal: AbortSignal;
-  /** The words behind the command, without options, that are complete. */
+  /** The complete words behind the command, without options. */
   readonly before: readonly string[];
   readonly command: string;
 }
 
-/** How long somebody who pressed Tab waits. */
+/** How long a person waits after Tab. */
 const timeoutMs = 1_000;
-/** Tells the shell's script to complete files. */
+/** The candidate that makes the shell's script complete files. */
 const filesWord = ":files";
 
 const plain = (words: readonly string[]): Candidate[] => words.map((word) => ({ word }));
-/** Only in the first place. */
+/** Completes the first word only. */
 const first =
   (source: Source): Source =>
   (asked) =>
@@ -47,7 +46,7 @@ const deviceList = async ({ context, signal }: CompletionRequest) =>
 const nameOf = ({ name, model, platform }: Device): Candidate => ({ word: name, about: model ?? platform });
 const devices: Source = async (asked) => (await deviceList(asked)).map(nameOf);
 
-/** The platforms of the device that was given before. */
+/** The platforms of the device that is the first word. */
 const platformsOf: Source = async ({ context, signal, before }) => {
   const [id, ...more] = before;
   if (id === undefined || more.length > 0) return [];
@@ -72,13 +71,13 @@ const channels: Source = async ({ context, signal }) => {
   }));
 };
 
-/** Commands that a group of devices takes, as the keys do. */
+/** Commands that can go to a group of devices; so can the keys. */
 const forGroups: readonly string[] = [
   ...(["key", "keys", "text", "hold", "launch", "stop"] as const),
   ...(["volume", "mute", "play", "seek", "notify", "run", "lease", "with-lease"] as const),
 ];
 
-/** Devices, and the groups of them where the command takes any. */
+/** Devices, and groups of devices where the command takes them. */
 const devicesAndGroups: Source = async (asked) => {
   const all = await deviceList(asked);
   const names = all.map(nameOf);
@@ -101,7 +100,7 @@ function devicesText(count: number): string {
   return count === 1 ? "one device" : `${count} devices`;
 }
 
-/** A device, then `add` or `remove`, then labels: those that exist, or those that it has. */
+/** A device, then `add` or `remove`, then labels: any that exist to add, its own to remove. */
 const labels: Source = async (asked) => {
   const { before } = asked;
   const [id, verb] = before;
@@ -136,7 +135,7 @@ const scenes: Source = async ({ context, signal }) => {
 const commandWords = () => [
   ...Object.entries(commands).flatMap(([word, { about, hidden }]) => (hidden ? [] : [{ word, about }])),
   { word: "help", about: "how it is used" },
-  // Behind the commands: there are many.
+  // Last, because there are many.
   ...Object.entries(keyCommands).map(([word, { about }]) => ({ word, about })),
 ];
 
@@ -157,14 +156,14 @@ const sources: Readonly<Record<Completed, Source>> = {
   file: first(files),
 };
 
-/** What stands behind a command. */
+/** What completes the words of a command. */
 function sourceFor({ completes = [] }: Command): Source {
   return typeof completes === "string" ? sources[completes] : first(() => plain(completes));
 }
 
 const helpTopics = first(() => [...commandWords(), { word: "exit", about: "the exit statuses" }]);
 
-/** What stands behind an option that takes a value. */
+/** What completes the value of an option. */
 const optionSources: Readonly<Record<string, Source>> = {
   device: devicesAndGroups,
   socket: files,
@@ -209,7 +208,7 @@ async function candidates(line: readonly string[], current: string): Promise<rea
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before, command: name })) ?? [];
 }
 
-/** The words without options, the option whose value is asked for, and those options that say whom to ask. */
+/** The words without options, the option whose value is to be completed, and the options that say which daemon to ask. */
 function readWords(given: readonly string[], options: Readonly<Record<string, Option>>) {
   const before: string[] = [];
   const asked: string[] = [];
@@ -231,7 +230,7 @@ export async function completion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ script }) : script);
 }
 
-/** Words reach a bash function as they were typed, with their quotes, and what it gives back is inserted unchanged. */
+/** Bash passes words as they were typed, with their quotes, and inserts the candidates unchanged: the script unquotes and quotes. */
 const bash = `# zapd completion for bash. Load it with: source <(zapd completion bash)
 _zapd() {
   local zapd=\${1/#\\~/$HOME} cur=\${COMP_WORDS[COMP_CWORD]} word line quote=

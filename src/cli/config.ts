@@ -75,7 +75,7 @@ async function edit(context: Context): Promise<void> {
   if (context.json) context.print(JSON.stringify({ path: configFile }));
 }
 
-/** Silence is success; only what takes effect later is told. */
+/** Prints nothing on success, except settings that take effect at the next start. */
 function reportChanged(
   context: Context,
   { data, text }: Called<"patchConfig">,
@@ -86,7 +86,7 @@ function reportChanged(
   if (waiting.length > 0) context.say(`takes effect when the daemon starts again: ${waiting.join(", ")}`);
 }
 
-/** Every setting by its dotted key, with its value in the file or its default. */
+/** Every setting by its dotted key, with its value (the default where the file has none), and the response as it came. */
 export async function readSettings(
   context: Context,
   signal?: AbortSignal,
@@ -98,7 +98,7 @@ export async function readSettings(
   return { settings: new Map(settings), text };
 }
 
-/** A value in the type of its setting: that cannot be told from the text, since "42" may be a device. */
+/** The value in the type of the setting. The text alone does not tell the type: "42" may name a device. */
 function parseValue(key: string, given: string, now: Value | undefined): unknown {
   const refuse = (wanted: string) =>
     CommandError.of({

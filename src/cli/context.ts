@@ -1,15 +1,15 @@
-/** What every command works with: its words and options, the device that is meant, and where its output goes. */
+/** What every command works with: its words and options, the device it is for, and its output. */
 import { readFileSync, writeSync } from "node:fs";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { printable, unprintable } from "../system/printable.ts";
 import { UsageError } from "./failure.ts";
 
-/** An option of one command: what it is called, and whether it takes a value. */
+/** An option of a command. */
 export interface Option {
   readonly type: "string" | "boolean";
   readonly short?: string;
-  /** What the help calls its value. */
+  /** The name of its value in the help. */
   readonly value?: string;
   readonly about?: string;
 }
@@ -33,18 +33,18 @@ export const common = {
   help: { type: "boolean", short: "h", about: "how the command is used" },
 } as const satisfies Record<string, Option>;
 
-/** Options by their names, and the words between them. */
+/** The options and words of a command line. */
 export interface Parsed {
   readonly values: Readonly<Record<string, string | true>>;
   readonly positionals: readonly string[];
 }
 
-/** Reads a command's words; fails with UsageError. */
+/** Parses the words of a command. Fails with UsageError. */
 export async function createContext(
   given: readonly string[],
   own: Readonly<Record<string, Option>> = {},
 ): Promise<Context> {
-  // A key press mostly has no option, and need not load what parses them.
+  // Most key presses have no option, and need not load the parser.
   if (!given.some((word) => word.startsWith("-"))) return new Context({ values: {}, positionals: given });
   const { parseDuration, parseWords } = await import("./words.ts");
   const parsed = parseWords(given, { ...own, ...common });
@@ -56,7 +56,7 @@ export async function createContext(
 
 export class Context {
   readonly words: readonly string[];
-  /** The response as it is, instead of text for people. */
+  /** Whether to print the response unchanged instead of text for people. */
   readonly json: boolean;
   /** The device of `-d`, or of $ZAPD_DEVICE, or `default`. */
   readonly device: string;
@@ -95,13 +95,13 @@ export class Context {
     return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
   }
 
-  /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
+  /** Aborts when the time of `--timeout` is over, counted from the first call of this; none without that option. */
   deadline(): AbortSignal | undefined {
     if (this.timeoutMs !== undefined) this.#deadline ??= AbortSignal.timeout(this.timeoutMs);
     return this.#deadline;
   }
 
-  /** Whether that time is over. */
+  /** Whether the time of `--timeout` is over. */
   get isTimedOut(): boolean {
     return this.#deadline?.aborted === true;
   }
@@ -118,22 +118,22 @@ export class Context {
     return ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]);
   }
 
-  /** Calls another socket from now on: that of the one daemon that runs. */
+  /** Uses another socket from now on. */
   useSocket(socket: string): void {
     this.#otherSocket = socket;
   }
 
-  /** Data, on stdout. */
+  /** Writes data to stdout. */
   print(line: string): void {
     stdout().write(`${this.json ? escapeInvisible(line) : line}\n`);
   }
 
-  /** Talk, on stderr. */
+  /** Writes a message to stderr. */
   say(line: string): void {
     stderr().write(`${line}\n`);
   }
 
-  /** What was asked for, on stdout: the response where `--json` asks for it, or else its data as a text for people. */
+  /** Prints a result to stdout: the response with `--json`, else its data as text. */
   printResult<Data>(
     { data, text }: { readonly data: Data; readonly text: string },
     textOf: (data: Data) => string,
@@ -141,7 +141,7 @@ export class Context {
     this.print(this.json ? text : textOf(data));
   }
 
-  /** What was done: the response where `--json` asks for it, or else a sentence on stderr, if there is something to say. */
+  /** Reports a command that succeeded: prints the response with `--json`, else says the sentence, if there is one. */
   reportDone(response: { readonly text: string }, sentence?: string | false): void {
     if (this.json) this.print(response.text);
     else if (sentence) this.say(printable(sentence));
@@ -149,8 +149,8 @@ export class Context {
 }
 
 /**
- * The same JSON, with what a terminal would obey or not show written as JSON's own escapes: it parses to the same texts.
- * Through a pipe as well, which may end at a terminal (SECURITY.md T12).
+ * The same JSON with control and invisible characters as JSON escapes, so that a terminal does not obey them. Used for pipes
+ * too, which may end at a terminal (SECURITY.md T12).
  */
 export function escapeInvisible(json: string): string {
   if (/^[\x20-\x7e]*$/.test(json)) return json;
@@ -164,20 +164,20 @@ function escaped(text: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
-/** `daemon.socket` of the config, in a row of its own or in an inline table, or the usual place. Without loading the whole schema for it. */
+/** `daemon.socket` of the config, or its default. Read by a pattern, because loading the schema takes longer than a key press. */
 function configuredSocket(config: string): string {
   const state = stateFolder(process.env);
   let text = "";
   try {
     text = readFileSync(config, "utf8");
   } catch {
-    // There need be none.
+    // No config is fine.
   }
   const line = /^[^#\n]*?\bsocket["']?\s*=\s*(?:"([^"\\]*)"|'([^']*)')/m.exec(text);
   return socketPath(state, line?.[1] ?? line?.[2] ?? "");
 }
 
-/** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */
+/** Whether to colour an output: `--no-color` and $NO_COLOR say no, $FORCE_COLOR says yes, else a terminal that is not dumb. */
 export function usesColour(
   terminal: boolean,
   refused: boolean,
@@ -188,24 +188,21 @@ export function usesColour(
   return Boolean(FORCE_COLOR) || (terminal && TERM !== "dumb");
 }
 
-/**
- * The two streams of a command, made when something is first written: making them takes as long as a key press over the
- * socket, and a key press writes nothing.
- */
+// The streams are made at the first write: making one takes as long as a key press, and a key press writes nothing.
 
 const handled = new WeakSet<NodeJS.WriteStream>();
 
-/** Data. Where it is read no further (`zapd devices | head -1`), the command ends. */
+/** For data. When the reader has gone (`zapd devices | head -1`), the command ends. */
 export function stdout(): NodeJS.WriteStream {
   return onWriteError(process.stdout, exitOnWriteError);
 }
 
-/** Talk. */
+/** For messages. */
 export function stderr(): NodeJS.WriteStream {
   return onWriteError(process.stderr, exitOnWriteError);
 }
 
-/** The log of a daemon, which goes on when nothing reads it any more. */
+/** For the log of a daemon, which goes on when the reader has gone. */
 export function logStream(): NodeJS.WriteStream {
   return onWriteError(process.stderr, () => {});
 }
@@ -215,7 +212,7 @@ function exitOnWriteError(error: NodeJS.ErrnoException): void {
   try {
     writeSync(2, `zapd: the output could not be written (${systemCode(error)}).\n`);
   } catch {
-    // On that disk, too.
+    // stderr may be on the same full disk.
   }
   process.exit(exits.failed);
 }

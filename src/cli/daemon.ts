@@ -22,7 +22,7 @@ export async function status(context: Context): Promise<void> {
 function statusText(status: Result<"status">): string {
   const { version, pid, uptime_s, http_enabled, socket, device_count, default_device } = status;
   const { mqtt } = status;
-  // Its problems are among the warnings.
+  // Problems of MQTT are among the warnings.
   const broker = mqtt && `${mqtt.state}, ${mqtt.url}, site ${mqtt.site}`;
   return listOf([
     ["zapd", `${version}, pid ${pid}, running for ${duration(uptime_s)}`],

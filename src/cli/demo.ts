@@ -1,7 +1,4 @@
-/**
- * `zapd demo`: eight simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
- * nothing is left behind.
- */
+/** `zapd demo`: eight simulated sets and a daemon with a temporary state folder. No packet leaves this machine, and no file stays. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
@@ -63,17 +60,14 @@ export async function demo(context: Context): Promise<number> {
   }
 }
 
-/** Where nothing reads the output any more, the demo ends as with Ctrl-C, so that nothing is left behind. */
+/** Writes to stdout. When its reader has gone the demo ends as with Ctrl-C, so that its folder is removed. */
 function show(text: string): void {
   if (process.stdout.listenerCount("error") === 0)
     process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
   process.stdout.write(text);
 }
 
-/**
- * Whether a command finds this daemon without being told where it is: the user's own would be found first, and among several
- * none is guessed.
- */
+/** Whether commands find this daemon by themselves: no daemon at the usual place, which goes first, and no other one anywhere. */
 async function isOnlyDaemon(context: Context, { socket }: Daemon): Promise<boolean> {
   if (await currentRuntime().isListening(context.socket())) return false;
   return (await runningDaemons()).every((one) => one.socket === socket);
@@ -90,8 +84,8 @@ function configOf(port: number): string {
 }
 
 /**
- * Waits until all sets have been found by their announcements, or the scan is over, and tells those ports that are not the
- * usual ones, which need root: as for any set behind a forwarded port.
+ * Waits until every set is found or the scan is over, then records the ports that are not the standard ones (those need
+ * root), as a user does for a device behind a forwarded port.
  */
 async function waitForDiscovery({ registry, scanned }: Daemon, running: readonly StartedSet[]): Promise<void> {
   let scanning = true;
@@ -105,7 +99,7 @@ async function waitForDiscovery({ registry, scanned }: Daemon, running: readonly
     if (entry) await registry.change(entry.id, { ports: all[at]?.ports() ?? {} });
 }
 
-/** What to type in the second terminal: each line as it stands. */
+/** Commands to try in a second terminal. */
 const lines = [
   "devices",
   'key home -d "Living Room"',
@@ -145,10 +139,10 @@ Ctrl-C ends the demo. What is done to its sets is told here:
 /** The developer password of the set that has one. */
 export const password = "rokudev";
 
-/** What the web server of its Kodi asks for, beside the usual name. */
+/** The password of the Kodi's web server; its user is `kodi`. */
 const kodiPassword = "popcorn";
 
-/** A set, as the table tells of it, and how it is made. */
+/** A simulated set: its row in the table, and how it is made. */
 interface DemoSet {
   readonly name: string;
   readonly model: string;
@@ -165,7 +159,7 @@ interface Basics {
 
 interface StartedSet {
   readonly simulator: { start(): Promise<unknown>; stop(): Promise<void> };
-  /** What it is reached over: as the registry knows it, and its ports that are not the usual ones, by the platform's words for them. */
+  /** Its entries in the registry, each with the ports that may not be the standard ones, by the platform's names for them. */
   readonly parts: readonly { readonly identity: string; ports(): Ports }[];
 }
 
@@ -208,7 +202,7 @@ const samsung: DemoSet["make"] = async (basics, portAt) => {
   return { simulator, parts: [{ identity: simulator.duid, ports }] };
 };
 
-/** One box that has a remote, and takes what is cast. */
+/** One box with two protocols: a remote, and cast. */
 const googleTv: DemoSet["make"] = async (basics, portAt) => {
   const remote = { remotePort: await portAt(6466), pairingPort: await portAt(6467) };
   const simulator = createGoogleTvSimulator({ ...basics, remote, cast: { port: await portAt(8009) } });
@@ -246,7 +240,7 @@ const sets: readonly DemoSet[] = [
   { name: "Terrace", model: "DLNA speaker", access: full, make: renderer },
 ];
 
-/** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */
+/** Starts a set at a loopback address of its own where the system has more than one, as Linux does. Prints what is done to the set. */
 async function startSet({ name, make }: DemoSet, own: string): Promise<StartedSet> {
   const host = (await canBind(own, 0)) ? own : "127.0.0.1";
   const onEvent = ({ text }: { text: string }) => show(`${printable(`${name.padEnd(12)} ${text}`)}\n`);

@@ -70,7 +70,7 @@ export async function defaultDevice(context: Context): Promise<void> {
   context.reportDone(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
 }
 
-/** Says that what answers for a device on probation is that device. */
+/** Confirms that what answers at the new address of a device is that device. */
 export async function trust(context: Context): Promise<void> {
   const called = await call(context, "trustDevice", { id: requiredName(context.words[0]) });
   const { host, port, name } = called.data;
@@ -98,7 +98,7 @@ export async function split(context: Context): Promise<void> {
   );
 }
 
-/** A name of 24 characters is whole on any terminal, with the mark of the default device behind it. */
+/** 24 characters of a name, and the mark of the default device, fit on any terminal. */
 const uncutNameWidth = 25;
 
 function deviceTable(all: readonly Device[], context: Context): string {
@@ -124,7 +124,7 @@ function deviceTable(all: readonly Device[], context: Context): string {
   return all.some((one) => one.is_default) ? `${text}\n* default` : text;
 }
 
-/** The maker and the model, which often begins with the maker. */
+/** The manufacturer and the model; the manufacturer is left out where the model begins with it. */
 export function modelOf({ manufacturer, model }: Device): string {
   const repeated = manufacturer !== null && model?.toLowerCase().startsWith(`${manufacturer.toLowerCase()} `);
   return [repeated ? null : manufacturer, model].filter(Boolean).join(" ");
@@ -161,7 +161,7 @@ function deviceFacts(one: Device): string {
   return listOf(rows.flatMap(([name, value]) => (value ? [[name, value]] : [])));
 }
 
-/** What it has but withholds, a row for each remedy. */
+/** The capabilities that the device withholds, one row for each hint. */
 function withheldRows({ withheld }: Device): (readonly [name: string, value: string])[] {
   return [...new Set(withheld.map(({ hint }) => hint))].map((hint) => {
     const kept = withheld.filter((one) => one.hint === hint).map(({ capability }) => capability);

@@ -1,4 +1,4 @@
-/** `zapd doctor`: looks for what may be in the way, whether a daemon runs or not. */
+/** `zapd doctor`: runs the checks, whether a daemon runs or not. */
 import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
 import { examine, type Finding, type FindingStatus, type NamedFinding, thisMachine } from "../doctor/examination.ts";
@@ -39,7 +39,7 @@ const labels: Record<FindingStatus, { word: string; colour: string }> = {
 };
 const indent = 6;
 
-/** `FAIL  what was found. What to do`, its lines broken at the width of the terminal. */
+/** `FAIL  what was found. What to do`, wrapped at the width of the terminal. */
 export function findingLine(
   { status, text, hint }: Finding,
   { colour, width }: Pick<Context, "colour" | "width">,

@@ -1,4 +1,4 @@
-/** Opens a config in the editor of its user. */
+/** Opens the config in the user's editor. */
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,7 +7,7 @@ import { defaultText } from "../config/schema.ts";
 import { makeFolder } from "../system/files.ts";
 import { CommandError } from "./failure.ts";
 
-/** Waits until the editor has ended; where no file is yet it is shown the annotated default. Fails with CommandError. */
+/** Opens the file, made from the annotated default where there is none, and waits until the editor ends. Fails with CommandError. */
 export async function editFile(path: string): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
@@ -23,7 +23,7 @@ export async function editFile(path: string): Promise<void> {
     );
 }
 
-/** By way of a shell, as editors are set with options: `EDITOR="code --wait"`. */
+/** Through a shell, because the variable may hold options: `EDITOR="code --wait"`. */
 function run(editor: string, path: string): Promise<number | string> {
   const [program, words] =
     process.platform === "win32"

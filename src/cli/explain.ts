@@ -1,4 +1,4 @@
-/** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
+/** How a command reports its failure: a text for people on stderr, and with `--json` also one document on stdout. */
 import { exits, type Failure, ZapdError } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
@@ -9,15 +9,15 @@ import { tryCall } from "./requests.ts";
 
 /** The command that failed. */
 interface FailedCommand {
-  /** All its words. */
+  /** Its words, unparsed. */
   readonly given: readonly string[];
-  /** None, where its words could not be read. */
+  /** None when its words could not be parsed. */
   readonly context: Context | undefined;
-  /** How it is used, where there is such a command. */
+  /** Its usage; none for an unknown command. */
   readonly use: string | undefined;
 }
 
-/** Says why a command failed, and gives its exit status. */
+/** Reports why a command failed, and gives its exit status. */
 export async function explain(error: unknown, { given, context, use }: FailedCommand): Promise<number> {
   const width = stderr().isTTY ? stderr().columns || 80 : Number.POSITIVE_INFINITY;
   const say = (text: string) => stderr().write(`${text}\n`);
@@ -35,12 +35,12 @@ export async function explain(error: unknown, { given, context, use }: FailedCom
   return failure.exit;
 }
 
-/** Whether a document is wanted, so far as words that may be wrong can tell. */
+/** Whether `--json` was given, judged by words that may not parse. */
 export function asksForJson(words: readonly string[]): boolean {
   return beforeDashes(words).includes("--json");
 }
 
-/** The words in which options are looked for. */
+/** The words before `--`, which may be options. */
 function beforeDashes(words: readonly string[]): readonly string[] {
   const end = words.indexOf("--");
   return end === -1 ? words : words.slice(0, end);
@@ -50,7 +50,7 @@ export function printDocument(text: string): void {
   stdout().write(`${escapeInvisible(text)}\n`);
 }
 
-/** What a command does without a daemon fails as the API does; anything else is a bug of zapd. */
+/** A ZapdError comes from work without a daemon, and fails as the API does. Anything else is a bug of zapd. */
 function unexpected(error: unknown): CommandError {
   if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
@@ -58,10 +58,10 @@ function unexpected(error: unknown): CommandError {
   return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint, { code: "internal_error" });
 }
 
-/** More names than a house has; a lab has a list of its own. */
+/** Names listed at most: more than a house has. */
 const mostNames = 12;
 
-/** Where no default device is set, tells the names and what to type; unchanged, where no device is known. */
+/** The failure "no default device" with the known names and the command to type. Unchanged where no device is known. */
 async function withDeviceNames(
   failure: CommandError,
   context: Context,
@@ -80,18 +80,15 @@ async function withDeviceNames(
   return CommandError.of({ code, message, hint }, response);
 }
 
-/** Behind a suggestion more is said only when it is short. */
+/** A longer hint is left out behind "did you mean". */
 const longestAside = 160;
 const indent = " ".repeat("zapd: ".length);
 
-/** Failures that do not begin with the name of a device, which is written as it is called. */
+/** Codes whose messages do not begin with the name of a device: their first letter can be made small. */
 const impersonal =
   /^(device_(not_found|name_taken)|default_|group_|scene_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
 
-/**
- * The lines for people: what was found, a suggestion behind it, and below it what to do. A message may have lines of its
- * own. On a terminal they are broken between words.
- */
+/** The text for people: the message (which may have several lines), "did you mean" behind it, the hint below; wrapped at `width`. */
 export function failureText(failure: Error & Partial<Failure>, width = Number.POSITIVE_INFINITY): string {
   const { code = "", hint = "" } = failure;
   const message = impersonal.test(code)
@@ -100,7 +97,7 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
   const [first = "", ...rest] = message.split("\n");
   const asked = /^Did you mean .*?\?(?= |$)/.exec(hint)?.[0] ?? "";
   const aside = hint.slice(asked.length).trim();
-  // With a suggestion, the list of all words is left out.
+  // The long list of all words is left out behind a suggestion.
   const below = asked !== "" && aside.length > longestAside ? "" : aside;
   const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
   return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
@@ -111,20 +108,20 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
     .join("\n");
 }
 
-/** Prints one failure of many; its hint only below the first failure that has it. `told` holds the hints that were printed. */
+/** Prints one failure of several. A hint is printed only below the first failure that has it: `printed` holds those printed. */
 export function printFailure(
   context: Pick<Context, "say">,
   message: string,
   hint: string | undefined,
-  told: Set<string>,
+  printed: Set<string>,
 ): void {
   context.say(`zapd: ${withLocalTimes(message)}`);
-  if (hint === undefined || told.has(hint)) return;
-  told.add(hint);
+  if (hint === undefined || printed.has(hint)) return;
+  printed.add(hint);
   context.say(`${indent}${withLocalTimes(hint)}`);
 }
 
-/** What a daemon says, for a terminal: times as the clock here has them. */
+/** A text of the daemon for a terminal, with its instants in local time. */
 function withLocalTimes(text: string): string {
   return printable(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, localTime);
 }

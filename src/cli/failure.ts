@@ -1,16 +1,16 @@
-/** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
+/** The errors of commands, each with its exit status. */
 import { codes, type ErrorCode, type Failure, toErrorCode } from "../api/errors.ts";
 
-/** The words of a command were wrong: exit 2, with its use. */
+/** The words of the command are wrong: exit status 2, and its usage is shown. */
 export class UsageError extends Error {}
 
-/** The code of a failure that is not the daemon's: it does not run, or did not answer in time. */
+/** The code for a daemon that does not run or did not answer in time. */
 export const notRunning = "daemon_not_running";
 
-/** What the command itself can fail with, beside the codes of the API. */
+/** Codes of the command line, beside those of the API. */
 type OwnCode = typeof notRunning | "usage" | "file_unreadable" | "broker_unreachable" | "command_failed";
 
-/** What the daemon answered, or that it did not. */
+/** A command failed: the daemon's failure, or one of its own. */
 export class CommandError extends Error {
   readonly hint: string | undefined;
   readonly exit: number;
@@ -18,7 +18,7 @@ export class CommandError extends Error {
   /** Why a pairing failed. */
   readonly reason: Failure["reason"];
   readonly details: Failure["details"];
-  /** The response, where there was one. */
+  /** The body of the response, where the daemon answered. */
   readonly response: string | undefined;
 
   constructor(
@@ -36,14 +36,14 @@ export class CommandError extends Error {
     this.response = more.response;
   }
 
-  /** The failure of an envelope, or one in its words. */
+  /** The error for a failure of the API, with the exit status of its code. */
   static of({ code, message, hint, reason, details }: Failure, response?: string): CommandError {
     const known = toErrorCode(code);
     return new CommandError(message, codes[known].exit, hint, { code: known, reason, details, response });
   }
 }
 
-/** The one document of `--json` for a failure: the response, or the same in its words. */
+/** The document that `--json` prints for a failure without a response. */
 export function failureDocument({ code, message, hint, reason }: Failure): string {
   return JSON.stringify({ ok: false, error: { code, message, hint, reason } });
 }

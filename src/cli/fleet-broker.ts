@@ -1,4 +1,4 @@
-/** The broker that `zapd fleet` asks: as the config says, and as options say it otherwise. */
+/** Connects `zapd fleet` to the broker of the config, or of its options. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { exits, ZapdError } from "../api/errors.ts";
@@ -14,7 +14,7 @@ import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { locateDaemon } from "./running.ts";
 
-/** Options that go before the setting of the same name. */
+/** Options, and the setting of `mqtt` that each one overrides. */
 const settingOfOption = {
   broker: "url",
   username: "username",
@@ -29,12 +29,12 @@ const files: readonly string[] = ["password_file", "ca", "cert", "key"];
 export interface OpenFleet {
   readonly fleet: Fleet;
   readonly bus: Bus;
-  /** Where answers to this caller come. */
+  /** The topic for answers of a site to this caller. */
   readonly replyTo: (site: string) => string;
   close(): Promise<void>;
 }
 
-/** Connects, and reads what the sites keep. Fails with CommandError. */
+/** Connects, and reads the retained documents of the sites; with `states`, the devices' states too. Fails with CommandError. */
 export async function openFleet(
   context: Context,
   { states = false }: { readonly states?: boolean },
@@ -67,7 +67,7 @@ export async function openFleet(
 async function settingsOf(context: Context): Promise<MqttSettings> {
   let mqtt = settingsIn(configPath(process.env, context.option("config")));
   const isGiven = context.option("broker") ?? context.option("config") ?? process.env["ZAPD_CONFIG"];
-  // What zapd config set has written is in the config of the daemon that runs, which may be another than the usual one.
+  // `zapd config set` writes the config of the daemon that runs, which may not be at the usual place.
   if (mqtt.url === "" && isGiven === undefined) mqtt = settingsIn((await locateDaemon(context)).configFile);
   for (const [option, key] of Object.entries(settingOfOption)) {
     const given = context.option(option);

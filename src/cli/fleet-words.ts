@@ -1,19 +1,19 @@
-/** The words of `zapd fleet run`: those of the commands for one device, as the operations that sites take. */
+/** Parses the words of `zapd fleet run`, which are those of commands for one device, into operations for the sites. */
 import { nearest } from "../system/nearest.ts";
 import { deepLinkOf } from "./apps.ts";
 import { UsageError } from "./failure.ts";
 
-/** What each site is asked for, beside the id of its device. */
+/** The request to each site, without the id of the device. */
 export interface Request {
   readonly op: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** It is done with a lease, which the site gives first. */
+  /** The operation needs a lease, which is taken first. */
   readonly leased?: boolean;
 }
 
 type Parser = (words: readonly string[]) => Request;
 
-/** One word, no less and no more. */
+/** Parses exactly one word. */
 function one(what: string, request: (word: string) => Request): Parser {
   return (words) => {
     const [word] = words;
@@ -70,14 +70,12 @@ const parsers: Readonly<Record<string, Parser>> = {
   },
 };
 
-/** What `zapd fleet run` can be followed by. */
-const runWords = Object.keys(parsers);
-
-/** Reads them; fails with UsageError. */
+/** The request for the words behind `zapd fleet run`. Fails with UsageError. */
 export function requestOf([word = "", ...words]: readonly string[]): Request {
   const reader = Object.hasOwn(parsers, word) ? parsers[word] : undefined;
   if (reader) return reader(words);
-  const meant = nearest(word, runWords);
-  const told = `${JSON.stringify(word)} is nothing that many devices can be told: ${runWords.join(", ")}`;
-  throw new UsageError(meant ? `${told}. Did you mean ${meant}?` : told);
+  const known = Object.keys(parsers);
+  const meant = nearest(word, known);
+  const message = `${JSON.stringify(word)} is nothing that many devices can be told: ${known.join(", ")}`;
+  throw new UsageError(meant ? `${message}. Did you mean ${meant}?` : message);
 }

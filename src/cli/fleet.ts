@@ -1,4 +1,4 @@
-/** `zapd fleet`: a client of the broker, and of no daemon. Each site answers for its own devices. */
+/** `zapd fleet`: a client of the MQTT broker, not of the local daemon. Each site answers for its own devices. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
@@ -24,12 +24,12 @@ type Verb = (context: Context, words: readonly string[]) => Promise<number>;
 
 const verbs: Readonly<Record<string, Verb>> = { ls, state, run, key, install };
 
-/** How long a command may take in all, without `--timeout`. */
+/** The time for all devices together, without `--timeout`. */
 const defaultTimeoutMs = 30_000;
 /** Fetching, sending and starting a package. */
 const installTimeoutMs = 240_000;
 const noSites = "A site is there once its daemon has the broker: zapd config set mqtt.url mqtt://HOST:1883";
-/** How long to wait for a device that somebody else has. */
+/** How long to wait for a device that another holder has leased. */
 const leaseWaitS = 30;
 
 export async function fleet(context: Context): Promise<number> {
@@ -37,12 +37,12 @@ export async function fleet(context: Context): Promise<number> {
   return findVerb(verbs, verb)(context, words);
 }
 
-/** Every site and every device that it keeps on the broker. */
+/** Lists every site and its devices. */
 async function ls(context: Context, words: readonly string[]): Promise<number> {
   return printDevices(context, words, false);
 }
 
-/** What each device does, as its site last published it. */
+/** Lists the state of each device, as its site last published it. */
 async function state(context: Context, words: readonly string[]): Promise<number> {
   return printDevices(context, words, true);
 }
@@ -73,7 +73,7 @@ async function printDevices(context: Context, words: readonly string[], states: 
   }
 }
 
-/** A command for one device, given to many. */
+/** Sends a command for one device to all selected devices. */
 async function run(context: Context, words: readonly string[]): Promise<number> {
   if (words.length === 0) throw new UsageError("run what? Such as: zapd fleet run launch netflix --label lab");
   return runOnSelected(context, requestOf(words), defaultTimeoutMs);
@@ -86,7 +86,7 @@ async function key(context: Context, words: readonly string[]): Promise<number> 
   return runOnSelected(context, requestOf(["key", ...words]), defaultTimeoutMs);
 }
 
-/** Has each site fetch a package itself, from an origin that its own config lists. */
+/** Makes each site fetch and install a package, from an origin that the site's own config lists. */
 async function install(context: Context, words: readonly string[]): Promise<number> {
   const [url, ...pairs] = words;
   if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== "https:")
@@ -97,7 +97,7 @@ async function install(context: Context, words: readonly string[]): Promise<numb
   return runOnSelected(context, { op: "dev_install", args, leased: true }, installTimeoutMs);
 }
 
-/** The hash and the size of the package: of the file that is at the address, or as the options give them. */
+/** The hash and size of the package: of `--file`, which is the file at the address, or from `--sha256` and `--bytes`. */
 async function packageIdentity(context: Context): Promise<{ sha256: string; bytes: number }> {
   const file = context.option("file");
   const [sha256, bytes] = [context.option("sha256"), context.option("bytes")];
@@ -124,7 +124,7 @@ async function packageIdentity(context: Context): Promise<{ sha256: string; byte
   return { sha256: sha256.toLowerCase(), bytes: Number(bytes) };
 }
 
-/** Takes a lease of a device while something is done to it, and frees it. */
+/** Takes a lease of a device, does the work with it, and frees it. */
 async function withLease(
   ask: Ask,
   device: string,
@@ -132,7 +132,7 @@ async function withLease(
   work: (lease: string) => Promise<unknown>,
 ): Promise<unknown> {
   const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
-  // Waits for half of the time at most, so that the lease is not given to a command that has ended.
+  // Half of the time at most, so that the site does not give the lease to a command that has ended.
   const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
   const given = await ask({
     op: "take_lease",
@@ -143,7 +143,7 @@ async function withLease(
   try {
     return await work(lease);
   } finally {
-    // A lease that cannot be freed expires.
+    // A lease that is not freed expires.
     await ask({ op: "free_lease", args: { device }, lease }).catch(() => {});
   }
 }
@@ -177,7 +177,7 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   }
 }
 
-/** A scene answers with what each of its steps did, also where one of them failed. */
+/** Fails where a scene failed. The answer of a scene is a success that holds the result of each step. */
 function checkScene(data: unknown): unknown {
   if (!isObject(data) || !Array.isArray(data["steps"]) || data["outcome"] === "done") return data;
   const steps: readonly unknown[] = data["steps"];
@@ -190,7 +190,7 @@ function checkScene(data: unknown): unknown {
   );
 }
 
-/** Done, where any device took it, and else what the first failed with. */
+/** Prints the summary, and gives 0 where any device succeeded, else the exit status of the first failure. */
 function reportResults(context: Context, results: readonly FleetResult[]): number {
   const took = results.filter(({ ok }) => ok).length;
   const [first] = results.flatMap((one) => (one.ok ? [] : [one.error]));
@@ -210,12 +210,12 @@ function reportResults(context: Context, results: readonly FleetResult[]): numbe
   return status;
 }
 
-/** Prints a result as it comes; a hint that many share, only once. */
-function printDeviceResult(context: Context, result: FleetResult, told: Set<string>): void {
+/** Prints the result of one device. */
+function printDeviceResult(context: Context, result: FleetResult, printedHints: Set<string>): void {
   const where = `${result.device.site.site}/${result.device.name}`;
   if (result.ok) return context.print(printable(`${where}: ok`));
   const { message, hint } = result.error;
-  printFailure(context, `${where}: ${message}`, hint, told);
+  printFailure(context, `${where}: ${message}`, hint, printedHints);
 }
 
 function selectionOf(context: Context): Selection {
@@ -276,7 +276,7 @@ function deviceTable(devices: readonly FleetDevice[], context: Context): string 
   return table(columns, rows, context.width);
 }
 
-/** `lab2/Kitchen is on · YouTube`; of a site that is offline, what was known last. */
+/** `lab2/Kitchen is on · YouTube`; the last known state where the site is offline. */
 function stateLine({ site, name, state }: FleetDevice): string {
   const where = `${site.site}/${name}`;
   const known = state && stateIn(state);
@@ -286,15 +286,15 @@ function stateLine({ site, name, state }: FleetDevice): string {
   return printable([...parts, ...(site.online ? [] : ["offline"])].join(" · "));
 }
 
-/** The text that something has under a name, where it has one. */
-function textIn(told: unknown, name: string): string | null {
-  const value = isObject(told) ? told[name] : null;
+/** The text of a field; `null` where there is none. */
+function textIn(document: unknown, name: string): string | null {
+  const value = isObject(document) ? document[name] : null;
   return typeof value === "string" ? value : null;
 }
 
-/** The state that a site has published, so far as it is one. */
-function stateIn(told: Readonly<Record<string, unknown>>): State | null {
-  const { power, app, playback, volume } = told;
+/** A published state, field by field, since a site may run another version; `null` where it has no known power. */
+function stateIn(document: Readonly<Record<string, unknown>>): State | null {
+  const { power, app, playback, volume } = document;
   if (typeof power !== "string" || !Object.hasOwn(powerWords, power)) return null;
   const name = textIn(app, "name");
   const about = { title: textIn(playback, "title"), artist: textIn(playback, "artist"), artwork: false };
@@ -304,7 +304,7 @@ function stateIn(told: Readonly<Record<string, unknown>>): State | null {
   return {
     power: power as State["power"],
     app: name === null ? null : { id: "", name, platform_id: "", type: "app", version: null, installed: true },
-    screensaver: told["screensaver"] === true,
+    screensaver: document["screensaver"] === true,
     playback: status === undefined ? null : { status: status as "playing", ...about, ...times },
     volume: isObject(volume) ? { level, muted: volume["muted"] === true } : null,
     input: null,

@@ -1,4 +1,4 @@
-/** Commands to groups, loaded for `-d all` and `-d label:bar` alone. */
+/** Commands to groups of devices. Loaded for `-d all` and `-d label:bar` only. */
 import type { Arguments, Result } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import type { EndpointName } from "../api/routes.ts";
@@ -8,13 +8,13 @@ import type { Context } from "./context.ts";
 import { printFailure } from "./explain.ts";
 import { CommandError } from "./failure.ts";
 
-/** The same command to every device of the group of `-d`; fails where not all took it, and tells of those that did not. */
+/** Sends a command to every device of the group of `-d`. Prints each failure, and fails where any device failed. */
 export async function callGroup(
   context: Context,
   name: Extract<EndpointName, `${string}OfGroup`>,
   body?: object,
 ): Promise<void> {
-  // The body is judged by the daemon, as that of each device is.
+  // The daemon checks the body, as it does for one device.
   const given = { group: context.device, body } as Arguments<typeof name>;
   const asked = call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
   const { results, text, exit } = await asked.then(
@@ -23,24 +23,23 @@ export async function callGroup(
   );
   const failed = results.filter(({ error }) => error).length;
   if (context.json && failed === 0) return context.print(text);
-  // A hint that many share is told once.
-  const told = new Set<string>();
+  const printedHints = new Set<string>();
   for (const { device, data, error } of results) {
-    if (error) printFailure(context, error.message, error.hint, told);
+    if (error) printFailure(context, error.message, error.hint, printedHints);
     else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
   }
   if (failed === 0) return;
   throw new CommandError(`${failed} of ${results.length} did not take it`, exit, undefined, { response: text });
 }
 
-/** What came of each device of a group of which none took it; the exit status is that of the first failure. */
+/** The results in the failure of a whole group. The exit status is that of the first device. */
 function resultsOfFailure(error: unknown) {
   const results = error instanceof CommandError ? (error.details?.results ?? []) : [];
   if (!(error instanceof CommandError) || results.length < 2) throw error;
   return { results: results as Result<"pressKeyOfGroup">["results"], text: error.response ?? "", exit: error.exit };
 }
 
-/** Whether a device shows otherwise than it was told. */
+/** Whether the device does not show what it was told to. */
 function isUnconfirmed(data: object | undefined): boolean {
   return data !== undefined && "confirmed" in data && data.confirmed === false;
 }

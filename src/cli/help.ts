@@ -1,4 +1,4 @@
-/** What `zapd help` says: the overview, one command in full, and the exit statuses. */
+/** `zapd help`: the overview, one command in full, and the exit statuses. */
 import { exits } from "../api/errors.ts";
 import { nearest } from "../system/nearest.ts";
 import { type Command, commands, groups } from "./commands.ts";
@@ -27,7 +27,7 @@ export function help(topic?: string): number {
   return exits.ok;
 }
 
-/** Help in the place of a command: asked for, or because there was none. Fails with UsageError for a word that is no command. */
+/** Help for `help`, `-h`, or no command at all. Fails with UsageError for an unknown command. */
 export async function helpInstead(word: string, words: readonly string[]): Promise<number> {
   if (/^(help|-h|--help)$/.test(word)) return help(words.find((one) => !one.startsWith("-")));
   if (word !== "") throw unknownCommand(word);
@@ -45,7 +45,7 @@ function helpText(topic: string | undefined): string {
   return commandHelp(topic, command, more[topic]?.());
 }
 
-/** What else is said of a command. */
+/** What the help adds for a command. */
 const more: Readonly<Record<string, () => string>> = {
   key: () => `Keys, each of which is a command too, and so are on and off\n${keyRows()}`,
   remote: () => `Its keys, as far as a set has what they are for\n${remoteRows()}`,
@@ -57,18 +57,18 @@ function remoteRows(): string {
   return [...keys, ...own].map(([cap, word]) => `  ${cap.padEnd(12)}${word}`).join("\n");
 }
 
-/** Every command with its word, keys behind the others. */
+/** Every command by its word; the keys last. */
 function known(): (readonly [string, Command])[] {
   return Object.entries({ ...commands, ...keyCommands }).filter(([, command]) => !command.hidden);
 }
 
-/** In lines that any terminal takes. */
+/** The names of the keys, in lines that fit any terminal. */
 function keyRows(): string {
   const lines = wrap(keys.join(" "), 70);
   return lines.map((line) => `  ${line}`).join("\n");
 }
 
-/** That there is no such command, and what may have been meant. */
+/** The failure for an unknown command, with the one that was probably meant. */
 function unknownCommand(word: string): UsageError {
   const all = known();
   const names = all.map(([name]) => name);
@@ -77,7 +77,7 @@ function unknownCommand(word: string): UsageError {
   return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
 }
 
-/** In place of thirty rows. */
+/** One row in place of thirty. */
 const keysRow = "  home, on …  any key by its own name, and on and off (zapd help key lists them)";
 
 function overview(): string {

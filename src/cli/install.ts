@@ -1,4 +1,4 @@
-/** `zapd install`: sends a package to the daemon; a folder is zipped first. */
+/** `zapd install`: uploads a package to the daemon; a folder is zipped first. */
 import { createReadStream, existsSync, mkdtempSync, rmSync, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,13 +21,13 @@ import { logHint } from "./logs.ts";
 import { size, unreadable } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
-/** A package, ready to be sent. */
+/** A ZIP, ready to upload. */
 interface Archive {
   readonly path: string;
   readonly bytes: number;
 }
 
-/** A package with the fields of its form. */
+/** A ZIP with the other fields of the form. */
 interface Delivery extends Archive, Pick<Upload, "params" | "password"> {}
 
 export async function install(context: Context): Promise<void> {
@@ -59,7 +59,7 @@ export async function install(context: Context): Promise<void> {
   }
 }
 
-/** A place for an archive, until it is removed, or until a signal ends the program before. */
+/** A path for a temporary ZIP. It is removed by `remove`, or when a signal ends the process. */
 function temporaryArchive(): { readonly path: string; remove(): Promise<void> } {
   let folder = "";
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -78,7 +78,7 @@ function temporaryArchive(): { readonly path: string; remove(): Promise<void> } 
   };
 }
 
-/** What is at a path, once it can be a package. */
+/** Checks that a path can be a package, and gives what is there: `content` for a folder. Fails with CommandError. */
 async function inspectPackage(
   given: string,
 ): Promise<{ readonly found: Stats; readonly content: FolderContent | null }> {
@@ -86,13 +86,13 @@ async function inspectPackage(
     throw packageError(`${given} ${unreadable(error)}`);
   });
   const content = found.isDirectory() ? await packageFiles(given) : null;
-  // Opening what is no file, such as a pipe, may block.
+  // Opening a pipe or a device may block.
   if (!content && !found.isFile()) throw packageError(`${given} is neither a file nor a folder`);
   if (!content) await checkZip(given, found.size);
   return { found, content };
 }
 
-/** A package as it is sent, for whoever sends it: a ZIP as it is, a folder zipped. `dispose` removes what was made for it. */
+/** A package to upload: a ZIP unchanged, or a folder zipped. `dispose` removes the temporary ZIP. */
 export async function packageAt(given: string): Promise<{ archive: Upload["archive"]; dispose(): Promise<void> }> {
   const { found, content } = await inspectPackage(given);
   const own = content && temporaryArchive();
@@ -107,7 +107,7 @@ export async function packageAt(given: string): Promise<{ archive: Upload["archi
   }
 }
 
-/** Checks what can be checked before a byte is sent. */
+/** Checks what can be checked before the upload. */
 async function checkZip(path: string, bytes: number): Promise<void> {
   if (bytes > packageBytes) throw packageError(`${path} is larger than 100 MiB, and no package may be`);
   const file = await open(path, "r").catch((error: unknown) => {
@@ -140,7 +140,7 @@ async function upload(
   const line = printable(`sending to ${device.name}`);
   const sent = `${line}  ${bar(1, 1)} ${size(parcel.bytes)}`;
   const start = performance.now();
-  // The daemon has it at once, but the set takes long to install it.
+  // The upload to the daemon is quick, but the device takes long to install the package.
   const timer = setInterval(() => {
     const seconds = Math.floor((performance.now() - start) / 1_000);
     if (seconds > 0) progress.show(`${sent}  installing, ${seconds} s`);
@@ -159,7 +159,7 @@ async function upload(
   }
 }
 
-/** Each of the set's reasons on a line of its own; where some name a place, only those, the place first. */
+/** The failure with each reason of the device on its own line; only those with a place in a file, where there are any. */
 function rejection(error: CommandError, device: Device): CommandError {
   const { code, hint, details, response } = error;
   const problems = details?.problems ?? [];
@@ -181,24 +181,24 @@ interface PackageFile {
   readonly path: string;
 }
 
-/** What every package has at its root. */
+/** The file at the root of every package. */
 const manifest = "manifest";
-/** Files of tools, which no package needs. */
+/** Files that tools leave, and no package needs. */
 const ignoredNames = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
 const maxFiles = 10_000;
 
 interface FolderContent {
   readonly files: readonly PackageFile[];
-  /** Names of links that lead out of the folder, or to nothing; nothing behind them is taken. */
+  /** Links that lead out of the folder or to nothing: left out, with what is behind them. */
   readonly links: readonly string[];
 }
 
-/** The files of a package in a folder, sorted; fails when it is none. */
+/** The files of the package in a folder, sorted. Fails with CommandError where the folder is no package. */
 export async function packageFiles(folder: string): Promise<FolderContent> {
   const files: PackageFile[] = [];
   const links: string[] = [];
   let root = "";
-  // The folders on the way down: a link back to one of them would be an endless loop.
+  // `way`: the folders on the way down. A link back to one of them would loop for ever.
   const walk = async (at: string, prefix: string, way: readonly string[]): Promise<void> => {
     for (const entry of (await readdir(at)).sort()) {
       if (ignoredNames.test(entry)) continue;
@@ -239,7 +239,7 @@ function checkManifest(folder: string, files: readonly PackageFile[]): void {
   );
 }
 
-/** The failure for a package that is not sent at all. */
+/** The failure for a package that is not uploaded. */
 function packageError(message: string, hint?: string): CommandError {
   return CommandError.of({ code: "invalid_archive", message, hint });
 }
@@ -248,10 +248,10 @@ function isWithin(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** Packed already: another pass costs time and saves nothing. */
+/** Formats that are compressed already: deflating them costs time and saves nothing. */
 const compressedFormats = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
 const utf8NamesFlag = 0x0800;
-/** 1 January 1980, where the calendar of ZIPs begins. */
+/** 1 January 1980, the first date of the ZIP format; the same for all, so that the same files give the same ZIP. */
 const dosEpoch = 0x0021;
 
 interface ZipEntry {
@@ -263,7 +263,7 @@ interface ZipEntry {
   readonly offset: number;
 }
 
-/** Writes the archive and gives its size; `onFile` is told how many files and bytes are in it so far. */
+/** Writes a ZIP and gives its size in bytes. Calls `onFile` after each file with the files and bytes so far. */
 export async function writeArchive(
   files: readonly PackageFile[],
   path: string,
@@ -289,7 +289,7 @@ export async function writeArchive(
   }
 }
 
-/** Writes the data first, and then the header before it, since its sizes are known only then. */
+/** Writes the data, then the header before it, when the sizes are known: so no data descriptor follows the data. */
 async function add(archive: FileHandle, { name, path }: PackageFile, offset: number): Promise<ZipEntry> {
   const method = compressedFormats.test(name) ? 0 : 8;
   const start = { name: Buffer.from(name), method, offset };
@@ -335,13 +335,13 @@ function directoryRecord(entry: ZipEntry): Buffer {
   return Buffer.concat([record([4, 0x02014b50], [2, 0x0314], ...sharedFields(entry), ...tail), entry.name]);
 }
 
-/** What stands in both headers, from the version that is needed to the length of the name. */
+/** The fields that both headers share, from the needed version to the length of the name. */
 function sharedFields({ name, method, crc, compressed, bytes }: ZipEntry): Field[] {
   const start: Field[] = [20, utf8NamesFlag, method, 0, dosEpoch].map((value) => [2, value]);
   return [...start, [4, crc], [4, compressed], [4, bytes], [2, name.length]];
 }
 
-/** A number and the bytes that it takes. */
+/** A number and its length in bytes. */
 type Field = readonly [bytes: number, value: number];
 
 function record(...fields: readonly Field[]): Buffer {

@@ -1,4 +1,4 @@
-/** The keys as commands: `zapd home` is `zapd key home`. A word that is a command already stays what it is. */
+/** The keys as commands: `zapd home` is `zapd key home`. A word of the table of commands stays that command. */
 import { type Key, keys } from "../platforms/platform.ts";
 import { type Command, commands, timeout } from "./commands.ts";
 
@@ -6,7 +6,7 @@ export { keys };
 
 /** Keys by the words that people say for them. */
 const spoken: Readonly<Record<string, Key>> = { on: "power-on", off: "power-off" };
-/** Words of other tools. */
+/** What other tools call these keys. */
 const synonyms: Readonly<Record<string, readonly string[]>> = {
   select: ["ok", "enter"],
   on: ["wake"],
@@ -29,7 +29,7 @@ function commandOf(word: string, key: Key): Command {
   return { use: "", about, options: timeout, synonyms: synonyms[word] ?? [], load: pressed };
 }
 
-/** The command of a word that is a key; none for any other. */
+/** The command of a word that is a key. */
 export function keyCommand(word: string): Command | undefined {
   return Object.hasOwn(keyCommands, word) ? keyCommands[word] : undefined;
 }

@@ -1,4 +1,4 @@
-/** `zapd lease`: a device to oneself, for a while. */
+/** `zapd lease`: takes, renews, frees and lists leases of devices. */
 import { hostname, userInfo } from "node:os";
 import type { Result } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
@@ -14,15 +14,15 @@ import { table } from "./print.ts";
 import { parseDuration } from "./words.ts";
 
 const defaultTtlMs = 600_000;
-/** Who waits for several devices may get two at once: the lease of the second, if it cannot be freed, ends after these seconds. */
+/** The lease asked for while waiting for several devices at once: two may be given, and the one not wanted expires after this. */
 const provisionalTtlS = 5;
 
 const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
-  take: (context) => take(context),
-  renew: (context) => renew(context),
-  free: (context) => free(context, false),
-  break: (context) => free(context, true),
-  list: (context) => list(context),
+  take,
+  renew,
+  free,
+  break: (context) => free(context, { force: "true" }),
+  list,
 };
 
 export async function lease(context: Context): Promise<void> {
@@ -52,8 +52,7 @@ function printTaken(context: Context, called: Called<"takeLease">): void {
   );
 }
 
-async function free(context: Context, force: boolean): Promise<void> {
-  const query = force ? { force: "true" as const } : {};
+async function free(context: Context, query: { readonly force?: "true" } = {}): Promise<void> {
   const called = await call(context, "freeLease", { id: oneDevice(context), query });
   const { device, freed } = called.data;
   context.reportDone(called, freed ? `${device.name} is free` : `nobody had ${device.name}`);
@@ -79,7 +78,7 @@ function oneDevice(context: Context): string {
   return context.device;
 }
 
-/** What a lease is to be, by the options of its command. */
+/** The lease that the options ask for. */
 export interface WantedLease {
   readonly owner: string;
   readonly note: string | undefined;
@@ -105,7 +104,7 @@ export function defaultOwner(): string {
   return `${userName()}@${hostname()}`.slice(0, leaseLimits.owner);
 }
 
-/** In a container there may be no such user. */
+/** The user's name. A container may have no entry for the user. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -114,10 +113,7 @@ function userName(): string {
   }
 }
 
-/**
- * Takes a lease of the device that is meant, or of the first free one of a group. Fails with CommandError; `device_leased`
- * where none is free.
- */
+/** Takes a lease of the device of `-d`, or of the first free one of its group. Fails with CommandError: `device_leased` where none is free. */
 export async function takeLease(context: Context, wanted: WantedLease): Promise<Called<"takeLease">> {
   const group = groupOf(context);
   if (group === undefined) return callLease(context, context.device, wanted);
@@ -133,7 +129,7 @@ export async function takeLease(context: Context, wanted: WantedLease): Promise<
   return waitForFirst(context, members, wanted);
 }
 
-/** Waits for all of them at once: the first that is free is taken, and the other calls are given up. */
+/** Waits for all of them at once, takes the first that becomes free, and aborts the other calls. */
 async function waitForFirst(
   context: Context,
   members: readonly Device[],
@@ -151,13 +147,13 @@ async function waitForFirst(
     throw error instanceof AggregateError ? error.errors[0] : error;
   } finally {
     over.abort();
-    const given = (await Promise.allSettled(waiting)).flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    // Two may have become free at the same moment.
-    for (const one of given) if (one !== won) await freeLease(context, one.data);
+    // Two devices may have become free at the same moment.
+    for (const one of await Promise.allSettled(waiting))
+      if (one.status === "fulfilled" && one.value !== won) await freeLease(context, one.value.data);
   }
 }
 
-/** The devices of a group, free and online ones first. */
+/** The devices of a group, those that are free and online first. Fails with `group_not_found` for an empty group. */
 async function membersOf(context: Context, group: string): Promise<Device[]> {
   const { data } = await call(context, "listDevices", {});
   const members = data.filter(({ labels }) => isOfGroup(labels, group));
@@ -186,12 +182,12 @@ function noneFreeError(group: string, members: readonly Device[]): CommandError 
   );
 }
 
-/** Whether somebody else has the device, which is not that our own lease has ended. */
+/** Whether another holder has the device. `device_leased` without a lease means that our own lease has ended. */
 function isLeasedByAnother(error: unknown): boolean {
   return error instanceof CommandError && error.code === "device_leased" && error.details?.lease !== null;
 }
 
-/** Takes the lease of one device, with as many calls as the wait needs. With a token its lease is renewed. */
+/** Takes the lease of one device, in several calls where the wait is longer than one may be. With the token `lease`, renews it. */
 async function callLease(
   context: Context,
   id: string,
@@ -217,7 +213,7 @@ async function callLease(
   }
 }
 
-/** Frees a lease; where the daemon cannot be told, it expires soon. */
+/** Frees a lease. Fails with CommandError; the lease then expires by itself. */
 export async function freeLease(
   context: Context,
   { device, token }: Pick<Result<"takeLease">, "device" | "token">,

@@ -1,4 +1,4 @@
-/** `zapd logs`: the developer log of a device, once or as it grows. */
+/** `zapd logs`: the developer log of a device, once or followed. `zapd reload`: starts the sideloaded package again. */
 import { ApiError, createStream } from "../api/client.ts";
 import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
@@ -9,7 +9,7 @@ import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { failureText } from "./explain.ts";
 
-/** Lines that are compared to find where a log goes on that is read from its beginning again. */
+/** Lines compared to find which lines of a log that is read from its beginning were printed already. */
 const comparedLines = 20;
 
 export async function logs(context: Context): Promise<void> {
@@ -26,18 +26,18 @@ export async function logs(context: Context): Promise<void> {
   }
 }
 
-/** The lines that came together. */
+/** Lines that arrived together. */
 interface Batch {
   readonly id: string;
   readonly lines: readonly string[];
-  /** How many came before them and are not kept any more. */
+  /** How many lines before them are no longer kept. */
   readonly dropped?: number;
 }
 
-/** The lines as they come, from those that are kept, until the signal ends. */
+/** Prints the kept lines and then new ones as they arrive, until the signal aborts. */
 async function follow(context: Context, signal: AbortSignal): Promise<void> {
   const { data: device } = await call(context, "getDevice", { id: context.device, signal });
-  /** Whether a stream was opened of which nothing has been read. */
+  /** Whether nothing has been read yet of the stream that is open. */
   let isNew = true;
   const { fetch, ...api } = apiOf(context);
   const open = (request: Request) => {
@@ -46,9 +46,8 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
   };
   const broken = (isBroken: boolean, error?: unknown) => {
     if (!isBroken) return context.say("zapd: it is back");
-    const gone = error instanceof ApiError ? error : new Error("the daemon is gone");
-    const text = failureText(gone);
-    // A hint stands on a line of its own, and so does what follows it.
+    const text = failureText(error instanceof ApiError ? error : new Error("the daemon is gone"));
+    // Behind a hint, which has a line of its own, the rest has one too.
     context.say(`${text}${text.includes("\n") ? "\n      " : " "}Waiting for it to come back; Ctrl-C ends`);
   };
   const given = { id: context.device, query: { follow: "true" }, signal };
@@ -59,7 +58,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
     for await (const { id, lines, dropped = 0 } of batches) {
       let fresh = lines;
       if (isNew) {
-        // A restarted daemon does not know the cursor, and begins with what the set still has.
+        // A restarted daemon does not know the cursor: it begins with the lines that the device still has.
         const now = (await call(context, "status", { signal }, { quiet: true })).data.pid;
         if (pid !== undefined && pid !== now) fresh = lines.slice(overlap(tail, lines));
         pid = now;
@@ -78,8 +77,8 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * What a restart of the daemon or of the set looks like: its console opens later than its control port, and a set that was
- * cut off goes on serving the connection that is dead.
+ * Whether a failure passes when the daemon or the device has restarted: the console opens later than the control port, and
+ * a device that was cut off serves the dead connection for a while.
  */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
@@ -93,7 +92,6 @@ function printLines(context: Context, lines: readonly string[], dropped = 0): vo
   if (lines.length > 0) context.print(lines.map(printable).join("\n"));
 }
 
-/** `zapd reload`: the sideloaded package, started anew. */
 export async function reload(context: Context): Promise<void> {
   const params = deepLinkOf(context.words);
   const called = await call(context, "reloadPackage", { id: context.device, ...(params && { body: { params } }) });
@@ -101,7 +99,7 @@ export async function reload(context: Context): Promise<void> {
   context.reportDone(called, `${app.name} was started anew on ${device.name}. ${logHint(context)}`);
 }
 
-/** How to see what the package prints, on the device that was meant. */
+/** The command that shows what the package prints. */
 export function logHint({ device }: Context): string {
   return `Log: zapd logs --follow${device === "default" ? "" : ` -d ${shellQuote(device)}`}`;
 }

@@ -1,4 +1,4 @@
-/** `zapd mcp`: the tools of agents, over stdin and stdout; its token for HTTP; and how a client is told of it. */
+/** `zapd mcp`: the tools for agents over stdio, the token for HTTP, and the entry in the config of an MCP client. */
 import { resolve } from "node:path";
 import { createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
@@ -11,7 +11,7 @@ import { packageAt } from "./install.ts";
 import { tryCall } from "./requests.ts";
 import { isCompiled, runningNow, variables } from "./service-managers.ts";
 
-/** How long the daemon has to say where the token is. */
+/** How long the daemon may take to say where its state folder is. */
 const statusTimeoutMs = 2_000;
 
 export async function mcp(context: Context): Promise<void> {
@@ -22,7 +22,7 @@ export async function mcp(context: Context): Promise<void> {
   throw new UsageError(`there is no mcp ${context.words.join(" ")}`);
 }
 
-/** Serves until its client ends it. The daemon is called when a tool is: it may be started later, and come back. */
+/** Serves until the client closes stdin. The daemon is called only for a tool, so it may start later or restart. */
 async function serve(context: Context): Promise<void> {
   if (process.stdin.isTTY && stderr().isTTY)
     context.say("zapd mcp speaks MCP on stdin and stdout, for a program. To tell a client of it: zapd mcp add claude");
@@ -42,7 +42,7 @@ async function explained(error: unknown, context: Context): Promise<Failure> {
   return { code, message, ...(hint !== undefined && { hint }) };
 }
 
-/** Prints the token of `/mcp`, made where there is none. */
+/** Prints the token of `/mcp`, and makes it where there is none. */
 async function token(context: Context): Promise<void> {
   const { mcpToken, renewToken, tokenFile } = await import("../mcp/token.ts");
   const status = await tryCall(context, "status", {}, statusTimeoutMs);
@@ -66,7 +66,7 @@ async function add(context: Context, word: string | undefined): Promise<void> {
   context.say("Start it anew, and ask it what is on");
 }
 
-/** How this very program is started, with what it needs to find the same daemon. */
+/** The command line of this program, with the options and variables to find the same daemon. */
 function programNow(context: Context) {
   const running = runningNow();
   const { execPath, script, deno } = running;

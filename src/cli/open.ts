@@ -1,4 +1,4 @@
-/** `zapd open`: the page of the daemon, in the browser of its user. */
+/** `zapd open`: opens the page of the daemon in the user's browser. */
 import { spawn } from "node:child_process";
 import { exits, type Failure } from "../api/errors.ts";
 import { listenerUrl } from "../system/text.ts";
@@ -6,7 +6,7 @@ import { call, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
 
-/** The program that opens addresses may become the browser itself: after this it is taken to have opened it. */
+/** The opener may become the browser and not exit: after this it counts as successful. */
 const startTimeoutMs = 2_000;
 
 export async function open(context: Context): Promise<void> {
@@ -29,7 +29,7 @@ export async function open(context: Context): Promise<void> {
   else context.print(context.json ? JSON.stringify({ ok: true, data: { url } }) : url);
 }
 
-/** The page may be off, or not be built. Fails with what the daemon says of it. */
+/** Fails with the daemon's answer where the page is off or was not built. */
 async function checkServed(context: Context, path: string): Promise<void> {
   const response = await sendRequest(context, new Request(`http://zapd${path}`));
   const text = await response.text();
@@ -39,7 +39,7 @@ async function checkServed(context: Context, path: string): Promise<void> {
   throw new CommandError(text.trim(), exits.failed);
 }
 
-/** Whether a browser was started. Without a screen there is none to start. */
+/** Starts a browser; false where there is none, or no screen. */
 async function openInBrowser(url: string): Promise<boolean> {
   const [program = "", ...words] = opener(url);
   if (program === "") return false;
@@ -56,12 +56,12 @@ async function openInBrowser(url: string): Promise<boolean> {
   });
 }
 
-/** The program that opens an address here, with its words; none where nobody would see it. */
+/** The command that opens an address on this system; empty where there is no screen. */
 function opener(url: string): readonly string[] {
   const { BROWSER, DISPLAY, WAYLAND_DISPLAY } = process.env;
   if (BROWSER) return [BROWSER, url];
   if (process.platform === "darwin") return ["open", url];
-  // `start` takes its first quoted word for a title.
+  // `start` takes its first quoted word as a title.
   if (process.platform === "win32") return ["cmd", "/c", "start", '""', url];
   return DISPLAY || WAYLAND_DISPLAY ? ["xdg-open", url] : [];
 }

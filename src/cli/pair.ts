@@ -1,4 +1,4 @@
-/** Has a device let zapd in: whoever is at the terminal accepts at the set, or types what it shows or wants. */
+/** `zapd pair`: the user accepts on the device, or types the code or the login that it asks for. */
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
 import { shellQuote } from "../system/text.ts";
@@ -7,18 +7,18 @@ import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 
-/** What is typed, or was given with the command. */
+/** What the user typed, or gave with the command. */
 interface Credentials {
   readonly pin?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
 }
 
-/** A pairing that waits for what is typed here. */
+/** A pairing that waits for a code or a login. */
 interface PendingPairing {
   readonly name: string;
   readonly step: Result<"pairDevice">;
-  /** Ends when the time is over, or with Ctrl-C. */
+  /** Aborts when the pairing expires, or with Ctrl-C. */
   readonly signal: AbortSignal;
   enter(typed: Credentials): Promise<Called<"pairDevice">>;
 }
@@ -38,13 +38,13 @@ export async function pair(context: Context): Promise<void> {
       { id: name, body: { host, user, platform: context.option("platform"), ...typed } },
       isAsking ? { quiet: true } : {},
     );
-  // A pipe holds it already. A person is asked only once the device has said that it wants a password.
+  // A pipe holds the password already. A person is asked only after the device has asked for one.
   const piped = wantsPassword && process.stdin.isTTY !== true ? (await readHidden("")) || undefined : undefined;
   const first = await enter({ pin, password: piped });
   const done = (called: Called<"pairDevice">) => context.reportDone(called, `paired with ${name}`);
   if (first.data.step === undefined) return done(first);
   if (context.json && isAsking) return context.print(first.text);
-  // The pairing goes on, for the command in the hint.
+  // The pairing stays open for the command in the hint.
   if (first.data.step === "code" && !canAsk()) throw noTerminalForCodeError(name, first.data);
   await cancellingOnFailure(context, name, async (stopped) => {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
@@ -63,7 +63,7 @@ async function cancel(context: Context, name: string): Promise<void> {
   context.reportDone(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
 }
 
-/** Cancels the pairing when the work fails, or with Ctrl-C, which then also ends the command. */
+/** Cancels the pairing when the work fails or Ctrl-C is pressed; then Ctrl-C ends the command too. */
 async function cancellingOnFailure(
   context: Context,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * `zapd play`: the key, what is at an address, or a file of this machine, which is served from here to that one set, and as
- * long as it plays it.
+ * `zapd play`: presses the key, plays what is at an address, or plays a file of this machine, which is served to that one
+ * device for as long as it plays.
  */
 import { fileURLToPath } from "node:url";
 import type { Followed } from "../api/client.ts";
@@ -18,18 +18,18 @@ import { type Progress, progressOn } from "./progress.ts";
 import { followEvents, tryCall } from "./requests.ts";
 import { ServedFile } from "./served-file.ts";
 
-/** A set that has requested nothing by then cannot reach us; one that does not show the file by then does not play it. */
+/** A device that has requested nothing by then cannot reach us; one that does not report the file by then does not play it. */
 const firstRequestTimeoutMs = 30_000;
-/** It is over when the set shows that for this long: between two files it plays none, and an app in the background may go on reading. */
+/** How long the device must report an end: between two files it plays none, and an app in the background may still read. */
 const endConfirmedAfterMs = { stopped: 3_000, elsewhere: 15_000 } as const;
-/** Until then a set may show what it did before. */
+/** Until then a device may still report what it did before. */
 const settleMs = 5_000;
-/** A set that does not show what plays by then never does. */
+/** A device that does not report playback by then never does. */
 const playbackReportTimeoutMs = 10_000;
-/** How often what is shown on the terminal moves on. */
+/** How often to check for the end, and to redraw the progress. */
 const checkEveryMs = 500;
 const stopTimeoutMs = 5_000;
-/** The status of what Ctrl-C has ended: a shell does not go on after `&&`. */
+/** The exit status after Ctrl-C, so that a shell does not go on after `&&`. */
 const exitInterrupted = 130;
 
 export async function play(context: Context): Promise<number> {
@@ -95,32 +95,32 @@ async function serve(file: ServedFile, device: Device): Promise<PeerListener> {
   }
 }
 
-/** What a set showed when it began to play, to compare what it shows later. */
+/** What the device reported once it played the file, to tell when it plays something else. */
 interface InitialPlayback {
   readonly app: string | null;
   readonly title: string | null;
   readonly durationMs: number | null;
 }
 
-/** A file that a set was handed, until it stops playing it. */
+/** One file that a device plays, from the hand-over of its address until the end. */
 class FilePlayback {
   readonly #context: Context;
   readonly #file: ServedFile;
   readonly #device: Device;
   readonly #progress: Progress;
   readonly #signal: AbortSignal;
-  /** When it was handed over; `null` until then. */
+  /** When the device took the address (`performance.now()`); `null` until then. */
   #handedOverAt: number | null = null;
   #state: State | null = null;
-  /** When the set was first seen to have asked for it; `null` until then. */
+  /** When the first request of the device was noticed; `null` until then. */
   #firstRequestAt: number | null = null;
-  /** `null` until it has settled. */
+  /** `null` until `settleMs` after the first request. */
   #initial: InitialPlayback | null = null;
-  /** Whether it shows what plays. Where it does not, nothing but its app and its power tell of an end. */
+  /** Whether the device reports playback. Where it does not, only its app and its power tell of the end. */
   #reportsPlayback = false;
-  /** Whether it took the address, tells what plays, and did not tell of this. */
+  /** Whether the device reports playback, took the address, and did not report this file. */
   #isUnconfirmed = false;
-  /** When it was first shown that it is over; `null` while it is not. */
+  /** Since when the device has reported an end; `null` while it has not. */
   #endSeenAt: number | null = null;
   #reportedFailure: string | null = null;
   #hasWarnedOfNoReport = false;
@@ -133,7 +133,7 @@ class FilePlayback {
     this.#signal = signal;
   }
 
-  /** Hands it over, and gives the exit status when it is over. */
+  /** Hands over the address, waits for the end, and gives the exit status. */
   async run(url: string): Promise<number> {
     const { id } = this.#device;
     const body = { url, mime: this.#file.type ?? undefined, title: titleOf(this.#file.name) };
@@ -173,7 +173,7 @@ class FilePlayback {
     return exits.ok;
   }
 
-  /** Follows what the set shows, until it is over. */
+  /** Follows the state of the device until the signal aborts or the device is removed. */
   async #follow(signal: AbortSignal): Promise<void> {
     const { id } = this.#device;
     const broken = (isBroken: boolean) =>
@@ -189,7 +189,7 @@ class FilePlayback {
     }
   }
 
-  /** What is to be said of the end, once it has come. Fails where the set asks for nothing. */
+  /** The sentence for the end, once it has come. Fails where the device requests nothing, or plays nothing. */
   #check(): string | undefined {
     const { name } = this.#device;
     const { lastUsedAt, failure } = this.#file;
@@ -237,13 +237,13 @@ class FilePlayback {
     };
   }
 
-  /** What tells that it plays something else, or nothing; `null` while it plays on. */
+  /** Why the device no longer plays the file; `null` while it does. */
   #endReason({ power, app, playback }: State): keyof typeof endConfirmedAfterMs | null {
     if (isPowerOff(power)) return "stopped";
     if (this.#reportsPlayback && (playback === null || playback.status === "stopped")) return "stopped";
     const { app: ownApp = null, title = null, durationMs = null } = this.#initial ?? {};
     if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
-    // Either of them may be corrected while a file plays; with another file both change.
+    // A device may correct the title or the duration of a file; only another file changes both.
     const isOther =
       title !== null &&
       durationMs !== null &&
@@ -284,7 +284,7 @@ class FilePlayback {
 
   async #stopInterrupted(): Promise<number> {
     const { name } = this.#device;
-    // Interrupted while it is handed over, only the set's requests tell that it has it already.
+    // Before the hand-over is confirmed, a request of the device shows that it has the address.
     const hasIt = this.#handedOverAt !== null || this.#file.lastUsedAt !== null;
     const isPlaying = hasIt && (this.#state === null || this.#endReason(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
@@ -293,13 +293,13 @@ class FilePlayback {
     return exitInterrupted;
   }
 
-  /** Tells the set to stop, since the file is gone; or to leave the app, where it knows no stop. */
+  /** Stops the playback, or leaves the app where the device has no stop. */
   async #stop(): Promise<boolean> {
     const { id } = this.#device;
-    const told = await tryCall(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopTimeoutMs);
-    // Until it has settled, what it shows to play is the file.
+    const stopped = await tryCall(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopTimeoutMs);
+    // Before `settleMs`, playback that the device reports counts as the file.
     const isInApp = this.#initial === null ? this.#reportsPlayback : this.#initial.app !== null;
-    if (told.ok || told.code !== "unsupported_operation" || !isInApp) return told.ok;
+    if (stopped.ok || stopped.code !== "unsupported_operation" || !isInApp) return stopped.ok;
     return (await tryCall(this.#context, "stopApp", { id }, stopTimeoutMs)).ok;
   }
 
@@ -322,7 +322,7 @@ function playbackText(playback: State["playback"]): string {
   return [status, [at, duration_ms].flatMap((ms) => (ms === null ? [] : [timecode(ms)])).join(" / ")].join(" ").trim();
 }
 
-/** What the set shows of it: its name without the ending; nothing where that is no text. */
+/** The title for the device: the name of the file without its extension; none where that is empty. */
 function titleOf(name: string): string | undefined {
   const title = printable(name.replace(/\.\w{1,5}$/, ""))
     .slice(0, 256)

@@ -1,19 +1,19 @@
-/** Text for people: aligned, quiet, and never with a control character that a device sent. */
+/** Text for people: aligned, and without the control characters that a device may have sent. */
 
 import { systemCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 
 interface Column {
   readonly title: string;
-  /** Shortened first when the terminal is narrow; the highest number goes first. Without one a column is never shortened. */
+  /** The column with the highest number is shortened first on a narrow terminal. Without a number it is never shortened. */
   readonly shrinkOrder?: number;
-  /** How many columns of it stay as long as another column can give way. */
+  /** The width that stays as long as another column can be left out. */
   readonly keptWidth?: number;
-  /** Left out altogether where shortening is not enough, the highest number first. Without one it is never left out. */
+  /** The column with the highest number is left out first where shortening is not enough. Without one it is never left out. */
   readonly dropOrder?: number;
 }
 
-/** A cell, with the colour it is shown in. */
+/** A cell in a colour. */
 interface Painted {
   readonly text: string;
   paint(shown: string): string;
@@ -23,7 +23,7 @@ export type Cell = string | Painted;
 
 const gap = "  ";
 
-/** A table without lines, its columns aligned and cut to the width; without titles it has no head. */
+/** A table without rules, its columns aligned and cut to the width. Without titles it has no head. */
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number): string {
   const head = columns.some(({ title }) => title !== "") ? [columns.map(({ title }) => title)] : [];
   const cells = [...head, ...rows.map((row) => row.map(clean))];
@@ -41,16 +41,16 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
     .join("\n");
 }
 
-/** A name and a value in each row, without a head, as wide as they are. */
+/** Rows of a name and a value, without a head, at their full width. */
 export function listOf(rows: readonly (readonly [name: string, value: string])[]): string {
   return table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY);
 }
 
-/** Columns that a shortened text keeps, to be readable; and at least. */
+/** The width to which a text is shortened while others can be left out, and the least width. */
 const readableWidth = 8;
 const minimumWidth = 3;
 
-/** Which columns are shown, and how wide: the least important are shortened, then left out, then shortened to nearly nothing. */
+/** Which columns are shown, and how wide: shortened first, then left out, then shortened to the minimum. */
 function fitting(
   columns: readonly Column[],
   natural: readonly number[],
@@ -78,7 +78,7 @@ function excess(widths: readonly number[], width: number): number {
   return widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;
 }
 
-/** Takes from the least important columns first, from each down to what it keeps. */
+/** Shortens the least important columns first, each down to what `keeps` says. */
 function shrink(columns: readonly Column[], widths: number[], width: number, keeps: (column: Column) => number): void {
   const order = columns
     .map((column, at) => ({ column, at, yields: column.shrinkOrder ?? -1 }))
@@ -105,7 +105,7 @@ function fit(cell: Cell, width: number, last: boolean): string {
   return last ? shown : shown + " ".repeat(width - columnsOf(text));
 }
 
-/** The text, or its beginning and an ellipsis where it takes more than `width` columns. */
+/** The text; where it takes more than `width` columns, its beginning and an ellipsis. */
 export function cut(text: string, width: number): string {
   if (columnsOf(text) <= width) return text;
   let shown = "";
@@ -118,7 +118,6 @@ export function cut(text: string, width: number): string {
   return `${shown}…`;
 }
 
-/** The few colours there are, for what one looks for first. */
 interface Paint {
   good(text: string): string;
   warn(text: string): string;
@@ -126,7 +125,7 @@ interface Paint {
   faint(text: string): string;
 }
 
-/** Paints where the output takes colour, and leaves the text as it is elsewhere. */
+/** Functions that colour a text where `colour` is set. */
 export function paintFor(colour: boolean): Paint {
   const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
   return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
@@ -141,7 +140,7 @@ export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of text) {
     if (/\p{M}/u.test(character)) continue;
-    // Flags are two letters, each of which is half of one.
+    // A flag is two regional letters and takes two columns.
     columns += wide.test(character) && !/\p{Regional_Indicator}/u.test(character) ? 2 : 1;
   }
   return columns;
@@ -166,7 +165,7 @@ export function size(bytes: number): string {
   return `${(bytes / Number(divisor)).toFixed(1)} ${unit}`;
 }
 
-/** Why there is nothing to read in a file or folder, behind its path. */
+/** Why a file or folder cannot be read, to stand behind its path. */
 export function unreadable(error: unknown): string {
   return systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
 }

@@ -1,4 +1,4 @@
-/** One line on a terminal that changes while something goes on; silent elsewhere. */
+/** A progress line on a terminal; nothing where the output is no terminal. */
 
 import { isPowerOff } from "../api/client-words.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
@@ -8,11 +8,11 @@ import { cut } from "./print.ts";
 import { tryCall } from "./requests.ts";
 
 export interface Progress {
-  /** Puts this in the place of what was shown. */
+  /** Replaces the line. */
   show(text: string): void;
-  /** The same, and keeps it. */
+  /** Replaces the line and ends it. */
   keep(text: string): void;
-  /** Takes away what was shown and not kept. */
+  /** Erases the line that was shown and not kept. */
   clear(): void;
 }
 
@@ -20,7 +20,7 @@ const silent: Progress = { show() {}, keep() {}, clear() {} };
 
 export function progressOn(stream: NodeJS.WriteStream): Progress {
   if (stream.isTTY !== true || process.env["TERM"] === "dumb") return silent;
-  // One column is left free: some terminals break the line when the last is taken.
+  // Some terminals break the line when its last column is used.
   const put = (text: string, end: string) =>
     void stream.write(`\r${cut(text, (stream.columns || 80) - 1)}\x1b[K${end}`);
   let shown = false;
@@ -50,7 +50,10 @@ export function bar(done: number, total: number): string {
 
 const tellEveryMs = 1_000;
 
-/** Shows what a call waits for, until the returned function is called; the line stays where a set was woken. `since`: when the wait began. */
+/**
+ * Shows what a call waits for, until the returned function is called. The line stays where a device was woken. `since`: when
+ * the call began.
+ */
 export async function showWaiting(
   context: Context,
   name: EndpointName,
@@ -74,7 +77,7 @@ export async function showWaiting(
   };
 }
 
-/** Reading, turning off and leaving an app wake nobody (src/api/README.md, Off and waking). */
+/** Whether an operation wakes a device; reads, turning off and leaving an app do not (src/api/README.md, Off and waking). */
 function wakes(name: EndpointName, body: unknown): boolean {
   const key = typeof body === "object" && body !== null && "key" in body ? body.key : undefined;
   const { method, reaches } = endpoints[name];

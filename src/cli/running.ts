@@ -1,6 +1,6 @@
 /**
- * The daemons that run: each notes its socket in a folder of its user's alone, so that a command finds one that is not at the
- * usual place, such as the demo. A daemon runs also without a note, and a note that another user could have written is ignored.
+ * Finds daemons that run elsewhere than at the usual place, such as the demo: each writes a note with its socket into a folder
+ * that only its user may write. A note that another user could have written is ignored. A daemon may run without a note.
  */
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,10 +15,10 @@ import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 import { tryCall } from "./requests.ts";
 
-/** The daemon of a house, or the one with the simulated sets. */
+/** Whether `zapd serve` or `zapd demo` started the daemon. */
 export type Kind = "serve" | "demo";
 
-/** A daemon, as it has noted itself. */
+/** What a daemon writes about itself. */
 interface DaemonNote {
   readonly pid: number;
   readonly kind: Kind;
@@ -27,12 +27,12 @@ interface DaemonNote {
 
 const name = /^(\d{1,10})\.json$/;
 const mostBytes = 4_096;
-/** Notes that are read at most, since somebody waits meanwhile. */
+/** Notes read at most, because a person waits for the command. */
 const mostNotes = 64;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where notes may be: the runtime folder of the login, and one in the temporary folder where there is none. */
+/** Where notes may be: in the runtime folder of the login, and in the temporary folder. */
 function foldersOf(env: Environment): string[] {
   const runtime = env["XDG_RUNTIME_DIR"];
   const uid = process.getuid?.();
@@ -40,7 +40,7 @@ function foldersOf(env: Environment): string[] {
   return [...(runtime?.startsWith("/") ? [join(runtime, "zapd")] : []), shared];
 }
 
-/** Whether a file is ours, and nobody else can write to it. */
+/** Whether a file belongs to this user, and nobody else may write it. */
 function isOurs(path: string, is: (found: { isDirectory(): boolean; isSocket(): boolean }) => boolean): boolean {
   try {
     const found = lstatSync(path);
@@ -53,12 +53,12 @@ function isOurs(path: string, is: (found: { isDirectory(): boolean; isSocket(): 
 
 const isOurFolder = (path: string) => isOurs(path, (found) => found.isDirectory());
 
-/** Notes a daemon; gives what takes the note away. Where none can be written the daemon runs without. */
+/** Writes the note of this daemon, where it can, and gives the function that removes it. */
 export function writeNote(socket: string, kind: Kind): () => void {
   try {
     return noteIn({ pid: process.pid, kind, socket }, foldersOf(process.env));
   } catch {
-    // A runtime that does not even say who we are (Deno, without the permission to).
+    // Deno may not be permitted to say who the user is.
     return () => {};
   }
 }
@@ -68,7 +68,7 @@ function noteIn(noted: DaemonNote, folders: readonly string[]): () => void {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch {
-      // It exists, or cannot be made: what counts is whose it is.
+      // It exists or cannot be made; its owner is checked next.
     }
     if (!isOurFolder(folder)) continue;
     const path = join(folder, `${process.pid}.json`);
@@ -83,7 +83,7 @@ function noteIn(noted: DaemonNote, folders: readonly string[]): () => void {
   return () => {};
 }
 
-/** Removes the notes of daemons that were killed, and one of a process that had our number before. */
+/** Removes the notes of daemons that were killed, and of an earlier process with our pid. */
 function sweep(folder: string): void {
   for (const file of readdirSync(folder)) {
     const pid = Number(name.exec(file)?.[1]);
@@ -100,7 +100,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The daemons of this user that have noted themselves and answer, in the order of their numbers. */
+/** The daemons of this user that wrote a note and answer, by pid. */
 export async function runningDaemons(): Promise<DaemonNote[]> {
   const noted = foldersOf(process.env).filter(isOurFolder).flatMap(notesIn);
   const answering = await Promise.all(
@@ -131,10 +131,10 @@ function readNote(path: string): DaemonNote | null {
   }
 }
 
-/** Turns the context to the one daemon that runs; false where none does. Fails with CommandError where several run. */
+/** Makes the context use the one daemon that runs elsewhere; false where there is none. Fails with CommandError where there are several. */
 export async function useOnlyRunningDaemon(context: Context): Promise<boolean> {
   const usual = context.socket();
-  // The usual one was asked already: it has ended since.
+  // The daemon at the usual socket was called already, and has ended.
   const running = (await runningDaemons()).filter(({ socket }) => socket !== usual);
   const [only] = running;
   if (only === undefined) return false;
@@ -158,12 +158,13 @@ export interface DaemonPaths {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
-  /** Whether a daemon said so. */
+  /** Whether a daemon answered; its answer is where the paths come from then. */
   readonly running: boolean;
 }
 
+/** The paths of the daemon that answers, or those that a daemon would have. */
 export async function locateDaemon(context: Context): Promise<DaemonPaths> {
-  // A daemon that hangs is not waited for.
+  // A short deadline: the daemon may hang.
   const asked = await tryCall(context, "status", {}, 2_000);
   const status = asked.ok ? asked.data : undefined;
   return {
@@ -174,12 +175,12 @@ export async function locateDaemon(context: Context): Promise<DaemonPaths> {
   };
 }
 
-/** The config of `--config`, of the environment, or of the usual place. */
+/** The config of `--config`, of $ZAPD_CONFIG, or at the usual place. */
 function ownConfig(context: Context): string {
   return resolve(configPath(process.env, context.option("config")));
 }
 
-/** What to say when the daemon runs on another config than the one that was given for it; `null` when it does not. */
+/** The remark that the daemon runs on another config than the one given; `null` where it does not. */
 export function configMismatch(context: Context, { running, configFile }: DaemonPaths): string | null {
   const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
   if (!running || !given || configFile === ownConfig(context)) return null;

@@ -1,4 +1,4 @@
-/** Scenes on the command line: `zapd run`, which tells each step as it happens, and `zapd scenes`. */
+/** `zapd run`, which prints each step of a scene as it ends, and `zapd scenes`. */
 import { readFileSync, statSync } from "node:fs";
 import { openStream, type SceneInfo, type SceneResult, type StepResult } from "../api/client.ts";
 import { linesOf } from "../api/client-stream.ts";
@@ -12,7 +12,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { paintFor, table, unreadable } from "./print.ts";
 import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
 
-/** What is run, and how the API is asked for it. */
+/** The operation that runs a scene, with its arguments. */
 type SceneCall =
   | { readonly name: "runScene"; readonly given: { readonly scene: string; readonly body: object } }
   | { readonly name: "runSteps"; readonly given: { readonly body: object } };
@@ -24,7 +24,7 @@ export async function run(context: Context): Promise<number> {
   const asked = await callFor(word, context);
   const isDry = context.flag("dry-run");
   if (isDry || context.json) {
-    // Each name goes with its own words, which types cannot follow through a union.
+    // Each operation goes with its own arguments, which types cannot follow through a union.
     const called = await call(context, asked.name as "runSteps", asked.given as { readonly body: object });
     context.printResult(called, ({ steps }) => steps.map((step) => stepLine(context, step)).join("\n"));
     return exitOf(called.data);
@@ -32,7 +32,7 @@ export async function run(context: Context): Promise<number> {
   return follow(context, asked);
 }
 
-/** The call for a scene of the daemon, or for one in a file or on stdin. */
+/** The call for a scene of the daemon, or for a scene in a file or on stdin. */
 async function callFor(word: string, context: Context): Promise<SceneCall> {
   const device = context.option("device");
   const more = { ...(device !== undefined && { device }), ...(context.flag("dry-run") && { dry_run: true }) };
@@ -56,7 +56,7 @@ async function callFor(word: string, context: Context): Promise<SceneCall> {
   }
 }
 
-/** The largest scene. */
+/** The largest scene that is sent. */
 const maxBytes = 256 * 1024;
 
 function readSceneFile(path: string): string {
@@ -80,18 +80,18 @@ async function readStdin(): Promise<string> {
   return text;
 }
 
-/** A line of the stream that a run is told in. */
+/** A line of the stream that a run answers with. */
 type Line =
   | { readonly type: "scene.started"; readonly steps: number }
   | { readonly type: "scene.step"; readonly step: StepResult }
   | { readonly type: "scene.finished"; readonly data: SceneResult }
   | { readonly type: "error"; readonly error: Failure };
 
-/** Runs it, and tells each step as it ends. The run ends with the command. */
+/** Runs a scene and prints each step as it ends. The run is cancelled when the command ends. */
 async function follow(context: Context, asked: SceneCall): Promise<number> {
-  const told = new Set<string>();
-  const tell = (step: StepResult) => {
-    told.add(step.at);
+  const printed = new Set<string>();
+  const print = (step: StepResult) => {
+    printed.add(step.at);
     context.print(stepLine(context, step));
     for (const { message, hint } of failuresOf(step))
       context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
@@ -101,10 +101,11 @@ async function follow(context: Context, asked: SceneCall): Promise<number> {
     const body = await openStream(apiOf(context), asked.name, { ...asked.given, signal });
     for await (const text of linesOf(body, signal)) {
       const line = JSON.parse(text) as Line;
-      if (line.type === "scene.step") tell(line.step);
+      if (line.type === "scene.step") print(line.step);
       if (line.type === "error") throw CommandError.of(line.error);
       if (line.type !== "scene.finished") continue;
-      const isLeft = ({ at, reason }: StepResult) => !told.has(at) && (reason === "stopped" || reason === "cancelled");
+      const isLeft = ({ at, reason }: StepResult) =>
+        !printed.has(at) && (reason === "stopped" || reason === "cancelled");
       const rest = line.data.steps.filter(isLeft);
       for (const step of rest) context.print(stepLine(context, step));
       if (line.data.outcome === "cancelled") context.say("zapd: the daemon stops, and ended the run.");
@@ -116,14 +117,14 @@ async function follow(context: Context, asked: SceneCall): Promise<number> {
   throw new CommandError("the daemon ended before the scene did", exits.failed);
 }
 
-/** The exit status of the failure that stopped it. */
+/** The exit status of a run: that of the failure which stopped it. */
 function exitOf({ outcome, steps }: SceneResult): number {
   if (outcome === "done" || outcome === "checked") return exits.ok;
   const failed = steps.findLast(({ error }) => error !== undefined);
   return codes[toErrorCode(failed?.error?.code)].exit;
 }
 
-/** What went wrong: at each device, or as a whole. */
+/** The failures of a step: of each device, or of the step as a whole. */
 function failuresOf({ error, devices }: StepResult): readonly { message: string; hint?: string | undefined }[] {
   const each = devices.flatMap((one) => one.error ?? []);
   return each.length > 0 ? each : error ? [error] : [];

@@ -1,4 +1,4 @@
-/** `zapd serve`: the daemon in the foreground, until a signal ends it. */
+/** `zapd serve`: runs the daemon in the foreground until a signal ends it. */
 
 import { readFileSync } from "node:fs";
 import { exits, textOf, ZapdError } from "../api/errors.ts";
@@ -12,7 +12,7 @@ import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { writeNote } from "./running.ts";
 
-/** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
+/** EX_CONFIG of sysexits(3): service managers do not restart a daemon whose config must be mended (SECURITY.md 4). */
 const exitConfig = 78;
 
 export async function serve(context: Context): Promise<number> {
@@ -32,7 +32,7 @@ export async function serve(context: Context): Promise<number> {
     return started;
   }
   let removeNote = () => {};
-  // After the first requests, which may be waiting already.
+  // After the first requests, which may wait already.
   setImmediate(() => {
     if (started.socket !== null) removeNote = writeNote(started.socket, "serve");
     log.info(
@@ -52,7 +52,7 @@ export async function serve(context: Context): Promise<number> {
 
 const noSocket = "--socket is for commands that call a daemon; where it makes its own is daemon.socket of the config";
 
-/** Starts, or says what is in the way and gives the exit status. */
+/** Starts the daemon; on failure logs why and gives the exit status. */
 export async function start(options: DaemonOptions): Promise<Daemon | number> {
   const { log } = options;
   try {
@@ -66,7 +66,7 @@ export async function start(options: DaemonOptions): Promise<Daemon | number> {
 
 /** Text on a terminal, JSON lines otherwise. */
 function terminalLog(): Log {
-  // Asked when the first line is written: making the stream takes longer than binding the port.
+  // Asked at the first line, because making the stream takes longer than binding the port.
   const terminal = () => logStream().isTTY === true;
   return createLog({
     level: "info",
@@ -80,7 +80,7 @@ function terminalLog(): Log {
   });
 }
 
-/** A failure that nobody caught fails its own call, not the daemon. */
+/** Logs uncaught errors, which then do not end the daemon. */
 export function logUncaughtErrors(log: Log): void {
   process.on("unhandledRejection", (reason) =>
     log.error(`nobody caught: ${reason instanceof Error ? (reason.stack ?? reason.message) : textOf(reason)}`),
@@ -88,7 +88,7 @@ export function logUncaughtErrors(log: Log): void {
   process.on("uncaughtException", (error) => log.error(`nobody caught: ${error.stack ?? error.message}`));
 }
 
-/** A terminal's Ctrl-C comes from the terminal and, moments later, from whoever started this (npm, src/cli/zapd.mjs): it is one. */
+/** Ctrl-C reaches us from the terminal and again, moments later, from the parent (npm, src/cli/zapd.mjs): within this it is one. */
 const sameSignalMs = 500;
 
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
@@ -106,7 +106,7 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-/** Whether it was started with SIGHUP ignored, as nohup(1) does: who listens to it would end with the terminal. Linux alone tells. */
+/** Whether SIGHUP was ignored at the start, as nohup(1) does: a handler would end that. Only Linux tells. */
 function ignoresHangup(): boolean {
   try {
     const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
@@ -116,10 +116,7 @@ function ignoresHangup(): boolean {
   }
 }
 
-/**
- * Ends the process in a second at the latest: devices may still be told something, such as to unsubscribe us, but nothing that
- * waits for an answer, or is connected to a daemon that could not start, may keep it running.
- */
+/** Ends the process within a second: enough to send devices a last message, such as UNSUBSCRIBE, without waiting for answers. */
 export function exitSoon(): void {
   setTimeout(() => process.exit(), 1_000).unref();
 }

@@ -1,4 +1,4 @@
-/** One file of this machine, answered as it is or by a range of its bytes (RFC 9110, 14), for a set that plays it. */
+/** One local file served over HTTP, whole or by a range of bytes (RFC 9110, 14), to a device that plays it. */
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
@@ -7,10 +7,10 @@ import { mediaTypeOf } from "../system/media-types.ts";
 import type { PeerAnswer, PeerRequest } from "../transport/peer-listener.ts";
 import { CommandError } from "./failure.ts";
 
-/** Read at a time. */
+/** Bytes read at a time. */
 const pieceBytes = 256 * 1024;
 
-/** Where the bytes that are asked for begin and end, both included. */
+/** The first and the last byte of a range, both included. */
 interface Span {
   readonly start: number;
   readonly end: number;
@@ -18,13 +18,13 @@ interface Span {
 
 export class ServedFile {
   readonly name: string;
-  /** `null` where its ending tells nothing, and nobody said it. */
+  /** Its media type; `null` where it was not given and the extension is unknown. */
   readonly type: string | null;
-  /** How many bytes have been taken; some of the file may have been taken twice. */
+  /** How many bytes were sent, counted again where a part is requested again. */
   bytesSent = 0;
-  /** When it was last asked for, or a piece of it taken; `null` until then. */
+  /** When it was last requested, or a piece sent (`performance.now()`); `null` until then. */
   lastUsedAt: number | null = null;
-  /** Why it could not be read to the end of what was asked for; `null` as long as it can. */
+  /** Why the last read failed; `null` if none has. */
   failure: string | null = null;
   readonly #handle: FileHandle;
 
@@ -34,7 +34,7 @@ export class ServedFile {
     this.type = type;
   }
 
-  /** Opens it for as long as it is served: a file that takes its name meanwhile does not change what is played. */
+  /** Opens the file and keeps it open, so that another file under the same name does not change what plays. Fails with CommandError. */
   static async open(path: string, type: string | null): Promise<ServedFile> {
     const refuse = (why: string) =>
       new CommandError(`${path} ${why}`, exits.failed, undefined, { code: "file_unreadable" });
@@ -42,7 +42,7 @@ export class ServedFile {
     const found = await stat(path).catch((error: unknown) => {
       throw unreadable(error);
     });
-    // Opening what is no file, such as a pipe, may block.
+    // Opening a pipe or a device may block.
     if (found.isDirectory()) throw refuse("is a folder: give one of its files");
     if (!found.isFile()) throw refuse("is no file that could be played from any place in it");
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
@@ -58,7 +58,7 @@ export class ServedFile {
     await this.#handle.close();
   }
 
-  /** The file, or the one range of it that is asked for. Several ranges are answered with the whole, as a server may. */
+  /** Answers with the file, or with the requested range. Several ranges are answered with the whole file, as RFC 9110 allows. */
   async answer({ method, headers }: Pick<PeerRequest, "method" | "headers">): Promise<PeerAnswer> {
     const { size, mtime } = await this.#handle.stat();
     this.lastUsedAt = performance.now();
@@ -107,7 +107,7 @@ export class ServedFile {
   }
 }
 
-/** What players of DLNA ask for beside: that it can be read from any place (OP=01), as it plays, and may stall (its guidelines, 7.4). */
+/** Headers that DLNA players ask for: any range can be read (OP=01), streaming, and the transfer may stall (guidelines, 7.4). */
 function forDlna(headers: PeerRequest["headers"]): Record<string, string> {
   const mode = headers["transfermode.dlna.org"];
   const asks = headers["getcontentfeatures.dlna.org"] === "1";
@@ -125,7 +125,7 @@ function reasonOf(code: string): string {
   return `could not be read (${code || "it is not known why"})`;
 }
 
-/** The range that is asked for, as far as the file goes; `whole` where it is none that is understood, `null` beyond its end. */
+/** The requested range within the file; `whole` for a range that is not understood, `null` for one beyond the end. */
 function spanOf(range: string, size: number): Span | "whole" | null {
   const [, from = "", to = ""] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(range) ?? [];
   if (from === "" && to === "") return "whole";

@@ -1,4 +1,4 @@
-/** What keeps a daemon running: systemd, or launchd. How each is asked, and the file that each reads. */
+/** The service managers: systemd and launchd, with the commands and the file of each. */
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
@@ -6,7 +6,7 @@ import { makeFolder } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import { CommandError } from "./failure.ts";
 
-/** What a program did; `status` is `null` when there is no such program. */
+/** The outcome of a program; `status` is `null` where there is no such program. */
 export interface Ran {
   readonly status: number | null;
   readonly out: string;
@@ -16,24 +16,24 @@ export interface Ran {
 export type Run = (program: string, words: readonly string[]) => Promise<Ran>;
 
 export interface Manager {
-  /** What the service is called there. */
+  /** The name of the service. */
   readonly name: string;
-  /** The file that describes it, and its text as it would be now. */
+  /** The file of the service, and the text that it should have. */
   readonly file: string;
   readonly text: string;
-  /** How its log is read. */
+  /** The command that shows its log. */
   readonly log: string;
-  /** Fails with CommandError when the manager is not there. */
+  /** Fails with CommandError where the manager cannot be used. */
   ready(): Promise<void>;
-  /** Whether it is there, is started at login, and runs. */
+  /** Whether the service is installed, starts at login, and runs. */
   state(): Promise<{ readonly installed: boolean; readonly enabled: boolean; readonly running: boolean }>;
-  /** Has it run what the file says, from now on and at each login; `changed` when the file is another than before. */
+  /** Starts the service now and at each login; `changed`: the file has changed since it was last started. */
   start(changed: boolean): Promise<void>;
-  /** Ends it, and starts it no more. The file is still there. */
+  /** Stops the service for good. The file still exists. */
   stop(): Promise<void>;
-  /** After the file has been removed. */
+  /** Called after the file was removed. */
   forget(): Promise<void>;
-  /** What else to tell its owner. */
+  /** What else the user should know, a line each. */
   advice(): Promise<string[]>;
 }
 
@@ -122,7 +122,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
   const unload = async () => {
     if (!(await loaded())) return;
     await launchctl("bootout", service);
-    // It returns before the daemon has ended, and a bootstrap before that fails.
+    // bootout returns before the daemon has ended, and a bootstrap before that fails.
     await until(async () => !(await loaded()), { timeoutMs: unloadTimeoutMs });
   };
   return {
@@ -156,18 +156,18 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
   };
 }
 
-/** The words of the command line, and the variables that it needs to find the same config and state. */
+/** The command line of the daemon, and the variables with which it finds the same config and state. */
 export interface Program {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Where a config and a state are looked for: a service manager does not know what a shell has set. */
+/** The variables that name a config or a state. A service manager does not know what a shell has set. */
 export const variables = ["ZAPD_CONFIG", "ZAPD_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] as const;
 
 interface Running {
   readonly execPath: string;
-  /** The script, or a path inside the binary. */
+  /** The script, or a path inside the compiled binary. */
   readonly script: string;
   readonly deno: boolean;
 }
@@ -180,7 +180,7 @@ export function isCompiled({ script }: Running): boolean {
   return /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/i.test(script);
 }
 
-/** Fails with CommandError where the command line would be more than a path and a script. */
+/** The program for a service. Fails with CommandError under Deno, whose command line would need its permissions. */
 export function programOf(running: Running, env: Owner["env"], config?: string): Program {
   const { execPath, script, deno } = running;
   if (deno) {
@@ -195,15 +195,15 @@ export function programOf(running: Running, env: Owner["env"], config?: string):
   return { words, env: Object.fromEntries(known) };
 }
 
-/** In every file that zapd wrote: one without it is somebody else's. */
+/** Stands in every file that zapd writes; a file without it was written by someone else. */
 export const mark = /^(#|<!--) Written by `?zapd service install/m;
 
 /**
- * The text of `zapd.service`. The daemon ends with 78 when its config must be mended (SECURITY.md 4), and starting it again
- * would not help. What hardens it holds in a user unit: it needs no more than no_new_privs and seccomp.
+ * The text of `zapd.service`. Exit status 78 means that the config must be mended (SECURITY.md 4), so a restart would not
+ * help. The hardening works in a user unit, because it needs only no_new_privs and seccomp.
  */
 export function unitText({ words, env }: Program): string {
-  // Without the colon systemd would put variables in the place of `$NAME`.
+  // Without the colon systemd would expand `$NAME`.
   const literal = words.some((word) => word.includes("$")) ? ":" : "";
   const environment = Object.entries(env).map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}\n`);
   return `# Written by \`zapd service install\`; \`zapd service uninstall\` removes it.
@@ -230,20 +230,17 @@ WantedBy=default.target
 `;
 }
 
-/** systemd starts no program whose path holds a quote or a backslash ("special characters", config_parse_exec of its load-fragment.c): the shell does. */
+/** Starts the program through a shell where its path holds a quote or a backslash, which systemd refuses (config_parse_exec in load-fragment.c). */
 function startable({ words, env }: Program): Program {
   return { words: /['"\\]/.test(words[0] ?? "") ? ["/bin/sh", "-c", 'exec "$0" "$@"', ...words] : words, env };
 }
 
-/** One word of a unit (systemd.syntax(7), systemd.unit(5)): in quotes, escaped as in C, its per cent signs doubled. */
+/** A word in a unit file (systemd.syntax(7), systemd.unit(5)): quoted, escaped as in C, with per cent signs doubled. */
 export function unitWord(word: string): string {
   return `"${word.replace(/[\\"]/g, "\\$&").replaceAll("%", "%%")}"`;
 }
 
-/**
- * The text of `local.zapd.plist`; what the daemon says goes to a file in `logs`. launchd cannot be told to leave the daemon
- * alone after exit status 78: it tries again, but every 30 s only.
- */
+/** The text of `local.zapd.plist`, with the log in the folder `logs`. launchd also restarts after exit status 78, but only every 30 s. */
 export function plistText({ words, env }: Program, logs: string): string {
   const variables = Object.entries(env).map(([name, value]) => `\t\t<key>${name}</key>\n\t\t${plistString(value)}`);
   const environment = `\t<key>EnvironmentVariables</key>\n\t<dict>\n${variables.join("\n")}\n\t</dict>\n`;

@@ -1,4 +1,4 @@
-/** `zapd service`: has the system keep the daemon running, from login on. */
+/** `zapd service`: installs the daemon as a service of the system, started at login. */
 import { readFile, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
@@ -11,7 +11,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
 import * as managers from "./service-managers.ts";
 
-/** What the command needs of the system; tests give their own. */
+/** What the command needs of the system; replaced in tests. */
 export interface PlatformHost {
   readonly platform: string;
   readonly owner: Owner;
@@ -19,7 +19,7 @@ export interface PlatformHost {
   run: Run;
   /** Whether a daemon answers on the control socket. */
   answers(): Promise<boolean>;
-  /** Milliseconds that a daemon may take to answer after its start. */
+  /** How long a daemon may take to answer after its start. */
   readonly answerTimeoutMs: number;
 }
 
@@ -39,7 +39,7 @@ export async function service(context: Context): Promise<number> {
   });
 }
 
-/** The same, on a given system. */
+/** `zapd service` on a given system. */
 export async function serve(context: Context, platformHost: PlatformHost): Promise<number> {
   const [word = ""] = context.words;
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
@@ -98,7 +98,7 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
 const npmCacheWarning =
   "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service";
 
-/** npm keeps what `npx` ran only for a while. */
+/** Whether the program lies in npm's cache, which keeps what `npx` ran only for a while. */
 export function isInNpmCache({ words }: Program): boolean {
   return words.some((word) => /[\\/]_npx[\\/]/.test(word));
 }
@@ -107,7 +107,7 @@ function fileAndLog({ file, log }: Manager): string {
   return `file  ${file}\nlog   ${log}`;
 }
 
-/** The file as it is, or `null`. Fails with CommandError when somebody else has written it. */
+/** The text of the service file; `null` where there is none. Fails with CommandError where zapd did not write it. */
 async function ownFile(path: string): Promise<string | null> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
     if (systemCode(error) === "ENOENT") return null;

@@ -1,11 +1,11 @@
-/** Why the daemon has not answered, in words. */
+/** The errors of calls that the daemon did not answer. */
 import { NotZapdError } from "../api/client.ts";
 import { exits, systemCode } from "../api/errors.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 
-/** The failure of a call; `late` is its name, where the time is over that it was given. */
+/** The error of a call without an answer. `late`: the operation, where the time of `--timeout` was over. */
 export function noAnswerError(error: unknown, context: Context, late?: EndpointName): CommandError {
   const socket = context.socket();
   const code = systemCode(error);

@@ -1,4 +1,4 @@
-/** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
+/** `zapd watch`: prints each event on a line. `zapd wait`: waits until a state holds. */
 import type { ApiEvent, Followed } from "../api/client.ts";
 import { activity, powerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
@@ -51,7 +51,7 @@ function devicesIn(event: ApiEvent): { id: string; name: string }[] {
   return "device" in event ? [event.device] : [];
 }
 
-/** What an event comes to in words: of each device that it is about, or of none. */
+/** An event in words: a line for each device that it is about, or one without a device. */
 function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   const about = (text: string) => [{ id: "device_id" in event ? event.device_id : null, text }];
   switch (event.type) {
@@ -65,7 +65,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.added":
       return about(`is known from now on, at ${event.device.host}`);
     case "device.changed": {
-      // Of a lease there is an event of its own.
+      // Leases have an event of their own.
       const changed = event.changed.filter((field) => field !== "lease");
       return changed.length === 0 ? [] : about(changedText(event.device, changed));
     }
@@ -100,14 +100,14 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   }
 }
 
-/** What of a device is another than before: `access limited, keys none`. */
+/** The changed fields of a device, with their values: `access limited, keys none`. */
 export function changedText({ ports, withheld, ...rest }: Device, changed: readonly string[]): string {
   const values: Readonly<Record<string, unknown>> = {
     ...rest,
     ports: Object.entries(ports).map(([name, port]) => `${name} ${port}`),
     withheld: withheld.map(({ capability }) => capability),
   };
-  // Labels are left out where there are none.
+  // The API leaves labels out where there are none.
   const words = (value: unknown = []) =>
     Array.isArray(value) ? value.join(" ") || "none" : String(value ?? "unknown");
   return changed.map((field) => `${field} ${words(values[field])}`).join(", ");
@@ -132,9 +132,9 @@ function actionText({
   return `${action}${what && ` ${what}`}${who}${ok ? "" : ` failed: ${error?.message ?? "it is not known why"}`}`;
 }
 
-/** How long one call waits at most; a longer wait takes several calls. */
+/** The longest wait of one call; a longer wait takes several calls. */
 const maxCallMs = 30_000;
-/** The exit status of timeout(1): it was not so in time. */
+/** The exit status of timeout(1). */
 const exitTimedOut = 124;
 
 export async function wait(context: Context): Promise<number> {

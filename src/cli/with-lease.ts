@@ -1,4 +1,4 @@
-/** `zapd with-lease`: runs a program that has a device to itself for as long as it runs. */
+/** `zapd with-lease`: runs a program while holding the lease of a device. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Result } from "../api/client.ts";
@@ -10,9 +10,9 @@ import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { freeLease, takeLease, type WantedLease, wantedLease } from "./lease.ts";
 
-/** A lease whose holder was killed ends after this; while the program runs it is renewed. */
+/** How long the lease lasts when this process is killed; while the program runs it is renewed. */
 const defaultTtlMs = 60_000;
-/** How long to wait before a daemon that does not answer is asked again. */
+/** How long to wait before calling a daemon again that did not answer. */
 const retryAfterMs = 1_000;
 /** Exit statuses of shells: not found, and found but not executable. */
 const notFound = 127;
@@ -52,15 +52,15 @@ export async function withLease(context: Context): Promise<number> {
 }
 
 function reportNotFreed(context: Context, { device }: Taken, error: unknown): void {
-  // Somebody has broken it, or it has ended: there is nothing to free.
+  // The lease was broken or has expired: there is nothing to free.
   if (error instanceof CommandError && error.code === "device_leased") return;
   context.say(printable(`zapd: ${device.name} could not be freed; its lease ends by itself within a minute or two`));
 }
 
-/** The exit status of a program, as a shell gives it. Signals that would end us are passed on to it. */
+/** Waits for the program, passing on signals, and gives its exit status as a shell does. */
 async function waitForExit(child: ChildProcess, program: string): Promise<number> {
   const signals = (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const).map((signal) => {
-    // A terminal signals all processes in it.
+    // The terminal sends these to the program as well.
     const isTold = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
     return [signal, () => void (isTold || child.kill(signal))] as const;
   });
@@ -79,7 +79,7 @@ async function waitForExit(child: ChildProcess, program: string): Promise<number
   }
 }
 
-/** Renews the lease until the signal ends; fails when it is lost. */
+/** Renews the lease until the signal aborts. Fails when the lease is lost. */
 async function keepRenewing(context: Context, taken: Taken, wanted: WantedLease, signal: AbortSignal): Promise<never> {
   const { owner, note, ttl_s } = wanted;
   const body = { owner, ttl_s, ...(note !== undefined && { note }) };
@@ -94,7 +94,7 @@ async function keepRenewing(context: Context, taken: Taken, wanted: WantedLease,
       pause = ttlMs / 3;
     } catch (error) {
       const isOver = error instanceof CommandError && error.code === "device_leased";
-      // A daemon that is gone may be back in time: it has kept the lease.
+      // A daemon that restarts in time has kept the lease.
       if (isOver || now - since > ttlMs) throw error;
       pause = Math.min(retryAfterMs, ttlMs / 6);
     }

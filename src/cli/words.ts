@@ -1,4 +1,4 @@
-/** The words of a command that has options. */
+/** Parses the words of commands: options, verbs, durations. */
 import { parseArgs } from "node:util";
 import { nearest } from "../system/nearest.ts";
 import { common, type Option, type Parsed } from "./context.ts";
@@ -39,7 +39,7 @@ function unknown(flag: string, names: readonly string[]): UsageError {
   );
 }
 
-/** What a command does by its first word, such as `get` of `zapd config get`. Fails with UsageError where that is none of its verbs. */
+/** The verb of a command, such as `get` of `zapd config get`. Fails with UsageError for an unknown one. */
 export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: string): Verb {
   const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined;
   if (verb) return verb;
@@ -50,14 +50,14 @@ export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: stri
 }
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** A longer timer would overflow and be none. */
-const most = 24 * 3_600_000;
+/** A day; timers of more than 24 days overflow. */
+const maxMs = 24 * 3_600_000;
 
 /** Milliseconds of `30s`, `500ms`, `1.5m`, given as `word`; a bare number is seconds. Fails with UsageError. */
 export function parseDuration(word: string, given: string): number {
   const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
   const ms = Math.round(Number(amount) * (units[unit] ?? 0));
-  if (amount === "" || ms < 1 || ms > most)
+  if (amount === "" || ms < 1 || ms > maxMs)
     throw new UsageError(`${word} takes a time such as 30s, 500ms or 2m, and ${JSON.stringify(given)} is none`);
   return ms;
 }

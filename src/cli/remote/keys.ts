@@ -1,10 +1,10 @@
-/** What each key of the terminal is for, where it is drawn, and whether it works on a set. */
+/** The keys of the terminal: what each does, where it is drawn, and whether it works on a device. */
 
 import { isPowerOff } from "../../api/client-words.ts";
 import type { Device } from "../../api/schemas.ts";
 import type { Command, DeviceView, PressedKey } from "./model.ts";
 
-/** What can be chosen from: the input that opens it, what stands where one writes, and what Enter does. */
+/** The pickers: the key that opens each, the label of its input line, and what Enter does. */
 export const lists = {
   apps: { input: "/", operation: "listApps", label: "/", enters: "launches" },
   inputs: { input: "s", operation: "listInputs", label: "inputs ", enters: "turns to it" },
@@ -13,16 +13,16 @@ export const lists = {
 export type ListName = keyof typeof lists;
 
 export interface Binding {
-  /** As the input names it. */
+  /** The key of the terminal, as `terminal.ts` names it. */
   readonly input: string;
-  /** The key of the set, or by how much what plays is moved on, in milliseconds. */
+  /** The key of the device, or the milliseconds to seek by. */
   readonly key: PressedKey | number;
-  /** What it is called on the screen. */
+  /** The name of the terminal's key on the screen. */
   readonly cap: string;
   readonly word: string;
-  /** Row and column in the drawing; none for one that is drawn with another. */
+  /** Row and column in the drawing; none for a key that is drawn together with another. */
   readonly place?: readonly [row: number, column: number];
-  /** It goes on while it is kept down. */
+  /** The key is held while the terminal's key is down. */
   readonly isHeld?: true;
 }
 
@@ -49,14 +49,14 @@ export const bindings: readonly Binding[] = [
   { input: "p", key: "power", cap: "p", word: "power", place: [0, 2] },
 ];
 
-/** Other inputs that mean the same. */
+/** Other keys of the terminal that mean the same. */
 const synonyms: Readonly<Record<string, string>> = { "=": "+", _: "-", delete: "backspace", "<": ",", ">": "." };
 
 export function canonicalInput(input: string): string {
   return synonyms[input] ?? input;
 }
 
-/** What the remote itself does. */
+/** What the remote itself does, with the capability that it needs. */
 export const commands: readonly { readonly cap: string; readonly word: string; readonly needs?: Capability }[] = [
   ...(Object.keys(lists) as ListName[]).map((what) => ({ cap: lists[what].input, word: what, needs: what })),
   { cap: "t", word: "text", needs: "text" },
@@ -66,10 +66,10 @@ export const commands: readonly { readonly cap: string; readonly word: string; r
   { cap: "q", word: "quit" },
 ];
 
-/** Whether something works on the current set; `withheld` where its settings, or its pairing, are in the way. */
+/** `withheld`: the device could do it, but its settings or a missing pairing prevent it. */
 export type Availability = "works" | "withheld";
 
-/** The keys that this set has. One that withholds its keys may have any. */
+/** The keys that work on this device. A device that withholds its keys may have any. */
 export function availableBindings(known: DeviceView): readonly (Binding & { readonly availability: Availability })[] {
   const { device } = known;
   const hasChannels = device.kind === "tv" || availabilityOf(known, "channels") !== null;
@@ -82,7 +82,7 @@ export function availableBindings(known: DeviceView): readonly (Binding & { read
   });
 }
 
-/** What the remote itself does, so far as this set can; `count`: how many sets there are. */
+/** What the remote itself can do with this device; `count`: how many devices there are. */
 export function availableCommands(
   known: DeviceView | undefined,
   count: number,
@@ -103,7 +103,7 @@ export function availabilityOf(known: DeviceView, capability: Capability): Avail
   return withheld(known, capability) ? "withheld" : null;
 }
 
-/** What a set without the key is asked for instead. */
+/** The command that does the same as a key on a device without that key. */
 export function alternativeTo(known: DeviceView, key: PressedKey): Command | null {
   const { device, state } = known;
   const can = (capability: Capability) => device.capabilities.includes(capability);
@@ -123,12 +123,12 @@ export function press(key: PressedKey): Command {
   return { operation: "pressKey", body: { key } };
 }
 
-/** Whether it takes no keys now: off, in standby or silent. */
+/** Whether the device takes no keys now: off, in standby or offline. */
 export function isAsleep({ device, state }: DeviceView): boolean {
   return device.status === "offline" || isPowerOff(state?.power ?? device.power);
 }
 
-/** What it withholds, by its settings or for want of pairing. */
+/** Why the device withholds a capability, where it does. */
 export function withheld({ device }: DeviceView, capability: Capability): Device["withheld"][number] | undefined {
   return device.withheld.find((one) => one.capability === capability);
 }

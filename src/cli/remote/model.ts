@@ -1,4 +1,4 @@
-/** What the remote knows, and how each event changes it. Pure: what is to be done is returned as effects. */
+/** The state of the remote, and how each event changes it. Pure: side effects are returned as values. */
 import type { ApiEvent, Arguments } from "../../api/client.ts";
 import { positionAt } from "../../api/client-words.ts";
 import type { Failure } from "../../api/errors.ts";
@@ -22,31 +22,31 @@ import type { Input } from "./terminal.ts";
 
 export interface Model {
   readonly devices: readonly DeviceView[];
-  /** Parts of a list of all sets that is not whole yet. */
+  /** The devices of a snapshot whose last part has not arrived. */
   readonly partialSnapshot: readonly DeviceView[];
-  /** Whether all sets have been told once. */
+  /** Whether a whole snapshot has arrived. */
   readonly hasSnapshot: boolean;
-  /** The id of the set that is driven; `null` while none is known. */
+  /** The id of the device that is controlled; `null` while none is known. */
   readonly current: string | null;
-  /** Whether the daemon is gone. */
+  /** Whether the connection to the daemon is lost. */
   readonly isDisconnected: boolean;
   readonly mode: Mode;
   readonly notice: Notice | null;
-  /** The input that was pressed a moment ago, drawn as pressed. */
+  /** The key that was pressed a moment ago, and is drawn so. */
   readonly pressedInput: string | null;
-  /** Where what plays is being brought to, in milliseconds, until the set is there. */
+  /** The position that a device was told to seek to, in milliseconds, until it is there. */
   readonly seeking: { readonly id: string; readonly to: number } | null;
-  /** What there is to choose from, by `apps` and the like and the id of the set. */
+  /** The choices of the pickers, by `apps ID` and the like. */
   readonly lists: Readonly<Record<string, readonly Choice[]>>;
 }
 
-/** A set, and what it does; `null` until it has told. */
+/** A device and its state; `null` until it is known. */
 export interface DeviceView {
   readonly device: Device;
   readonly state: State | null;
 }
 
-/** What a picker shows, and what chooses it. */
+/** An entry of a picker. */
 export interface Choice {
   readonly id: string;
   readonly name: string;
@@ -57,7 +57,7 @@ export type Mode =
   | { readonly name: "line"; readonly what: "text" | "volume"; readonly text: string }
   | { readonly name: "pick"; readonly what: ListName; readonly filter: string; readonly at: number };
 
-/** The bottom line; `isFailure`: something failed. */
+/** The bottom line. */
 interface Notice {
   readonly text: string;
   readonly hint?: string;
@@ -66,35 +66,34 @@ interface Notice {
 
 export type Event =
   | { readonly name: "input"; readonly input: Input }
-  /** What the daemon tells. */
   | { readonly name: "told"; readonly event: ApiEvent }
-  /** The daemon is gone, or it is back. */
+  /** The connection to the daemon was lost, or is back. */
   | { readonly name: "broken"; readonly isBroken: boolean }
   | { readonly name: "listed"; readonly id: string; readonly what: ListName; readonly choices: readonly Choice[] }
-  /** With what the set showed afterwards, where that is another thing than what it was told. */
+  /** `difference`: what the device shows, where that is not what it was told. */
   | { readonly name: "done"; readonly id: string; readonly command: Command; readonly difference?: string | undefined }
   | { readonly name: "failed"; readonly id: string; readonly what?: ListName; readonly failure: Failure }
-  /** Keys that waited too long behind a slow one. */
+  /** Commands that waited too long behind a slow one. */
   | { readonly name: "dropped"; readonly id: string; readonly count: number }
   | { readonly name: "unlit" }
   | { readonly name: "hushed" };
 
 type Operation = "pressKey" | "launchApp" | "selectInput" | "selectChannel" | "setVolume" | "controlPlayback";
-/** An operation of the API that a set is asked for. */
+/** An operation of the API for one device. */
 export type Command = {
   readonly [Name in Operation]: { readonly operation: Name; readonly body: BodyOf<Name> };
 }[Operation];
 type BodyOf<Name extends Operation> = Arguments<Name> extends { readonly body: infer Body } ? Body : never;
 
-/** What is asked of a set. */
+/** A command for a device, and the key that caused it. */
 export interface Order {
   readonly id: string;
   readonly command: Command;
-  /** The key of the terminal that asks it; none where a line or a picker does. */
+  /** The key of the terminal; none for a command of the input line or a picker. */
   readonly input?: string;
-  /** The terminal says that the key is kept down. */
+  /** The terminal reports a repeat of a key that is down. */
   readonly isRepeat?: boolean;
-  /** The key of the set that is held while the terminal's is kept down. */
+  /** The key of the device to hold while the terminal's key is down. */
   readonly holdKey?: PressedKey;
 }
 
@@ -102,7 +101,7 @@ export type PressedKey = BodyOf<"pressKey">["key"];
 
 export type Effect =
   | ({ readonly name: "order" } & Order)
-  /** A key of the terminal is no longer down. */
+  /** A key of the terminal has come up. */
   | { readonly name: "released"; readonly input: string }
   | { readonly name: "list"; readonly id: string; readonly what: ListName }
   | { readonly name: "redraw" | "suspend" | "quit" };
@@ -112,14 +111,13 @@ export interface Step {
   readonly effects: readonly Effect[];
 }
 
-/** A step with what it brings about. */
 function step(model: Model, ...effects: Effect[]): Step {
   return { model, effects };
 }
 
 const mode = { name: "keys" } as const;
 
-/** Before anything has been told; `current` is the set that is wanted, if one is. */
+/** The model before the first event; `current` is the device that the user named. */
 export function begin(current: string | null): Model {
   const nothing = { devices: [], partialSnapshot: [], hasSnapshot: false, isDisconnected: false, lists: {} };
   return { ...nothing, current, mode, notice: null, pressedInput: null, seeking: null };
@@ -129,7 +127,7 @@ export function currentView(model: Model): DeviceView | undefined {
   return model.devices.find(({ device }) => device.id === model.current);
 }
 
-/** The state as it is by now: what plays has run on since it was seen, or is being brought elsewhere. */
+/** The state at a time: playback has run on since it was observed, or is at the position it seeks to. */
 export function stateAt({ device, state }: DeviceView, seeking: Model["seeking"], now: number): State | null {
   const { playback } = state ?? {};
   if (!state || !playback) return state;
@@ -140,7 +138,7 @@ export function stateAt({ device, state }: DeviceView, seeking: Model["seeking"]
   return { ...state, playback: { ...playback, position_ms } };
 }
 
-/** The choices that hold every word of the filter, those that begin with it first. */
+/** The choices that match the filter: beginnings first, then words, then parts, then its letters in order. */
 export function choicesShown(model: Model, what: ListName, filter: string): readonly Choice[] {
   const wanted = plain(filter);
   const choices = allChoices(model, what) ?? [];
@@ -153,7 +151,7 @@ export function choicesShown(model: Model, what: ListName, filter: string): read
   return ranked.sort((one, other) => one.rank - other.rank).map(({ choice }) => choice);
 }
 
-/** What there is to choose from; `undefined` until it is known. */
+/** The choices for the current device; `undefined` until they have arrived. */
 export function allChoices(model: Model, what: ListName): readonly Choice[] | undefined {
   return model.lists[`${what} ${model.current}`];
 }
@@ -179,7 +177,7 @@ export function update(model: Model, event: Event, now: number): Step {
     case "told":
       return step(applyEvent(model, event.event));
     case "broken":
-      // A list that was asked for does not come any more.
+      // A list that was requested will not arrive.
       return step({
         ...model,
         isDisconnected: event.isBroken,
@@ -208,7 +206,7 @@ function withoutNotice(model: Model): Model {
   return model.notice === null ? model : { ...model, notice: null };
 }
 
-/** What the daemon tells, as it happens. */
+/** Applies an event of the daemon. */
 function applyEvent(model: Model, event: ApiEvent): Model {
   const { devices } = model;
   switch (event.type) {
@@ -241,7 +239,7 @@ function applyEvent(model: Model, event: ApiEvent): Model {
   }
 }
 
-/** With a set that is known: the one before, else the default one, else the first. */
+/** The model with a current device that exists: the one before, else the default, else the first. */
 function withCurrentDevice(model: Model): Model {
   const { devices } = model;
   if (devices.some(({ device }) => device.id === model.current)) return model;
@@ -261,14 +259,14 @@ function commandDone(model: Model, { id, command, difference }: Event & { name: 
 
 function commandFailed(model: Model, { id, what, failure }: Event & { name: "failed" }): Model {
   const seeking = model.seeking?.id === id ? null : model.seeking;
-  // A list that did not come leaves nothing to pick from; that the daemon is gone stands above.
+  // Without its list a picker closes. A lost connection is shown at the top already.
   const isPicking = model.mode.name === "pick" && model.mode.what === what;
   const failed = { ...model, seeking, mode: isPicking ? mode : model.mode };
   return model.isDisconnected ? failed : { ...failed, notice: noticeOf(failure) };
 }
 
 function noticeOf({ code, message, hint }: Failure): Notice {
-  // The keys that it has are drawn already.
+  // The hint would list the keys, which are drawn already.
   const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
   return { text: printable(message), ...advice, isFailure: true };
 }
@@ -302,7 +300,7 @@ function backToKeys(model: Model, ...effects: Effect[]): Step {
   return step({ ...model, mode }, ...effects);
 }
 
-/** Pasting writes where one writes, and presses nothing anywhere else. */
+/** Pasted text goes into an input line; elsewhere it does nothing. */
 function paste(model: Model, text: string): Step {
   const { mode } = model;
   const line = text.replace(/[\r\n\t]+/g, " ").replace(/[\p{Cc}\p{Cs}]/gu, "");
@@ -329,7 +327,7 @@ function remoteKey(model: Model, key: string, isRepeat: boolean, now: number): S
   return binding ? pressed(model, known, binding, isRepeat, now) : step(model);
 }
 
-/** Why something does not open. */
+/** What a device says that lacks a capability. */
 const lackingText: Partial<Record<Capability, string>> = {
   text: "takes no text",
   volume: "cannot be brought to a volume",
@@ -375,11 +373,11 @@ function pressed(model: Model, known: DeviceView, binding: Binding, isRepeat: bo
   const notice = wakes ? { text: "turning it on …", isFailure: false } : model.notice;
   const other = wakes || !device.keys.some((one) => one === key) ? alternativeTo(known, key) : null;
   const held = isHeld && other === null && device.capabilities.includes("hold") ? { holdKey: key } : {};
-  // A key that it keeps back, or lacks, is asked for all the same: the daemon says why not.
+  // A key that the device withholds or lacks is sent all the same: the daemon says why it fails.
   return step({ ...lit, notice }, { ...order, command: other ?? press(key), ...held });
 }
 
-/** The next set, or the one before; a single one stays. */
+/** Switches to the next device, or to the one before. */
 function switchDevice(model: Model, by: number): Step {
   const { devices } = model;
   const at = devices.findIndex(({ device }) => device.id === model.current);
@@ -403,7 +401,7 @@ function lineKey(model: Model, mode: Mode & { name: "line" }, key: string): Step
   return next === null ? step(model) : step({ ...model, mode: withText(mode, next) });
 }
 
-/** The line with another text, as far as it can hold it. */
+/** The input line with another text, within its limits. */
 function withText(mode: Mode & { name: "line" }, text: string): Mode {
   return { ...mode, text: mode.what === "text" ? limitText(text) : text.replace(/\D/g, "").slice(0, 3) };
 }
@@ -441,7 +439,7 @@ function choiceCommand(what: ListName, id: string): { command: Command; doing: s
   }
 }
 
-/** The text after a key, or `null` when the key does not write. */
+/** The text after a key; `null` for a key that does not edit. */
 function editText(text: string, key: string): string | null {
   if (key === "backspace") return [...text].slice(0, -1).join("");
   if (key === "ctrl-u") return "";

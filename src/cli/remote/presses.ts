@@ -1,21 +1,21 @@
 /**
- * Sends commands to the sets: to each one at a time, in order. A key that is kept down is held by the daemon, and not pressed
- * again and again from here.
+ * Sends commands to devices: one at a time to each device, in order. While a key is kept down the daemon holds it; its
+ * repeats are not sent as presses.
  */
 import type { Failure } from "../../api/errors.ts";
 import type { Command, Order } from "./model.ts";
 
-/** A terminal repeats a key that is kept down every 30 to 95 ms; nobody taps that fast. */
+/** A press this soon after the one before is a repeat of a key that is down: terminals repeat every 30 to 95 ms, people tap slower. */
 const repeatMs = 100;
-/** A key counts as up when no repeat has come for this long; where the terminal tells when it comes up, in case that was lost. */
+/** A key counts as up after this time without a repeat. `told`: the terminal reports key-up, but the report may be lost. */
 const releaseAfterMs = { guessed: 200, told: 1_000 } as const;
-/** How often the daemon is told that a key is still down; it lets go of one by itself after 2 s without. */
+/** How often the hold is renewed; the daemon releases a key after 2 s without renewal. */
 const renewMs = 400;
 const maxWaiting = 8;
 const maxAgeMs = 3_000;
 
 interface Dependencies {
-  /** Sends it, and tells what came of it; answers with what went wrong. */
+  /** Sends a command, reports its outcome to the model, and gives the failure, if any. */
   send(id: string, command: Command): Promise<Failure | null>;
   dropped(id: string, count: number): void;
   now(): number;
@@ -25,7 +25,7 @@ interface QueuedCommand {
   readonly command: Command;
   readonly input?: string | undefined;
   readonly at: number;
-  /** Of a key that is held: it is never dropped. */
+  /** The hold that it starts, renews or ends: such a command is never dropped. */
   readonly hold?: Hold;
 }
 
@@ -33,7 +33,7 @@ interface Hold {
   readonly id: string;
   readonly input: string;
   readonly key: Order["holdKey"] & string;
-  /** Whether the daemon was told that it is down. */
+  /** Whether the daemon was told that the key is down. */
   isDown: boolean;
   renewal?: ReturnType<typeof setTimeout>;
   end?: ReturnType<typeof setTimeout>;
@@ -41,7 +41,7 @@ interface Hold {
 
 interface DeviceQueue {
   waiting: QueuedCommand[];
-  /** What is being sent. */
+  /** The command that is being sent. */
   current: QueuedCommand | undefined;
   draining: Promise<void> | null;
 }
@@ -56,7 +56,7 @@ export class Presses {
     this.#deps = deps;
   }
 
-  /** Takes a command; it is sent at once when nothing is ahead of it. */
+  /** Sends a command behind those that wait for the same device; a key that repeats becomes a hold. */
   enqueue({ id, input, command, isRepeat = false, holdKey }: Order): void {
     const at = this.#deps.now();
     if (input === undefined) return this.#addToQueue(id, { command, at });
@@ -67,14 +67,14 @@ export class Presses {
     const repeats = last && (isRepeat || at - last.at < repeatMs) ? last.repeats + 1 : 0;
     this.#last = { id, input, at, repeats };
     const wait = { command, input, at };
-    // A second press this soon may have been delayed on its way, and counts as a press.
+    // One press this soon may only have been delayed on its way, and counts as a press.
     if (!isRepeat && repeats < 2) this.#addToQueue(id, wait);
     else if (holdKey !== undefined) this.#startHold({ id, input, key: holdKey, isDown: false }, isRepeat);
-    // Of commands that step, one waits at most; other keys are not repeated.
+    // Of volume steps and seeks one waits at most; keys without hold are not repeated.
     else if (command.operation !== "pressKey") this.#addToQueue(id, wait, true);
   }
 
-  /** Another key is pressed, or this one has come up: nothing is held any more, and what comes next is a press of its own. */
+  /** Ends the hold: of this input, or of any, since another key was pressed. The next press is a new one. */
   release(input?: string): void {
     const hold = this.#hold;
     if (input !== undefined && this.#last?.input === input) this.#last = undefined;
@@ -87,12 +87,12 @@ export class Presses {
     if (hold.isDown) this.#sendHold(hold, "up");
   }
 
-  /** The input that is held. */
+  /** The key of the terminal that is held. */
   get held(): string | undefined {
     return this.#hold?.input;
   }
 
-  /** Lets go, and forgets what has not been sent; done once the daemon knows that nothing is held. */
+  /** Ends the hold and drops what has not been sent. Resolves once the daemon knows that no key is down. */
   async end(): Promise<void> {
     this.release();
     const lanes = [...this.#queues.values()];
@@ -110,7 +110,7 @@ export class Presses {
   #addToQueue(id: string, wait: QueuedCommand, once = false): void {
     const lane = this.#queueOf(id);
     const { command, input } = wait;
-    // Of several seeks the last counts.
+    // Only the last of several seeks counts.
     const newest = once || (command.operation === "controlPlayback" && command.body.do === "seek");
     const at = newest ? lane.waiting.findIndex((one) => one.input === input) : -1;
     if (at >= 0) lane.waiting[at] = wait;
@@ -151,9 +151,9 @@ export class Presses {
       }
       if (hold) hold.isDown = true;
       const failure = await this.#deps.send(id, command);
-      // What waited was meant to follow this one.
+      // What waits was meant to follow this command.
       if (failure && failure.code !== "unsupported_key") lane.waiting = lane.waiting.filter((one) => one.hold);
-      // A key that failed still counts as held here, so that its repeats are not pressed.
+      // A hold that failed stays here, so that its repeats are not sent as presses.
       if (hold && failure) hold.isDown = false;
       else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#sendHold(hold, "down"), renewMs);
     }

@@ -1,4 +1,4 @@
-/** The screen of the remote: what is known in, lines out. Pure. */
+/** Renders the model of the remote as lines of text. Pure. */
 import { activity, isPowerOff, powerWords } from "../../api/client-words.ts";
 import { printable } from "../../system/printable.ts";
 import { shortTime } from "../../system/text.ts";
@@ -13,7 +13,7 @@ export interface View extends TerminalFeatures {
   readonly now: Date;
 }
 
-/** As many lines as the terminal has rows, each of at most its width. */
+/** The screen: as many lines as the terminal has rows, none wider than the terminal. */
 export function render(model: Model, view: View): string[] {
   const { columns, rows } = view;
   const margin = columns >= 40 ? 1 : 0;
@@ -63,7 +63,7 @@ function stateLine(model: Model, known: DeviceView, now: Date): Line {
   return withheld(known, "keys") ? [...line, piece(` · ${device.access}: keys are refused`, "warn")] : line;
 }
 
-/** The bottom: what went wrong or is under way, above it what the remote itself does. */
+/** The bottom lines: the commands of the remote, then the notice or the input line. */
 function footer(model: Model, width: number, rows: number): Line[] {
   const asked = promptLine(model, width);
   const lines = noticeLines(model, width, rows >= 20 ? 3 : 1);
@@ -71,7 +71,7 @@ function footer(model: Model, width: number, rows: number): Line[] {
   return rows < 8 ? lines : [commandLine(model, width), ...lines];
 }
 
-/** What does not fit is left out, but for help and the way out. */
+/** The commands of the remote. What does not fit is left out, except help and quit. */
 function commandLine(model: Model, width: number): Line {
   const shown =
     model.mode.name === "help"
@@ -92,12 +92,12 @@ function noticeLines(model: Model, width: number, most: number): Line[] {
   const style = notice.isFailure ? "bad" : "faint";
   const sentence = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
   const lines = wrap(sentence, width);
-  // What does not fit stands in the last line, which is cut.
+  // The last line holds the rest, and is cut.
   const shown = [...lines.slice(0, most - 1), lines.slice(most - 1).join(" ")].filter((line) => line !== "");
   return [...shown.map((line): Line => [piece(line, style)]), ...blank].slice(0, most);
 }
 
-/** The hint for what a set withholds, while there is nothing else to say. */
+/** The hint for withheld keys, shown while there is no notice. */
 function standingNotice(model: Model): Model["notice"] {
   const known = currentView(model);
   const hint = known && !model.isDisconnected ? (withheld(known, "keys")?.hint ?? null) : null;
@@ -114,7 +114,7 @@ function promptLine({ mode }: Model, width: number): Line | null {
   return prompt(`${mode.what} `, mode.text, hint, width);
 }
 
-/** Of a long text the end is shown, where one writes. */
+/** An input line; of a long text the end is shown. */
 function prompt(label: string, text: string, hint: string, width: number): Line {
   const room = Math.max(0, width - label.length - 1);
   let shown = printable(text);
@@ -137,7 +137,7 @@ function noDevice(width: number): Line[] {
   return ways.flatMap((way) => wrap(way, width)).map((line) => [piece(line)]);
 }
 
-/** The choices that match, with the chosen one always in sight. */
+/** The choices that match, scrolled so that the selected one is visible. */
 function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, room: number): Line[] {
   if (allChoices(model, what) === undefined) return [[piece(`asking for its ${what} …`, "faint")]];
   const choices = choicesShown(model, what, filter);
@@ -176,7 +176,7 @@ function help(model: Model, width: number, room: number): Line[] {
 const inner = 45;
 const drawingWidth = inner + 2;
 
-/** The remote in its frame. */
+/** The keys as a remote in a frame. */
 function remoteDrawing(model: Model, known: DeviceView): Line[] {
   const keys = drawnKeys(known);
   const rows = 1 + Math.max(7, ...keys.map(({ place }) => place?.[0] ?? 0));
@@ -204,7 +204,7 @@ function columnOf({ place }: Shown): number {
   return place?.[1] ?? 0;
 }
 
-/** The keys one after another, the most used first, in lines of at most that width. */
+/** The keys as running text, for a terminal too small for the drawing. */
 function keyList(model: Model, known: DeviceView, width: number): Line[] {
   const lines: Piece[][] = [[]];
   for (const item of items(model, known)) {
@@ -225,7 +225,7 @@ function items(model: Model, known: DeviceView): Line[] {
 
 type Shown = ReturnType<typeof availableBindings>[number];
 
-/** The keys of this set, those of the channels as one. */
+/** The keys of this device; channel up and down as one. */
 function drawnKeys(known: DeviceView): readonly Shown[] {
   const shown = availableBindings(known);
   const hasBoth = ["page-up", "page-down"].every((input) => shown.some((one) => one.input === input));
@@ -237,7 +237,7 @@ function drawnKeys(known: DeviceView): readonly Shown[] {
 
 function draw(model: Model, known: DeviceView, shown: Shown): Line {
   const { cap, word, input, key, availability } = shown;
-  // Faint: kept back by its settings, or asleep and deaf to all but power.
+  // Faint: withheld, or the device is off and takes only power.
   const isDeaf = model.isDisconnected || availability === "withheld" || (isAsleep(known) && key !== "power");
   const style = isDeaf ? "faint" : "plain";
   const pressed = model.pressedInput === input || (model.pressedInput === "page-down" && input === "page-up");
@@ -254,14 +254,14 @@ interface Piece {
 
 type Line = readonly Piece[];
 
-/** What the terminal can show. */
+/** What the terminal supports. */
 interface TerminalFeatures {
   readonly colour: boolean;
   /** Whether it shows more than ASCII. */
   readonly unicode: boolean;
 }
 
-/** A piece of text. Whatever a device sent loses here what a terminal would obey. */
+/** A piece of text, without the control characters that a device may have sent. */
 function piece(text: string, style: Style = "plain"): Piece {
   return { text: printable(text), style };
 }
@@ -270,7 +270,7 @@ function widthOf(line: Line): number {
   return line.reduce((sum, one) => sum + columnsOf(one.text), 0);
 }
 
-/** The line, its end replaced by an ellipsis where it is wider than that. */
+/** The line, cut with an ellipsis where it is too wide. */
 function cutLine(line: Line, width: number): Line {
   if (widthOf(line) <= width) return line;
   let left = width;
@@ -278,30 +278,30 @@ function cutLine(line: Line, width: number): Line {
     const room = left;
     left -= columnsOf(one.text);
     if (room <= 0 || left > 0) return room > 0 ? [one] : [];
-    // With something more behind it, so that its end gives way to the ellipsis.
+    // A space is added so that `cut` sees a text that is too wide, and puts the ellipsis.
     return [{ ...one, text: cut(`${one.text} `, room) }];
   });
 }
 
-/** One line with something at its right end, if there is room for both. */
+/** The line with `right` at its right end, where both fit. */
 function spread(left: Line, right: Line, width: number): Line {
   const gap = width - widthOf(left) - widthOf(right);
   return gap < 2 ? left : [...left, piece(" ".repeat(gap)), ...right];
 }
 
-/** Attributes that are no colour, and used without colour too. */
+/** Attributes used without colour too. */
 const attributes: Partial<Record<Style, string>> = { bold: "1", faint: "2", pressed: "7" };
 const colours: Partial<Record<Style, string>> = { bad: "31", warn: "33" };
 
 const symbols = [..."↑↓←→·…─│╭╮╰╯▸"];
 const ascii = "^v<>-~-|++++>";
 
-/** As wide as the character is: what is aligned stays so. */
+/** ASCII of the same width, so that columns stay aligned. */
 function inAscii(character: string): string {
   return ascii[symbols.indexOf(character)] ?? "?".repeat(columnsOf(character));
 }
 
-/** The line as it is written, of at most that width. */
+/** The line with its escape sequences, cut to the width. */
 function painted(line: Line, width: number, { colour, unicode }: TerminalFeatures): string {
   return cutLine(line, width)
     .map(({ text, style }) => {

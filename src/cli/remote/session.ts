@@ -1,4 +1,4 @@
-/** `zapd remote`: a remote that fills the terminal. */
+/** `zapd remote`: a full-screen remote in the terminal. */
 import type { Result } from "../../api/client.ts";
 import { exits, type Failure, type Outcome } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
@@ -41,7 +41,7 @@ export async function remote(context: Context): Promise<number> {
     show(session.model);
   };
   const session = new Session(context, { show, redraw, suspend: () => terminal.suspend() }, begin(current));
-  // Before the screen is taken: a daemon that does not run, or a name that is none, is said as everywhere.
+  // Before the full screen opens, so that failures are printed as for every command.
   await session.begin();
   let status: number = exits.ok;
   terminal.open({
@@ -61,17 +61,17 @@ export async function remote(context: Context): Promise<number> {
   return status;
 }
 
-/** By the locale, as every program decides it. */
+/** Whether the terminal shows Unicode, judged by the locale. */
 export function showsUnicode(env: Readonly<Record<string, string | undefined>>, platform: string): boolean {
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"];
   if (!locale) return platform !== "linux";
   return /utf-?8/i.test(locale);
 }
 
-/** Where the model is shown. */
+/** The screen that shows the model. */
 interface Display {
   show(model: Model): void;
-  /** Draws everything anew, whatever is on the screen. */
+  /** Redraws the whole screen. */
   redraw(): void;
   /** Gives the terminal back and stops the process until it is continued. */
   suspend(): void;
@@ -81,7 +81,7 @@ interface Display {
 const commandTimeoutMs = 60_000;
 const textTimeoutMs = 600_000;
 const listTimeoutMs = 20_000;
-/** How long to wait, when leaving, for the daemon to be told that a key is up: it lets go of it by itself. */
+/** How long to wait on exit for the daemon to learn that a key is up; it would release the key by itself. */
 const releaseTimeoutMs = 500;
 const highlightMs = 150;
 const noticeMs = 8_000;
@@ -113,7 +113,7 @@ export class Session {
     return this.#model;
   }
 
-  /** Follows what happens from now on; done once all sets are known. Fails as a command does that calls the daemon. */
+  /** Starts to follow the events; resolves once all devices are known. Fails with CommandError. */
   async begin(): Promise<void> {
     const events = this.#events(false);
     while (!this.#model.hasSnapshot) {
@@ -130,7 +130,7 @@ export class Session {
     return this.#over.promise;
   }
 
-  /** Ends the run, with whatever key is held let go. */
+  /** Ends the run, and releases the key that is held. */
   quit(): void {
     this.#following.abort();
     clearTimeout(this.#highlightTimer);
@@ -139,7 +139,7 @@ export class Session {
     void this.#releaseKeys().then(() => this.#over.resolve());
   }
 
-  /** The process was stopped, and goes on. */
+  /** The process was continued after a stop. */
   resumed(): void {
     this.#display.redraw();
     this.#following.abort();
@@ -173,7 +173,7 @@ export class Session {
       case "redraw":
         return this.#display.redraw();
       case "suspend":
-        // Nothing is shown meanwhile, so that the sets need not be polled for us.
+        // Nothing is shown meanwhile, so the daemon need not poll the devices for us.
         this.#following.abort();
         return void this.#releaseKeys().then(() => this.#display.suspend());
       case "quit":
@@ -232,7 +232,7 @@ export class Session {
     if (this.#model.notice) this.#noticeTimer = setTimeout(() => this.dispatch({ name: "hushed" }), noticeMs);
   }
 
-  /** Once for all that happens in one turn of the loop, and with each second of what plays. */
+  /** Draws once per turn of the event loop, and once per second of playback. */
   #draw(): void {
     if (this.#isDrawScheduled) return;
     this.#isDrawScheduled = true;
@@ -247,7 +247,7 @@ export class Session {
   }
 }
 
-/** Milliseconds until the position of what plays is shown as another; `null` where it stands still. */
+/** Milliseconds until the shown playback position changes; `null` where it stands still. */
 export function untilNextSecond(model: Model, now: number): number | null {
   const known = currentView(model);
   const { position_ms = null, rate = null } = (known && stateAt(known, model.seeking, now)?.playback) ?? {};
@@ -263,7 +263,7 @@ function choicesIn(data: Result<"listApps"> | Result<"listInputs"> | Result<"lis
   return data.apps.filter((app) => app.installed).map((app) => ({ id: app.platform_id, name: app.name }));
 }
 
-/** What a set shows in the end, where it is not what it was told. */
+/** What the device shows, where that is not what it was told. */
 function differenceIn(data: { confirmed?: unknown; volume?: { level: number | null } | null }): string | undefined {
   if (data.confirmed !== false) return undefined;
   const level = data.volume?.level ?? null;

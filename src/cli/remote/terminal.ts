@@ -1,7 +1,4 @@
-/**
- * The terminal, taken and given back: raw mode, the alternate screen, no cursor. However the process ends, but for
- * SIGKILL, the terminal is as it was.
- */
+/** Full-screen use of the terminal: raw mode, alternate screen, no cursor. It is restored however the process ends, except by SIGKILL. */
 import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
@@ -9,23 +6,23 @@ import { textOf } from "../../api/errors.ts";
 import { printable } from "../../system/printable.ts";
 
 /**
- * Alternate screen, no cursor, no wrapping, pasted text marked as such, and keys that come up told, where the terminal can
- * (kitty's keyboard protocol, "report event types"; others pass over it); and all of it back.
+ * Alternate screen, no cursor, no wrapping, bracketed paste, and key-up events where the terminal has them (kitty's keyboard
+ * protocol, "report event types"; others ignore it); and the way back.
  */
 const enterScreen = "\x1b[?1049h\x1b[>2u\x1b[?25l\x1b[?7l\x1b[?2004h\x1b[2J";
 const leaveScreen = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[<u\x1b[?1049l";
-/** Shown whole, where the terminal knows how to wait for the end. */
+/** Makes terminals that support it draw an update at once. */
 const synchronizedUpdate = { begin: "\x1b[?2026h", end: "\x1b[?2026l" };
 
-/** How long after Esc the rest of a sequence may come, over a slow line too. */
+/** How long after Esc the rest of a sequence may arrive, over a slow line too. */
 const escapeTimeoutMs = 50;
 
 export interface Listener {
   input(input: Input): void;
   resized(): void;
-  /** The process was stopped, and goes on. */
+  /** The process was continued after a stop. */
   resumed(): void;
-  /** A signal, or the end of the input; with the exit status. */
+  /** A signal came, or the input ended; `status`: the exit status. */
   ended(status: number): void;
 }
 
@@ -61,7 +58,7 @@ export class Terminal {
     process.stdin.pause();
   }
 
-  /** Shows these lines; only those that changed are written. */
+  /** Shows these lines; writes only those that changed. */
   show(lines: readonly string[]): void {
     if (!this.#isTaken) return;
     const changed = lines.flatMap((line, row) =>
@@ -71,13 +68,13 @@ export class Terminal {
     if (changed.length > 0) process.stdout.write(synchronizedUpdate.begin + changed.join("") + synchronizedUpdate.end);
   }
 
-  /** Clears the screen: what is shown next is written whole. */
+  /** Clears the screen, so that the next `show` writes every line. */
   clear(): void {
     this.#shown = [];
     if (this.#isTaken) process.stdout.write("\x1b[0m\x1b[2J");
   }
 
-  /** As Ctrl-Z does elsewhere: stops all that was started with us, a launcher around us too. */
+  /** Stops the whole process group, as Ctrl-Z does, with a launcher around us. */
   suspend(): void {
     if (process.platform === "win32") return this.#continued();
     process.kill(0, "SIGTSTP");
@@ -98,7 +95,7 @@ export class Terminal {
     try {
       process.stdin.setRawMode(false);
     } catch {
-      // The terminal is gone: there is nothing to give back.
+      // The terminal is gone.
     }
   };
 
@@ -125,7 +122,7 @@ export class Terminal {
     this.#listener?.ended(128 + constants.signals[signal]);
   };
 
-  /** Without a handler the signal does what it does to every program; where nobody could continue us, nothing. */
+  /** Stops by the signal's default action, which does nothing where no shell could continue us. */
   readonly #stop = (): void => {
     this.#restore();
     process.off("SIGTSTP", this.#stop);
@@ -133,7 +130,7 @@ export class Terminal {
     this.#continued();
   };
 
-  /** Comes by SIGCONT, and once more from `#stop`, should nothing have stopped us: the terminal is taken once. */
+  /** Called for SIGCONT, and by `#stop` in case nothing stopped us; the timer makes both take the terminal once. */
   readonly #continued = (): void => {
     clearTimeout(this.#resumeTimer);
     this.#resumeTimer = setTimeout(() => {
@@ -154,7 +151,7 @@ export class Terminal {
   readonly #events: readonly (readonly [NodeJS.EventEmitter, ...Parameters<NodeJS.EventEmitter["on"]>])[] = [
     [process.stdin, "data", this.#received],
     [process.stdin, "end", this.#hungUp],
-    // The terminal is gone, or whoever reads what is shown.
+    // The terminal is gone, or the reader of the output.
     [process.stdin, "error", this.#hungUp],
     [process.stdout, "error", this.#hungUp],
     [process.stdout, "resize", this.#resized],
@@ -167,38 +164,33 @@ export class Terminal {
   ];
 }
 
-/** Written before anything else can happen; a terminal that is gone is no failure. */
+/** Writes synchronously. A terminal that is gone is no failure. */
 function writeNow(text: string, to = 1): void {
   try {
     writeSync(to, text);
   } catch {
-    // Nobody is there to read it.
+    // The terminal is gone.
   }
 }
 
 /**
- * What a terminal sends, read as keys: pure, and fed as it comes. An escape sequence may arrive in pieces; a lone Esc is
- * told from the beginning of one only by what does not follow, so the caller waits and then calls `flush`.
- */
-
-/**
- * A key by its name (`up`, `enter`, `ctrl-c`) or as the character it types, or a text that was pasted. `phase`, where the
- * terminal tells: the key is still down, or it has come up.
+ * A key by its name (`up`, `enter`, `ctrl-c`) or as the character it types, or a pasted text. `phase`, where the terminal
+ * reports it: a repeat while the key is down, or the key has come up.
  */
 export type Input = { readonly key: string; readonly phase?: "repeat" | "up" } | { readonly paste: string };
 
 interface Decoded {
   readonly inputs: readonly Input[];
-  /** What may be the beginning of a sequence: given again with what comes next. */
+  /** What may be the beginning of a sequence: to be passed again with the next chunk. */
   readonly pending: string;
 }
 
 const esc = "\x1b";
 const pasteBegin = "\x1b[200~";
-/** A terminal that never ends what it began must not fill the memory. */
+/** A sequence that never ends must not fill the memory. */
 const maxPending = 64 * 1024;
 
-/** The last letter of a sequence and its number, as xterm and its kin send them. */
+/** Keys by the letter of a sequence, or its number and `~`, as xterm and others send them. */
 const sequences: Readonly<Record<string, string>> = {
   A: "up",
   B: "down",
@@ -230,27 +222,27 @@ const controls: Readonly<Record<string, string>> = {
   "\x1a": "ctrl-z",
 };
 
-/** What may come, each of them whole; what is none of them is the beginning of one. */
+/** One complete key, paste or other sequence. Text that does not match is the beginning of one. */
 const token = new RegExp(
   [
     String.raw`\x1b\[200~(?<paste>.*?)\x1b\[201~`,
-    // `ESC [ parameters letter`; modifiers (`1;5A`) are left aside.
+    // `ESC [ parameters letter`; modifiers (`1;5A`) are ignored.
     String.raw`\x1b\[(?!200~)(?<number>\d*)(?<more>[0-?]*)[ -/]*(?<letter>[@-~])`,
-    // Anything else in the middle ends it: what follows is read by itself.
+    // A sequence broken off by another character: what follows is read by itself.
     String.raw`\x1b\[[ -?]*(?=[^ -~])`,
     String.raw`\x1bO(?<single>.)`,
-    // An answer of the terminal to a question that somebody else asked: swallowed up to its end.
+    // An answer of the terminal to another program's query: skipped.
     String.raw`\x1b[\]P_].*?(?:\x07|\x1b\\)`,
-    // Twice Esc: the first was the key, or the second begins a sequence.
+    // Esc twice: the first is the key, the second may begin a sequence.
     String.raw`(?<lone>\x1b)(?=\x1b)`,
-    // Alt with a key: not ours.
+    // Alt with a key: skipped.
     String.raw`\x1b[^[O\]P_\x1b]`,
     String.raw`(?<character>[^\x1b])`,
   ].join("|"),
   "suy",
 );
 
-/** Reads what came, after what was pending. */
+/** Reads the keys of a chunk, which follows what was pending. A lone Esc stays pending until `flush`. */
 export function decode(pending: string, chunk: string): Decoded {
   const text = pending + chunk;
   const inputs: Input[] = [];
@@ -266,7 +258,7 @@ export function decode(pending: string, chunk: string): Decoded {
   return { inputs, pending: rest.length > maxPending ? "" : rest };
 }
 
-/** The key, or what was pasted; nothing for what means nothing here. */
+/** The input of a match; none for a sequence without meaning here. */
 function inputOf(found: Readonly<Record<string, string | undefined>>): Input[] {
   const { paste, number, more = "", letter = "", single, lone, character } = found;
   if (paste !== undefined) return [{ paste }];
@@ -285,24 +277,24 @@ function typed(character: string | undefined): string | undefined {
   return controls[character] ?? (character >= " " ? character : undefined);
 }
 
-/** `number : shifted ; modifiers : phase`, the phase left out or 1 for a press. */
+/** The phase in `number : shifted ; modifiers : phase`; a press has 1 or none. */
 const phases: Readonly<Record<string, "repeat" | "up">> = { "2": "repeat", "3": "up" };
 const modifiers = { shift: 1, control: 4 } as const;
 
-/** A key by its code point (`ESC [ 99 ; 5 u` is Ctrl-C), as some terminals send it whether they were asked to or not. */
+/** A key by its code point (`ESC [ 99 ; 5 u` is Ctrl-C), as some terminals send keys even unasked. */
 function keyOfCode(code: number, more: string): string | undefined {
-  // Caps Lock and the like are no modifiers.
+  // Without Caps Lock and Num Lock.
   const held = (Number(/^[:\d]*;(\d+)/.exec(more)?.[1] ?? 1) - 1) & 0x3f;
   if (held === modifiers.control) return controls[String.fromCodePoint(code & 0x1f)];
   if (code === 27 && held === 0) return "escape";
   if (code === 9 && held === modifiers.shift) return "shift-tab";
   const shifted = held === modifiers.shift ? /^:(\d+)/.exec(more)?.[1] : undefined;
   const point = Number(shifted ?? code);
-  // From there on are halves of characters, and keys that type nothing.
+  // From 0xd800 on are surrogates and keys that type nothing.
   return held <= modifiers.shift && point < 0xd800 ? typed(String.fromCodePoint(point)) : undefined;
 }
 
-/** What is pending when nothing followed: a lone Esc was the key; the beginning of a paste goes on waiting. */
+/** Reads what is pending when nothing followed in time: a lone Esc is the key, the beginning of a paste stays pending. */
 export function flush(pending: string): Decoded {
   if (pending.startsWith(pasteBegin)) return { inputs: [], pending };
   return { inputs: pending === esc ? [{ key: "escape" }] : [], pending: "" };
