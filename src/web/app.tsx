@@ -1,10 +1,10 @@
-/** The shell: the bar, the view, and what is said of the daemon. */
+/** The shell: the bar, the current view, and the notice that the daemon does not answer. */
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
-import { Status } from "./ui/status.tsx";
+import { Toast } from "./ui/status.tsx";
 import { views } from "./views/index.ts";
 
 export function App() {
@@ -14,7 +14,7 @@ export function App() {
   useEffect(() => {
     document.title = [name, shown?.title, "zapd"].filter((part) => part !== undefined).join(" · ");
   }, [name, shown]);
-  // Whoever comes back to the house finds the place where it was left.
+  // Coming back to the house restores its scroll position.
   useLayoutEffect(() => scrollTo(0, view === "" ? houseTop() : 0), [view, id]);
   return (
     <>
@@ -28,7 +28,13 @@ export function App() {
             bar === undefined ? (
               []
             ) : (
-              <a key={path} href={linkTo(path)} aria-current={path === view ? "page" : undefined} title={bar.label}>
+              <a
+                key={path}
+                href={linkTo(path)}
+                aria-current={path === view ? "page" : undefined}
+                aria-label={bar.label}
+                title={bar.label}
+              >
                 <Icon name={bar.icon} size={18} />
                 <span class={bar.iconOnly ? "hidden" : ""}>{bar.label}</span>
               </a>
@@ -36,7 +42,7 @@ export function App() {
           )}
         </nav>
       </header>
-      <Lost />
+      <ConnectionLost />
       <main class={connection.value === "lost" ? "is-stale" : ""}>
         {shown ? (
           <shown.show key={`${view}/${id ?? ""}`} id={id} />
@@ -48,13 +54,13 @@ export function App() {
           </Notice>
         )}
       </main>
-      <Status />
+      <Toast />
     </>
   );
 }
 
-/** The daemon is gone: the last picture stays, dimmed, and it is tried again. It lies over the page, so that nothing jumps. */
-function Lost() {
+/** Shown while the daemon does not answer. It lies over the page, so that nothing below it moves. */
+function ConnectionLost() {
   const isLost = connection.value === "lost";
   return (
     <div class="lost" role="status">

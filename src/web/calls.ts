@@ -1,4 +1,4 @@
-/** Calls to the API, typed by the same table as the server. A failure says what the daemon said, word for word. */
+/** Calls to the API, typed by the same table as the server. A failure carries the message of the daemon unchanged. */
 import type { Arguments, Result, ValueName } from "../api/client.ts";
 import type { Client } from "../api/client-types.ts";
 import type { ErrorCode, ErrorDetails, PackageProblem, PairingReason } from "../api/errors.ts";
@@ -6,18 +6,18 @@ import { clientHeader, type Endpoint, type EndpointName, endpoints } from "../ap
 
 /** Why a call failed. */
 export interface Failure {
-  /** The daemon's code; `no_answer` when the daemon is not there. */
+  /** The error code of the API; `no_answer` if the daemon does not answer. */
   readonly code: ErrorCode | "no_answer";
   readonly message: string;
-  /** What its user does about it. */
+  /** What the user can do about it. */
   readonly hint: string | null;
-  /** Of a pairing that failed. */
+  /** Why a pairing failed. */
   readonly reason: PairingReason | null;
-  /** Of a package that was rejected: what is wrong with it. */
+  /** What is wrong with a package that was rejected. */
   readonly problems?: readonly PackageProblem[] | undefined;
 }
 
-/** A call that failed, as it is thrown. */
+/** Thrown by a call that failed. */
 export class CallError extends Error {
   override readonly name = "CallError";
   readonly failure: Failure;
@@ -35,34 +35,34 @@ const noAnswer: Failure = {
   reason: null,
 };
 
-/** The names of what is thrown by a call that was given up, or that was only to go on for so long. */
-const givenUp: ReadonlySet<string> = new Set(["AbortError", "TimeoutError"]);
+/** Errors of a call that its caller aborted, or that reached its caller's timeout. */
+const abortErrorNames: ReadonlySet<string> = new Set(["AbortError", "TimeoutError"]);
 
-/** The failure in whatever was thrown; `null` for a call that its caller gave up. */
+/** The failure to show for a thrown error; `null` for a call that its caller aborted. */
 export function failureOf(thrown: unknown): Failure | null {
   if (thrown instanceof CallError) return thrown.failure;
-  if (thrown instanceof DOMException && givenUp.has(thrown.name)) return null;
+  if (thrown instanceof DOMException && abortErrorNames.has(thrown.name)) return null;
   return { ...noAnswer, code: "internal_error", message: "The page failed at this", hint: "Reload it" };
 }
 
-/** The address of an operation's path, for what a browser loads by itself: pictures. Relative to the document: the page may be mounted below a path. */
-export function addressOf(name: EndpointName, given: Places = {}): string {
+/** The URL of an operation, relative to the document, because the page may be mounted below a path. Also for `<img src>`. */
+export function addressOf(name: EndpointName, values: PathValues = {}): string {
   const { path }: Endpoint = endpoints[name];
-  const { query: asked = {}, ...parts } = given;
-  const places: Readonly<Record<string, string | undefined>> = parts;
-  const filled = path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
-  const query = Object.entries(asked).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const { query: parameters = {}, ...rest } = values;
+  const parts: Readonly<Record<string, string | undefined>> = rest;
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(parts[name] ?? ""));
+  const query = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return `v1${filled}${query.length > 0 ? `?${new URLSearchParams(query)}` : ""}`;
 }
 
-/** Calls an operation. Fails with a `CallError`, or with what ends its signal. */
+/** Calls an operation. Throws a `CallError`, or the reason of an aborted `signal`. */
 export async function call<Name extends ValueName>(
   name: Name,
-  ...[given]: Parameters<Client[Name]>
+  ...[args]: Parameters<Client[Name]>
 ): Promise<Result<Name>> {
-  const { body, signal, ...places } = (given ?? {}) as Arguments<Name> & Places & { readonly body?: unknown };
+  const { body, signal, ...values } = (args ?? {}) as Arguments<Name> & PathValues & { readonly body?: unknown };
   const { method }: Endpoint = endpoints[name];
-  const response = await send(addressOf(name, places as Places), {
+  const response = await send(addressOf(name, values as PathValues), {
     method: method.toUpperCase(),
     ...(signal && { signal }),
     ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
@@ -70,7 +70,7 @@ export async function call<Name extends ValueName>(
   return (await readAnswer(response)) as Result<Name>;
 }
 
-/** `fetch` with the page's own header; a daemon that is not there is a `CallError`. */
+/** `fetch` with the client header of the page. Throws a `CallError` if the daemon does not answer. */
 export async function send(address: string, init: RequestInit = {}): Promise<Response> {
   try {
     return await fetch(address, {
@@ -84,7 +84,7 @@ export async function send(address: string, init: RequestInit = {}): Promise<Res
   }
 }
 
-/** What an answer in the envelope comes to. */
+/** The data of a response in the API's envelope. Throws a `CallError` if it is an error. */
 export async function readAnswer(response: Response): Promise<unknown> {
   const envelope = (await response.json().catch(() => null)) as Envelope | null;
   if (envelope?.ok === true) return envelope.data;
@@ -93,7 +93,7 @@ export async function readAnswer(response: Response): Promise<unknown> {
   throw new CallError({ code, message, hint, reason, problems: details?.problems });
 }
 
-interface Places {
+interface PathValues {
   readonly id?: string;
   readonly app?: string;
   readonly query?: Readonly<Record<string, string | undefined>>;

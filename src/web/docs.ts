@@ -1,12 +1,12 @@
-/** Starts Swagger UI on the document of this very daemon. It asks nobody else, and keeps nothing. */
+/** Starts Swagger UI on the OpenAPI document of this daemon. It makes no other requests and stores nothing. */
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown;
 
-/** What makes a text markup, where a browser asks who does (Trusted Types). */
+/** Trusted Types, in browsers that have them. */
 declare const trustedTypes:
   | { createPolicy(name: string, rules: { createHTML(html: string): string }): unknown }
   | undefined;
 
-// It hands its markup on as text. That may be shown: no script in it runs, nor may any text become one.
+// Swagger UI sets markup as strings. The policy allows that for HTML only, never for scripts.
 if (typeof trustedTypes !== "undefined") trustedTypes.createPolicy("default", { createHTML: (html) => html });
 SwaggerUIBundle({
   url: "openapi.json",
@@ -15,7 +15,7 @@ SwaggerUIBundle({
   docExpansion: "list",
   defaultModelsExpandDepth: 0,
   tryItOutEnabled: true,
-  // Its own would send the document to a site of somebody else.
+  // The default validator would send the document to another site.
   validatorUrl: null,
 });
 

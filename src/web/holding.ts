@@ -1,52 +1,61 @@
-/** Keys that are held down from the page: one press at once, and after half a second the daemon is told that the key is down. */
+/** Holding keys from the page: a press is sent at once, and after half a second a `down` that is renewed until release. Also typing. */
 import { addressOf, call, send } from "./calls.ts";
 import { attempt, type Entry, press } from "./store.ts";
-import { say } from "./ui/status.tsx";
+import { announce } from "./ui/status.tsx";
 import type { Key } from "./words.ts";
 
-/** A finger that rests for so long means to hold. */
+/** A press that lasts this long becomes a hold. */
 const holdAfterMs = 500;
-/** The daemon lets go of a key 2 s after it was last told that it is down. */
+/** The daemon releases a key 2 s after the last `down`. */
 const renewEveryMs = 700;
-/** A set that has not taken a held key by then is gone: the daemon would go on waiting for it to wake. */
-const patienceMs = 1_200;
+/** A device that has not accepted a `down` by then does not answer; the daemon itself would wait for it to wake. */
+const downTimeoutMs = 1_200;
 
-/** Keys that mean another thing when they come twice, or whose repeats nobody wants. */
-const once: ReadonlySet<string> = new Set(["power", "power-on", "power-off", "home", "mute", "play-pause", "select"]);
+/** Keys that are never held: a repeat would undo them, or is never wanted. */
+const singlePressKeys: ReadonlySet<string> = new Set([
+  "power",
+  "power-on",
+  "power-off",
+  "home",
+  "mute",
+  "play-pause",
+  "select",
+]);
 
-/** Says that a key is up. It is heard even when the page is on its way out. */
+/** Sends `up`; `keepalive` lets it arrive even while the page unloads. */
 function sendUp(id: string, key: string): void {
   const body = JSON.stringify({ key, phase: "up" });
   const headers = { "content-type": "application/json" };
   send(addressOf("pressKey", { id }), { method: "POST", body, headers, keepalive: true }).catch(() => {});
 }
 
-/** Presses a key, and holds it until the answer is called. */
+/** Presses a key and holds it until the returned function is called. */
 export function holdKey(entry: Entry, key: Key): () => void {
   const device = entry.device.peek();
-  const doing = `pressing ${key}`;
-  const first = press(entry, key, doing);
-  if (once.has(key) || !device.capabilities.includes("hold")) return () => {};
+  const description = `pressing ${key}`;
+  const firstPress = press(entry, key, description);
+  if (singlePressKeys.has(key) || !device.capabilities.includes("hold")) return () => {};
   let isUp = false;
   let isDown = false;
-  let underWay: Promise<unknown> = Promise.resolve();
-  let isWaiting = false;
+  let lastDown: Promise<unknown> = Promise.resolve();
+  let isSending = false;
   const down = async () => {
-    if (isWaiting) return;
-    isDown = isWaiting = true;
-    const signal = AbortSignal.timeout(patienceMs);
-    const told = attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key, phase: "down" }, signal }));
-    underWay = told;
-    const taken = (await told) !== null;
-    isWaiting = false;
-    if (taken) return;
-    // A set that is gone and comes back does not go on by itself, though the finger rests still.
+    if (isSending) return;
+    isDown = isSending = true;
+    const signal = AbortSignal.timeout(downTimeoutMs);
+    const body = { key, phase: "down" } as const;
+    const request = attempt(entry, description, () => call("pressKey", { id: entry.id, body, signal }));
+    lastDown = request;
+    const accepted = (await request) !== null;
+    isSending = false;
+    if (accepted) return;
+    // A device that answers again later must not continue the hold by itself.
     clearInterval(timer);
-    if (signal.aborted && !isUp) say(`${device.name} did not answer, and was let go of the key`);
+    if (signal.aborted && !isUp) announce(`${device.name} did not answer, and was let go of the key`);
   };
   let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(async () => {
-    // One that was refused is not held.
-    if ((await first) === null || isUp) return;
+    // A key whose press was refused is not held.
+    if ((await firstPress) === null || isUp) return;
     void down();
     timer = setInterval(() => void down(), renewEveryMs);
   }, holdAfterMs);
@@ -57,12 +66,12 @@ export function holdKey(entry: Entry, key: Key): () => void {
     clearInterval(timer);
     if (!isDown) return;
     sendUp(entry.id, key);
-    // A `down` that was still on its way may have come after it.
-    void underWay.then(() => sendUp(entry.id, key));
+    // A `down` that was still under way may have arrived after the `up`.
+    void lastDown.then(() => sendUp(entry.id, key));
   };
 }
 
-/** What was typed, in order: while a piece is on its way, what comes meanwhile is the next piece. */
+/** Types keystrokes in order: those made while a request is under way go together in the next one. */
 export class Typing {
   readonly #entry: Entry;
   #waiting = "";
@@ -88,12 +97,12 @@ export class Typing {
   }
 }
 
-/** Types a text; whether the device took it. */
+/** Types a text. Resolves with whether the device accepted it. */
 export async function typeText(entry: Entry, text: string): Promise<boolean> {
   const count = [...text].length;
-  const done = await attempt(entry, "typing", () =>
+  const result = await attempt(entry, "typing", () =>
     call("pressKey", { id: entry.id, body: { key: `literal:${text}` } }),
   );
-  if (done !== null && count > 1) say(`${count} characters typed`);
-  return done !== null;
+  if (result !== null && count > 1) announce(`${count} characters typed`);
+  return result !== null;
 }

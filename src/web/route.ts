@@ -1,45 +1,45 @@
-/** Which view is shown: the part of the address behind `#`. */
+/** The current view, from the part of the address after `#`. */
 import { type ReadonlySignal, signal } from "@preact/signals";
 
 export interface Route {
-  /** The first word: `remote` of `#/remote/<id>`; empty for the house. */
+  /** The first part: `remote` in `#/remote/<id>`; empty for the house. */
   readonly view: string;
-  /** The device, where the view is of one. */
+  /** The device id in the address; null without one. */
   readonly id: string | null;
 }
 
-const routeNow = signal<Route>({ view: "", id: null });
+const routeSignal = signal<Route>({ view: "", id: null });
 
-export const route: ReadonlySignal<Route> = routeNow;
+export const route: ReadonlySignal<Route> = routeSignal;
 
-/** The address of a view, for a link. */
+/** The `href` of a view. */
 export function linkTo(view: string, id?: string): string {
   return id === undefined ? `#/${view}` : `#/${view}/${encodeURIComponent(id)}`;
 }
 
-/** Shows a view. */
+/** Goes to the view of a device. */
 export function go(view: string, id: string): void {
   location.hash = linkTo(view, id);
 }
 
-/** How far the house was scrolled when it was left, in px. */
-let leftHouseAt = 0;
+/** The scroll position of the house when it was last left. */
+let houseScrollPx = 0;
 
-export const houseTop = (): number => leftHouseAt;
+export const houseTop = (): number => houseScrollPx;
 
-/** Follows the address. Called once. */
+/** Follows the address. Call it once. */
 export function startRouting(): void {
   history.scrollRestoration = "manual";
   const read = () => {
-    if (routeNow.peek().view === "") leftHouseAt = scrollY;
+    if (routeSignal.peek().view === "") houseScrollPx = scrollY;
     const [view = "", id] = location.hash.replace(/^#\/?/, "").split("/");
-    routeNow.value = { view, id: id === undefined || id === "" ? null : textIn(id) };
+    routeSignal.value = { view, id: id === undefined || id === "" ? null : decodePart(id) };
   };
   addEventListener("hashchange", read);
   read();
 }
 
-function textIn(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

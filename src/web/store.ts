@@ -1,58 +1,57 @@
-/** What the page knows, as signals: a view reads them, and is drawn anew when they change. Only the stream writes most of it. */
+/** The state of the page, as signals: a component that reads one renders again when it changes. The event stream writes most of it. */
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
 import { call, type Failure, failureOf } from "./calls.ts";
 import { type Key, powerKey } from "./words.ts";
 
-/** A device and what is known of it. Each part is a signal of its own: of a thousand, only the one that changed is drawn. */
+/** A device and its state. Each field is a signal of its own, so that a change renders one device and not the whole list. */
 export interface Entry {
   readonly id: string;
   readonly device: Signal<Device>;
-  /** `null`: nothing is known yet. */
+  /** `null` until the state is known. */
   readonly state: Signal<State | null>;
-  /** Why the last thing that this page asked of it failed; `null` once something has worked. */
+  /** Why the last request of this page failed; `null` after one that succeeded. */
   readonly refusal: Signal<Failure | null>;
-  /** What the page asks of it now, in words (`turning on`); `null` for nothing. */
-  readonly doing: Signal<string | null>;
+  /** The request that is under way, in words (`turning on`); `null` for none. */
+  readonly pendingAction: Signal<string | null>;
 }
 
-/** `connecting`: nothing has come yet. `lost`: what is shown is the last picture, and the page tries again by itself. */
+/** `connecting`: no snapshot has arrived yet. `lost`: the page shows the last known state and reconnects by itself. */
 export type Connection = "connecting" | "live" | "lost";
 
-/** Events that are kept for the activity. */
-const mostEvents = 200;
+/** How many events the activity view keeps. */
+const maxEvents = 200;
 
-const entriesNow = signal<readonly Entry[]>([]);
-/** The same by id: of a thousand, one is found at once. */
+const entriesSignal = signal<readonly Entry[]>([]);
 const byId = new Map<string, Entry>();
-const connectionNow = signal<Connection>("connecting");
-const eventsNow = signal<readonly Followed[]>([]);
+const connectionSignal = signal<Connection>("connecting");
+const eventsSignal = signal<readonly Followed[]>([]);
 
-/** Every device, in the order of adding. Changes only when one comes or goes. */
-export const entries: ReadonlySignal<readonly Entry[]> = entriesNow;
-export const connection: ReadonlySignal<Connection> = connectionNow;
-/** The last 200 events, the newest first; snapshots are left out. */
-export const events: ReadonlySignal<readonly Followed[]> = eventsNow;
+/** Every device, in the order in which they were added. Changes only when a device is added or removed. */
+export const entries: ReadonlySignal<readonly Entry[]> = entriesSignal;
+export const connection: ReadonlySignal<Connection> = connectionSignal;
+/** The last 200 events without snapshots, the newest first. */
+export const events: ReadonlySignal<readonly Followed[]> = eventsSignal;
 
-/** The entry of a device by its id; `undefined` when it is not known (any more). Reading it subscribes to comings and goings. */
+/** The entry of a device; `undefined` for an unknown id. A component that calls this renders again when devices are added or removed. */
 export function entryOf(id: string): Entry | undefined {
   return entries.value.length === 0 ? undefined : byId.get(id);
 }
 
-function setEntries(now: readonly Entry[]): void {
+function setEntries(next: readonly Entry[]): void {
   byId.clear();
-  for (const entry of now) byId.set(entry.id, entry);
-  entriesNow.value = now;
+  for (const entry of next) byId.set(entry.id, entry);
+  entriesSignal.value = next;
 }
 
-/** Everything, as one tab hands it to another. */
-export interface Picture {
+/** The whole state, as one tab sends it to another. */
+export interface PageSnapshot {
   readonly devices: readonly { readonly device: Device; readonly state: State | null }[];
   readonly events: readonly Followed[];
   readonly connection: Connection;
 }
 
-export function pictureNow(): Picture {
+export function currentSnapshot(): PageSnapshot {
   return {
     devices: entries.peek().map(({ device, state }) => ({ device: device.peek(), state: state.peek() })),
     events: events.peek(),
@@ -60,41 +59,41 @@ export function pictureNow(): Picture {
   };
 }
 
-export function takePicture(picture: Picture): void {
-  replaceDevices(picture.devices);
-  eventsNow.value = picture.events;
-  setConnection(picture.connection);
+export function applySnapshot(snapshot: PageSnapshot): void {
+  replaceDevices(snapshot.devices);
+  eventsSignal.value = snapshot.events;
+  setConnection(snapshot.connection);
 }
 
 export function setConnection(now: Connection): void {
-  connectionNow.value = now;
+  connectionSignal.value = now;
   if (now !== "live") return;
-  // It answers again: that it did not is no news any more.
+  // The daemon answers again, so these messages are out of date.
   for (const { refusal } of entries.peek()) if (refusal.peek()?.code === "no_answer") refusal.value = null;
 }
 
-/** Takes what happened before this page was opened. */
-export function takeHistory(past: readonly Followed[]): void {
+/** Adds events from before this page was opened. */
+export function addHistory(past: readonly Followed[]): void {
   const known = new Set(events.peek().map(({ id }) => id));
   const older = past.filter(({ id, type }) => type !== "snapshot" && !known.has(id)).reverse();
-  eventsNow.value = [...events.peek(), ...older].slice(0, mostEvents);
+  eventsSignal.value = [...events.peek(), ...older].slice(0, maxEvents);
 }
 
-/** The parts of a snapshot that have come; they count once all are there. */
-let arriving: { device: Device; state: State | null }[] = [];
+/** The parts of the current snapshot that have arrived; applied once the last one is there. */
+let snapshotParts: { device: Device; state: State | null }[] = [];
 
-/** Takes one event of the stream. */
-export function take(event: Followed): void {
-  if (event.type !== "snapshot") eventsNow.value = [event, ...events.peek()].slice(0, mostEvents);
+/** Applies one event of the stream. */
+export function applyEvent(event: Followed): void {
+  if (event.type !== "snapshot") eventsSignal.value = [event, ...events.peek()].slice(0, maxEvents);
   switch (event.type) {
     case "snapshot":
-      if (event.part === 1) arriving = [];
-      arriving.push(...event.devices);
-      if (event.last) batch(() => replaceDevices(arriving));
+      if (event.part === 1) snapshotParts = [];
+      snapshotParts.push(...event.devices);
+      if (event.last) batch(() => replaceDevices(snapshotParts));
       return;
     case "device.added":
     case "device.changed":
-      return put(event.device);
+      return updateDevice(event.device);
     case "device.removed":
       setEntries(entries.peek().filter(({ id }) => id !== event.device_id));
       return;
@@ -106,94 +105,99 @@ export function take(event: Followed): void {
   }
 }
 
-/** Takes a device as an answer of the API has it: the event may come later. */
-export function put(device: Device): void {
+/** Applies a device from an API response, which may arrive before its event. */
+export function updateDevice(device: Device): void {
   const known = byId.get(device.id);
   if (known) known.device.value = device;
   else setEntries([...entries.peek(), entryFrom(device, null)]);
 }
 
-/** Takes what plays as an answer of the API has it: no event tells of a position that has moved by little. */
-export function takePlayback({ state }: Entry, playback: NonNullable<State["playback"]>): void {
+/** Applies the playback of an API response: small changes of the position cause no event. */
+export function applyPlayback({ state }: Entry, playback: NonNullable<State["playback"]>): void {
   const { value: now } = state;
   if (!now?.playback || (playback.position_at ?? "") < (now.playback.position_at ?? "")) return;
   state.value = { ...now, playback };
 }
 
-function replaceDevices(given: Picture["devices"]): void {
-  const now = given.map(({ device, state }) => {
+function replaceDevices(devices: PageSnapshot["devices"]): void {
+  const next = devices.map(({ device, state }) => {
     const known = byId.get(device.id);
     if (!known) return entryFrom(device, state);
     known.device.value = device;
     known.state.value = state;
     return known;
   });
-  const isSame = now.length === byId.size && now.every((one, at) => entries.peek()[at] === one);
-  if (!isSame) setEntries(now);
+  const isSame = next.length === byId.size && next.every((one, at) => entries.peek()[at] === one);
+  if (!isSame) setEntries(next);
 }
 
 function entryFrom(device: Device, state: State | null): Entry {
-  return { id: device.id, device: signal(device), state: signal(state), refusal: signal(null), doing: signal(null) };
+  return {
+    id: device.id,
+    device: signal(device),
+    state: signal(state),
+    refusal: signal(null),
+    pendingAction: signal(null),
+  };
 }
 
 /**
- * Does something with a device: what is being done is shown with it, and so is why it failed. Answers with `null` when it
- * failed. `doing` is shown only when it takes a while.
+ * Runs a request to a device and shows with the device why it failed. `description` ("turning on") is shown when the request
+ * takes longer than 400 ms. Resolves with `null` if it failed.
  */
-export async function attempt<T>(entry: Entry, doing: string, work: () => Promise<T>): Promise<T | null> {
-  const later = setTimeout(() => {
-    entry.doing.value = doing;
+export async function attempt<T>(entry: Entry, description: string, work: () => Promise<T>): Promise<T | null> {
+  const timer = setTimeout(() => {
+    entry.pendingAction.value = description;
   }, 400);
   try {
-    const done = await work();
+    const result = await work();
     entry.refusal.value = null;
-    return done;
+    return result;
   } catch (error) {
     const failure = failureOf(error);
     if (failure) entry.refusal.value = failure;
     return null;
   } finally {
-    clearTimeout(later);
-    entry.doing.value = null;
+    clearTimeout(timer);
+    entry.pendingAction.value = null;
   }
 }
 
-/** Presses a key of a device, once. */
-export function press(entry: Entry, key: Key, doing: string): Promise<unknown> {
-  return attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key } }));
+/** Presses a key once. */
+export function press(entry: Entry, key: Key, description: string): Promise<unknown> {
+  return attempt(entry, description, () => call("pressKey", { id: entry.id, body: { key } }));
 }
 
-/** Turns a device off where it is on, and else on; nothing happens where it has no key for that. */
+/** Turns a device off if it is on, and on otherwise; does nothing if the device has no key for it. */
 export function pressPower(entry: Entry, isOn: boolean): void {
   const key = powerKey(entry.device.peek(), isOn);
   if (key !== undefined) void press(entry, key, isOn ? "turning off" : "turning on");
 }
 
-/** By device, the level that is wanted next, while one is on its way; `null` for none. */
-const nextLevels = new Map<string, number | null>();
+/** By device id, while a level is being set: the level to set next, or `null`. */
+const nextLevelById = new Map<string, number | null>();
 
-/** Sets the volume. While one level is on its way only the last of those that are wanted meanwhile goes after it: some sets step there. */
+/** Sets the volume. Calls made while one is under way are merged into the last of them: some sets step to a level slowly. */
 export async function setVolume(entry: Entry, level: number): Promise<void> {
   const { id } = entry;
-  if (nextLevels.has(id)) {
-    nextLevels.set(id, level);
+  if (nextLevelById.has(id)) {
+    nextLevelById.set(id, level);
     return;
   }
-  for (let next: number | null = level; next !== null; next = nextLevels.get(id) ?? null) {
-    nextLevels.set(id, null);
-    const wanted = next;
-    await attempt(entry, "setting the volume", () => call("setVolume", { id, body: { level: wanted } }));
+  for (let next: number | null = level; next !== null; next = nextLevelById.get(id) ?? null) {
+    nextLevelById.set(id, null);
+    const body = { level: next };
+    await attempt(entry, "setting the volume", () => call("setVolume", { id, body }));
   }
-  nextLevels.delete(id);
+  nextLevelById.delete(id);
 }
 
-/** Makes a device one step louder, or quieter. */
+/** Changes the volume by one step. */
 export function stepVolume(entry: Entry, by: 1 | -1): void {
-  const doing = by > 0 ? "louder" : "quieter";
-  void attempt(entry, doing, () => call("setVolume", { id: entry.id, body: { step: by } }));
+  void attempt(entry, by > 0 ? "louder" : "quieter", () => call("setVolume", { id: entry.id, body: { step: by } }));
 }
 
-/** Mutes a device, or has it sound again. */
+/** Mutes or unmutes a device. */
 export function setMuted(entry: Entry, muted: boolean): void {
   void attempt(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
 }

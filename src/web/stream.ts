@@ -1,22 +1,22 @@
 /**
- * One stream of events for all tabs: a browser opens six connections to a host at most, and a seventh tab with a stream of
- * its own would freeze. The tab that holds the lock leads: it follows the daemon and hands on what it is told. When it goes,
- * the next one gets the lock and goes on from the last event that it has.
+ * One event stream for all tabs: a browser opens at most six connections to a host, so a seventh tab with its own stream
+ * would hang. The tab that holds the lock is the leader: it follows the daemon and forwards the events to the other tabs.
+ * When it closes, the next tab gets the lock and resumes from the last event.
  */
 import type { Followed } from "../api/client-types.ts";
 import { addressOf, CallError, readAnswer, send } from "./calls.ts";
-import { type Picture, pictureNow, setConnection, take, takeHistory, takePicture } from "./store.ts";
+import { addHistory, applyEvent, applySnapshot, currentSnapshot, type PageSnapshot, setConnection } from "./store.ts";
 
-/** Milliseconds until a broken stream is opened again, doubled each time that it fails. */
-const firstPauseMs = 250;
-const longestPauseMs = 2_000;
-/** The daemon says something every 15 s: after this the connection is taken to be dead. */
-const deadAfterMs = 40_000;
+/** The delay before a broken stream is opened again; doubled with each failure. */
+const firstReconnectDelayMs = 250;
+const maxReconnectDelayMs = 2_000;
+/** The daemon sends a heartbeat every 15 s: a connection that is silent for this long is dead. */
+const silenceTimeoutMs = 40_000;
 
-/** What is told is taken in for so long at a time. */
+/** How long events are applied in one go before the browser may draw. */
 const sliceMs = 8;
 
-/** Lets the browser draw, and answer to a hand, before it goes on. No timer: in a tab that nobody sees they are slow. */
+/** Lets the browser draw and handle input. Not a timer: browsers throttle timers in hidden tabs. */
 function nextTask(): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   return new Promise((resolve) => {
@@ -28,10 +28,10 @@ function nextTask(): Promise<void> {
   });
 }
 
-/** What tabs tell each other. An older page may be open beside this one: these words stay as they are. */
+/** Messages between tabs. A tab with an older version of the page may be open, so these words must not change. */
 type TabMessage =
   | { readonly say: "hello" }
-  | { readonly say: "picture"; readonly picture: Picture; readonly lastId: string | null }
+  | { readonly say: "picture"; readonly picture: PageSnapshot; readonly lastId: string | null }
   | { readonly say: "event"; readonly event: Followed }
   | { readonly say: "history"; readonly past: readonly Followed[] }
   | { readonly say: "at"; readonly lastId: string }
@@ -41,55 +41,55 @@ let lastId: string | null = null;
 let isLeading = false;
 let channel: BroadcastChannel | null = null;
 
-/** Follows the daemon for all tabs, from now on. */
+/** Makes this tab the one that follows the daemon for all. */
 function lead(): void {
   isLeading = true;
   void follow();
 }
 
-/** Begins to follow. Called once. */
+/** Starts following the daemon. Call it once. */
 export function startStream(): void {
-  // Pages of two daemons of one origin, mounted below different paths, are no tabs of one another.
+  // Two daemons may be mounted below different paths of one origin; their tabs must not share a channel.
   const name = `zapd ${new URL("v1/events", document.baseURI).pathname}`;
   if (!("locks" in navigator)) return lead();
   channel = new BroadcastChannel(name);
-  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => receive(data);
-  post({ say: "hello" });
+  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onTabMessage(data);
+  sendToTabs({ say: "hello" });
   void navigator.locks.request(name, () => {
     lead();
-    // Held until the tab goes.
+    // The lock is held until the tab closes.
     return new Promise<never>(() => {});
   });
 }
 
-function post(message: TabMessage): void {
+function sendToTabs(message: TabMessage): void {
   channel?.postMessage(message);
 }
 
-function receive(message: TabMessage): void {
+function onTabMessage(message: TabMessage): void {
   if (isLeading) {
-    if (message.say === "hello") post({ say: "picture", picture: pictureNow(), lastId });
+    if (message.say === "hello") sendToTabs({ say: "picture", picture: currentSnapshot(), lastId });
     return;
   }
   if (message.say === "picture") {
     lastId = message.lastId;
-    if (message.picture.connection !== "connecting") takePicture(message.picture);
+    if (message.picture.connection !== "connecting") applySnapshot(message.picture);
   }
-  if (message.say === "event") takeEvent(message.event);
-  if (message.say === "history") takeHistory(message.past);
+  if (message.say === "event") receiveEvent(message.event);
+  if (message.say === "history") addHistory(message.past);
   if (message.say === "at") lastId = message.lastId;
   if (message.say === "connection") setConnection(message.now);
 }
 
-function takeEvent(event: Followed): void {
+function receiveEvent(event: Followed): void {
   lastId = event.id;
-  take(event);
+  applyEvent(event);
   if (event.type === "snapshot" && event.last) setConnection("live");
 }
 
-/** Follows the daemon for as long as this tab is there, through its stops and starts. */
+/** Follows the daemon until the tab closes, and reconnects whenever the stream ends. */
 async function follow(): Promise<never> {
-  let pause = firstPauseMs;
+  let delayMs = firstReconnectDelayMs;
   let wantsHistory = true;
   for (;;) {
     try {
@@ -97,45 +97,46 @@ async function follow(): Promise<never> {
       const stop = new AbortController();
       const query = lastId === null ? {} : { since: lastId };
       const body = await openLines(addressOf("events", { query }), stop.signal);
-      let since = performance.now();
-      for await (const told of linesOf(body, stop)) {
-        pause = firstPauseMs;
-        // A house that tells everything at once must not hold up what is scrolled.
-        if (performance.now() - since > sliceMs) {
+      let sliceStart = performance.now();
+      for await (const line of linesOf(body, stop)) {
+        delayMs = firstReconnectDelayMs;
+        // Many events at once must not block scrolling.
+        if (performance.now() - sliceStart > sliceMs) {
           await nextTask();
-          since = performance.now();
+          sliceStart = performance.now();
         }
-        if (told.type === "heartbeat") {
-          lastId = told.id;
-          post({ say: "at", lastId });
+        if (line.type === "heartbeat") {
+          lastId = line.id;
+          sendToTabs({ say: "at", lastId });
         } else {
-          takeEvent(told);
-          post({ say: "event", event: told });
+          receiveEvent(line);
+          sendToTabs({ say: "event", event: line });
         }
-        // Whoever comes back after its last event is live at once; else a snapshot makes it so.
-        if (resumes || (told.type === "snapshot" && told.last)) becomes("live");
-        if (wantsHistory && told.type === "snapshot" && told.last) {
+        const isWholeSnapshot = line.type === "snapshot" && line.last;
+        // A resumed stream is up to date at once; a new one is after its snapshot.
+        if (resumes || isWholeSnapshot) setConnectionForAllTabs("live");
+        if (wantsHistory && isWholeSnapshot) {
           wantsHistory = false;
-          void readHistory(told.id).catch(() => {});
+          void readHistory(line.id).catch(() => {});
         }
       }
     } catch {
-      // Whatever it was, it is tried again: the page says that nobody answers.
+      // Any failure is retried; the page shows that the daemon does not answer.
     }
-    becomes("lost");
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    pause = Math.min(longestPauseMs, 2 * pause);
+    setConnectionForAllTabs("lost");
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    delayMs = Math.min(maxReconnectDelayMs, 2 * delayMs);
   }
 }
 
-function becomes(now: "live" | "lost"): void {
+function setConnectionForAllTabs(now: "live" | "lost"): void {
   setConnection(now);
-  post({ say: "connection", now });
+  sendToTabs({ say: "connection", now });
 }
 
 type Line = Followed | { readonly type: "heartbeat"; readonly id: string };
 
-/** Opens a stream of JSON Lines. Fails with what the daemon said, where it is none. */
+/** Opens a stream of JSON Lines. Throws a `CallError` if the response is anything else. */
 export async function openLines(address: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const accept = "application/x-ndjson";
   const response = await send(address, { signal, headers: { accept } });
@@ -144,11 +145,11 @@ export async function openLines(address: string, signal: AbortSignal): Promise<R
   throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
 }
 
-/** The lines of a stream, until it ends or falls silent; `stop` is of this stream alone, and ends it. */
-export async function* linesOf<Told = Line>(
+/** The lines of a stream, until it ends or is silent for too long. `stop` must belong to this stream alone; it is aborted at the end. */
+export async function* linesOf<Message = Line>(
   body: ReadableStream<Uint8Array>,
   stop: AbortController,
-): AsyncGenerator<Told> {
+): AsyncGenerator<Message> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = "";
@@ -156,12 +157,12 @@ export async function* linesOf<Told = Line>(
   try {
     for (;;) {
       clearTimeout(timer);
-      timer = setTimeout(() => stop.abort(), deadAfterMs);
+      timer = setTimeout(() => stop.abort(), silenceTimeoutMs);
       const { done, value } = await reader.read();
       if (done) return;
       const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
       rest = parts.pop() ?? "";
-      for (const part of parts) if (part !== "") yield JSON.parse(part) as Told;
+      for (const part of parts) if (part !== "") yield JSON.parse(part) as Message;
     }
   } finally {
     clearTimeout(timer);
@@ -169,21 +170,21 @@ export async function* linesOf<Told = Line>(
   }
 }
 
-/** What happened before, up to an event: all that the daemon still has. */
-async function readHistory(upTo: string): Promise<void> {
-  const end = placeOf(upTo);
+/** Reads the events that the daemon still has from before the given one. */
+async function readHistory(untilId: string): Promise<void> {
+  const end = numberOf(untilId);
   const stop = new AbortController();
   const past: Followed[] = [];
   const body = await openLines(addressOf("events", { query: { since: "oldest", snapshot: "false" } }), stop.signal);
-  for await (const told of linesOf(body, stop)) {
-    if (told.type !== "heartbeat" && placeOf(told.id) <= end) past.push(told);
-    if (told.type === "heartbeat" || placeOf(told.id) >= end) break;
+  for await (const line of linesOf(body, stop)) {
+    if (line.type !== "heartbeat" && numberOf(line.id) <= end) past.push(line);
+    if (line.type === "heartbeat" || numberOf(line.id) >= end) break;
   }
-  takeHistory(past);
-  post({ say: "history", past });
+  addHistory(past);
+  sendToTabs({ say: "history", past });
 }
 
-/** Where an event stands among all since the daemon's start: ids are `<boot>.<number>`. */
-function placeOf(id: string): number {
+/** The number in an event id, which is `<boot>.<number>`. */
+function numberOf(id: string): number {
   return Number(id.split(".")[1]);
 }

@@ -3,24 +3,24 @@ import { useEffect, useRef } from "preact/hooks";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface ButtonProps {
-  /** What it does, as it is read out; also what it shows, unless `children` do or it is only an icon. */
+  /** Its accessible name; also its text, unless it has `children` or `iconOnly`. */
   readonly label: string;
   readonly icon?: IconName;
-  /** Shows the icon alone; the label is its name and its tooltip. */
+  /** Shows the icon alone; the label becomes its tooltip. */
   readonly iconOnly?: boolean;
   readonly kind?: "plain" | "primary" | "quiet" | "danger";
-  /** Why it cannot be used now: it is dimmed, stays focusable, and says so. */
+  /** Why it cannot be used now. The button is dimmed but stays focusable, and this is its tooltip. */
   readonly withheld?: string | undefined;
   readonly busy?: boolean;
   readonly pressed?: boolean;
   readonly submits?: boolean;
-  /** Takes the focus when it appears. */
+  /** Takes the focus when it is rendered first. */
   readonly focused?: boolean;
   readonly onPress?: () => void;
   readonly children?: ComponentChildren;
 }
 
-/** A button: 44 px to hit, with a name always. */
+/** A button with an accessible name and a hit area of at least 44 px. */
 export function Button({
   label,
   icon,
@@ -43,10 +43,10 @@ export function Button({
     <button
       ref={button}
       type={submits ? "submit" : "button"}
-      // In a dialog the browser gives it the focus as it opens: a key that is pressed at once must not reach another button.
+      // `autofocus` sets the focus while a dialog opens, so that an early key press cannot reach another button.
       autofocus={focused}
       class={`button ${kind}${iconOnly ? " icon-only" : ""}`}
-      aria-label={iconOnly || children !== undefined ? label : undefined}
+      aria-label={label}
       aria-disabled={withheld !== undefined || busy ? "true" : undefined}
       aria-busy={busy ? "true" : undefined}
       aria-pressed={pressed}

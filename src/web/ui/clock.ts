@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** The time, renewed every so many milliseconds while `runs`, and while the page is seen. */
+/** The current time, updated every `everyMs` while `runs` is true and the page is visible. */
 export function useNow(everyMs: number, runs: boolean): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

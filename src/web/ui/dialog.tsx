@@ -4,21 +4,21 @@ import { Button } from "./button.tsx";
 
 interface DialogProps {
   readonly title: string;
-  /** Escape, the cross and a press beside it. */
+  /** Called for Escape, the close button and a press outside. */
   onClose(): void;
   readonly children: ComponentChildren;
 }
 
-/** A modal card: it takes the focus, keeps it, and gives it back when it goes. Rendered while it is open. */
+/** A modal dialog that traps the focus and restores it at the end. Render it only while it is open. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Before the effects of what is in it: a field can take the focus only once the card is open.
+  // Runs before the effects of its children: a field can take the focus only in an open dialog.
   useLayoutEffect(() => {
-    const own = dialog.current;
-    own?.showModal();
-    // Closed, it gives the focus back to what had it; removed while it is open, it would not.
-    return () => own?.close();
+    const element = dialog.current;
+    element?.showModal();
+    // Only `close` restores the focus; removing an open dialog does not.
+    return () => element?.close();
   }, []);
   return (
     <dialog
@@ -30,7 +30,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         onClose();
       }}
       onPointerDown={({ target, currentTarget, clientX: x, clientY: y }) => {
-        // Its own scroll bar is no place beside it.
+        // A press on the scroll bar of the dialog has the dialog as target too, but lies inside.
         const { left, right, top, bottom } = currentTarget.getBoundingClientRect();
         if (target === currentTarget && (x < left || x > right || y < top || y > bottom)) onClose();
       }}

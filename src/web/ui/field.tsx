@@ -3,24 +3,24 @@ import { useEffect, useId, useRef } from "preact/hooks";
 
 interface FieldProps {
   readonly label: string;
-  /** What stands in it. */
+  /** The value, written with each input. */
   readonly text: Signal<string>;
-  /** What is kept of what was typed. */
+  /** Turns the input into the value. */
   clean?(typed: string): string;
-  /** What it is for, below it. */
+  /** A line of help below the field. */
   readonly note?: string;
   readonly type?: "text" | "password" | "search";
   readonly placeholder?: string;
-  /** The label is for those who cannot see the placeholder. */
+  /** Shows the label to screen readers only. */
   readonly labelHidden?: boolean;
-  /** Takes the focus when it appears. */
+  /** Takes the focus when it is rendered first. */
   readonly focused?: boolean;
   readonly inputMode?: "text" | "numeric";
   readonly autocomplete?: string;
   readonly maxLength?: number;
 }
 
-/** A field for a line of text, with its label and its note. */
+/** A text field with a label and a note. */
 export function Field({
   label,
   text,
@@ -45,9 +45,9 @@ export function Field({
       <input
         ref={input}
         id={id}
-        // In a dialog it has the focus as that opens: what is typed at once must not reach a button.
+        // `autofocus` sets the focus while a dialog opens, so that early key presses cannot reach a button.
         autofocus={focused}
-        // The types of some attributes hang on which of them it is, which a union cannot follow.
+        // The types of other attributes depend on this one, and TypeScript cannot follow a union here.
         type={type as "text"}
         value={text.value}
         autocomplete={autocomplete}
@@ -56,7 +56,7 @@ export function Field({
         aria-describedby={note && `${id}-note`}
         onInput={(event) => {
           text.value = clean(event.currentTarget.value);
-          // Where what is kept is as before nothing is drawn, and what was typed would stay.
+          // If `clean` leaves the value as it was nothing renders, and the raw input would stay.
           if (event.currentTarget.value !== text.value) event.currentTarget.value = text.value;
         }}
         {...more}

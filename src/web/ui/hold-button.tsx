@@ -1,22 +1,24 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { onLeaving } from "./leaving.ts";
+import { onPageLeave } from "./leaving.ts";
 
 interface HoldButtonProps {
-  /** Its name, as it is read out. */
+  /** Its accessible name. */
   readonly label: string;
   readonly className: string;
+  /** The CSS grid area. */
+  readonly area?: string | undefined;
   /** Why it cannot be used now. */
   readonly withheld?: string | undefined;
-  /** The finger, the mouse or the key came down: at once, whether it will be held or not. */
+  /** Called when the pointer or key goes down. */
   onDown(): void;
-  /** It was let go: by its release, by leaving the window or the page, by a cancelled touch, by a stream that was lost. */
+  /** Called on release, on a cancelled touch, when the window or page is left, and when the daemon is lost. */
   onUp(): void;
   readonly children: ComponentChildren;
 }
 
-/** A button that can be held down. Between each `onDown` and the next there is one `onUp`, whatever happens. */
-export function HoldButton({ label, className, withheld, onDown, onUp, children }: HoldButtonProps) {
+/** A button that can be held down. Every `onDown` is followed by exactly one `onUp`. */
+export function HoldButton({ label, className, area, withheld, onDown, onUp, children }: HoldButtonProps) {
   const isDown = useRef(false);
   const button = useRef<HTMLButtonElement>(null);
   const lastUp = useRef(onUp);
@@ -34,9 +36,9 @@ export function HoldButton({ label, className, withheld, onDown, onUp, children 
     lastUp.current();
   }).current;
   useEffect(() => {
-    const stay = onLeaving(up);
+    const unsubscribe = onPageLeave(up);
     return () => {
-      stay();
+      unsubscribe();
       up();
     };
   }, []);
@@ -45,6 +47,7 @@ export function HoldButton({ label, className, withheld, onDown, onUp, children 
       ref={button}
       type="button"
       class={`button hold ${className}`}
+      style={area === undefined ? {} : { gridArea: area }}
       aria-label={label}
       aria-disabled={withheld === undefined ? undefined : "true"}
       title={withheld ?? label}
@@ -67,7 +70,7 @@ export function HoldButton({ label, className, withheld, onDown, onUp, children 
       }}
       onBlur={up}
       onClick={(event) => {
-        // What no pointer and no key made: a screen reader's press.
+        // A click without pointer or key events comes from a screen reader.
         if (event.detail === 0 && !isDown.current) {
           down();
           up();

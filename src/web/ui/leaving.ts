@@ -1,18 +1,18 @@
-/** When whatever is held must be let go: the window or the page is left, or nobody hears any more what is done. */
+/** When held keys must be released: the page is left, or the daemon cannot be reached. */
 import { connection } from "../store.ts";
 
-/** Calls this whenever the page is left for another window, another tab or for good, or loses the daemon; the answer ends that. */
-export function onLeaving(letGo: () => void): () => void {
-  const hidden = () => document.hidden && letGo();
-  addEventListener("blur", letGo);
-  addEventListener("pagehide", letGo);
+/** Calls `release` when the window loses focus, the page is hidden or unloaded, or the daemon is lost. Returns the unsubscribe function. */
+export function onPageLeave(release: () => void): () => void {
+  const hidden = () => document.hidden && release();
+  addEventListener("blur", release);
+  addEventListener("pagehide", release);
   document.addEventListener("visibilitychange", hidden);
   const unsubscribe = connection.subscribe((now) => {
-    if (now === "lost") letGo();
+    if (now === "lost") release();
   });
   return () => {
-    removeEventListener("blur", letGo);
-    removeEventListener("pagehide", letGo);
+    removeEventListener("blur", release);
+    removeEventListener("pagehide", release);
     document.removeEventListener("visibilitychange", hidden);
     unsubscribe();
   };

@@ -8,33 +8,33 @@ export interface MenuItem {
   onPick(): void;
 }
 
-/** A button with a list of what can be done: arrows move, Escape closes, the focus comes back. */
+/** A button that opens a menu: arrow keys move, Escape closes and restores the focus. */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
-  const close = (andFocus: boolean) => {
+  const close = (restoresFocus: boolean) => {
     setOpen(false);
-    if (andFocus) place.current?.querySelector("button")?.focus();
+    if (restoresFocus) place.current?.querySelector("button")?.focus();
   };
   useLayoutEffect(() => {
-    const { current: own } = list;
+    const { current: menu } = list;
     const { current: button } = place;
-    if (!own || !button) return;
-    // It opens to where there is room for all of it.
-    const height = own.getBoundingClientRect().height;
+    if (!menu || !button) return;
+    // The menu opens upwards if it does not fit below.
+    const height = menu.getBoundingClientRect().height;
     const { top, bottom } = button.getBoundingClientRect();
-    own.classList.toggle("is-above", bottom + height > innerHeight && top > height);
+    menu.classList.toggle("is-above", bottom + height > innerHeight && top > height);
   }, [isOpen]);
-  // Before it is drawn: no key is too early for it.
+  // A layout effect, so that the first key press is handled too.
   useLayoutEffect(() => {
     const all = () => [...(place.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
     if (!isOpen) return;
-    const outside = (event: Event) => {
+    const closeOutside = (event: Event) => {
       if (event.target instanceof Node && !place.current?.contains(event.target)) close(false);
     };
-    const walk = (event: KeyboardEvent) => {
+    const onKeyDown = (event: KeyboardEvent) => {
       const items = all();
       const at = items.indexOf(document.activeElement as HTMLElement);
       const to: Readonly<Record<string, number>> = {
@@ -50,15 +50,15 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
       event.preventDefault();
       event.stopPropagation();
     };
-    const own = place.current;
-    document.addEventListener("pointerdown", outside);
-    document.addEventListener("focusin", outside);
-    own?.addEventListener("keydown", walk);
+    const root = place.current;
+    document.addEventListener("pointerdown", closeOutside);
+    document.addEventListener("focusin", closeOutside);
+    root?.addEventListener("keydown", onKeyDown);
     all()[0]?.focus();
     return () => {
-      document.removeEventListener("pointerdown", outside);
-      document.removeEventListener("focusin", outside);
-      own?.removeEventListener("keydown", walk);
+      document.removeEventListener("pointerdown", closeOutside);
+      document.removeEventListener("focusin", closeOutside);
+      root?.removeEventListener("keydown", onKeyDown);
     };
   }, [isOpen]);
   return (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** A screen, or a part of one, that has nothing to show, and says why and what to do. */
+/** Shown in place of an empty view: why it is empty and what to do. */
 export function Notice({
   icon,
   title,
@@ -10,7 +10,7 @@ export function Notice({
 }: {
   readonly icon: IconName;
   readonly title: string;
-  /** It is all that there is: its title is that of the page. */
+  /** The notice is the whole view, so its title is an `h1`. */
   readonly isPage?: boolean;
   readonly children?: ComponentChildren;
 }) {

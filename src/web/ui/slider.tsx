@@ -1,28 +1,27 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 interface SliderProps {
-  /** Its name, as it is read out. */
+  /** Its accessible name. */
   readonly label: string;
-  /** What the device says now; while it is being moved, the person is right. */
+  /** The level that the device reports; ignored while the slider is being moved. */
   readonly value: number;
   readonly max: number;
-  /** How a value is read out. */
+  /** How screen readers read a value. */
   readonly textOf?: (value: number) => string;
-  /** Called while it moves, at most five times a second, and with where it ends; what it answers with has been done. */
+  /** Called while the slider moves, at most five times a second, and with the last value. Resolves when the value was set. */
   onMove(value: number): Promise<unknown>;
 }
 
 const throttleMs = 200;
-/** After it was done, so long for the device to say so before what it says is shown again. */
+/** How long the device has to report a value that was set, before its reports are shown again. */
 const settleMs = 800;
 
-/** A slider that answers at once and is corrected by the device. */
+/** A slider that moves at once and is corrected by the value that the device reports. */
 export function Slider({ label, value, max, textOf = String, onMove }: SliderProps) {
-  const [own, setOwn] = useState<number | null>(null);
+  const [movedTo, setMovedTo] = useState<number | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  /** Moves that have not been done yet. */
-  const under = useRef(0);
+  const pendingMoves = useRef(0);
   const last = useRef({ at: 0, wanted: null as number | null });
   const send = () => {
     timer.current = undefined;
@@ -30,18 +29,18 @@ export function Slider({ label, value, max, textOf = String, onMove }: SliderPro
     if (wanted === null) return;
     last.current = { at: performance.now(), wanted: null };
     clearTimeout(settle.current);
-    under.current++;
+    pendingMoves.current++;
     void onMove(wanted).finally(() => {
-      under.current--;
-      if (under.current > 0) return;
+      pendingMoves.current--;
+      if (pendingMoves.current > 0) return;
       clearTimeout(settle.current);
       settle.current = setTimeout(() => {
-        if (last.current.wanted === null) setOwn(null);
+        if (last.current.wanted === null) setMovedTo(null);
       }, settleMs);
     });
   };
   const move = (wanted: number) => {
-    setOwn(wanted);
+    setMovedTo(wanted);
     last.current.wanted = wanted;
     const wait = last.current.at + throttleMs - performance.now();
     if (wait <= 0) send();
@@ -55,7 +54,7 @@ export function Slider({ label, value, max, textOf = String, onMove }: SliderPro
     },
     [],
   );
-  const shown = own ?? value;
+  const shown = movedTo ?? value;
   return (
     <input
       class="slider"

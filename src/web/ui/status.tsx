@@ -1,22 +1,22 @@
 import { signal } from "@preact/signals";
 
-const said = signal<{ readonly text: string; readonly at: number } | null>(null);
+const message = signal<{ readonly text: string; readonly at: number } | null>(null);
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Says something in passing: it is read out, shown for a while at the bottom, and goes by itself. Refusals do not belong here. */
-export function say(text: string): void {
+/** Shows a message at the bottom for 4 s; screen readers read it out. Not for failures. */
+export function announce(text: string): void {
   clearTimeout(timer);
-  said.value = { text, at: performance.now() };
+  message.value = { text, at: performance.now() };
   timer = setTimeout(() => {
-    said.value = null;
+    message.value = null;
   }, 4_000);
 }
 
-/** Where it is said; once, in the shell. */
-export function Status() {
+/** The place of the messages. Rendered once, in the shell. */
+export function Toast() {
   return (
     <div class="toast" role="status" aria-live="polite">
-      {said.value && <p key={said.value.at}>{said.value.text}</p>}
+      {message.value && <p key={message.value.at}>{message.value.text}</p>}
     </div>
   );
 }

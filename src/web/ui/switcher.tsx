@@ -1,23 +1,38 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { go } from "../route.ts";
+import { go, linkTo } from "../route.ts";
 import type { Entry } from "../store.ts";
 import { Icon } from "./icon.tsx";
 
-interface SwitcherProps {
+interface DeviceHeadProps {
   readonly entry: Entry;
-  /** Those that it can be switched to, and itself. */
+  /** The devices to choose from, including `entry`. */
   readonly among: readonly Entry[];
-  /** Which view of the other one is shown. */
+  /** The view to open of the chosen device. */
   readonly view: string;
-  /** Gives the focus back when the mouse has chosen, where keys of the keyboard are for the device. */
+  /** Drops the focus after a choice by mouse, in a view where keyboard keys go to the device. */
   readonly leavesFocus?: boolean;
+  /** What stands at the end of the line. */
+  readonly children: ComponentChildren;
 }
 
-/** Whether the keyboard has chosen the device: then the view of that one has the focus here, and the next key chooses on. */
+/** The header of a view of one device: back to the house, the name as a select of other devices, and buttons. */
+export function DeviceHead({ children, ...select }: DeviceHeadProps) {
+  return (
+    <header class="device-head">
+      <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
+        <Icon name="chevron-left" />
+      </a>
+      <DeviceSelect {...select} />
+      <div class="device-head-end">{children}</div>
+    </header>
+  );
+}
+
+/** Whether the last choice was made by keyboard: then the next view focuses its select, so that another key press chooses on. */
 let keepsFocus = false;
 
-/** The name of a device, and the way to another one. */
-export function Switcher({ entry, among, view, leavesFocus }: SwitcherProps) {
+function DeviceSelect({ entry, among, view, leavesFocus }: Omit<DeviceHeadProps, "children">) {
   const { name } = entry.device.value;
   const select = useRef<HTMLSelectElement>(null);
   const isByKey = useRef(false);
@@ -25,7 +40,7 @@ export function Switcher({ entry, among, view, leavesFocus }: SwitcherProps) {
     if (keepsFocus) select.current?.focus();
     keepsFocus = false;
   }, []);
-  if (among.length < 2) return <h1>{name}</h1>;
+  if (among.length < 2) return <h1 class="ellipsis">{name}</h1>;
   return (
     <div class="switcher">
       <h1 class="hidden">{name}</h1>

@@ -1,28 +1,28 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** So many rows come and go together. */
+/** How many rows are rendered or removed together. */
 const chunkSize = 6;
-/** Up to so many, all of them stay. */
-const smallHouse = 30;
+/** A list of at most this many rows is rendered whole. */
+const maxPlainRows = 30;
 
 interface WindowedProps<Item extends { readonly id: string }> {
   readonly items: readonly Item[];
   readonly className: string;
-  /** How high a row is before it was ever drawn, with the gap below it. */
+  /** The height to assume for a row that was never rendered, with the gap below it. */
   readonly estimatedPx: number;
-  /** A row: an `<li>`. */
+  /** Renders a row as an `<li>`. */
   row(item: Item): ComponentChildren;
 }
 
-/** A list that draws what is near the window only. Where rows are not drawn their place is kept, so that nothing jumps. */
-export function Windowed<Item extends { readonly id: string }>({
+/** A list that renders only rows near the viewport. Other rows keep their height, so that nothing moves. */
+export function WindowedList<Item extends { readonly id: string }>({
   items,
   className,
   estimatedPx,
   row,
 }: WindowedProps<Item>) {
-  if (items.length <= smallHouse) return <ul class={className}>{items.map(row)}</ul>;
+  if (items.length <= maxPlainRows) return <ul class={className}>{items.map(row)}</ul>;
   const chunks = Array.from({ length: Math.ceil(items.length / chunkSize) }, (_, at) =>
     items.slice(at * chunkSize, (at + 1) * chunkSize),
   );
@@ -42,7 +42,7 @@ export function Windowed<Item extends { readonly id: string }>({
   );
 }
 
-/** How high rows were when they were drawn, by what they are: whoever comes back to a list finds the place where it was left. */
+/** Measured heights of chunks, kept so that coming back to a list restores its scroll position. */
 const heights = new Map<string, number>();
 
 function Chunk<Item extends { readonly id: string }>({
@@ -56,19 +56,19 @@ function Chunk<Item extends { readonly id: string }>({
   const list = useRef<HTMLUListElement>(null);
   const rows = `${items.length} from ${items[0]?.id}`;
   useEffect(() => {
-    const own = list.current;
-    if (!own) return;
-    const measure = () => heights.set(rows, own.getBoundingClientRect().height);
+    const element = list.current;
+    if (!element) return;
+    const measure = () => heights.set(rows, element.getBoundingClientRect().height);
     const observer = new IntersectionObserver(
       ([seen]) => {
         if (!seen) return;
         if (!seen.isIntersecting) measure();
-        // What has the focus stays, wherever one has scrolled to.
-        setNear(seen.isIntersecting || own.contains(document.activeElement));
+        // A chunk with the focus stays rendered.
+        setNear(seen.isIntersecting || element.contains(document.activeElement));
       },
       { rootMargin: "500px 0px" },
     );
-    observer.observe(own);
+    observer.observe(element);
     return () => {
       observer.disconnect();
       measure();

@@ -1,44 +1,47 @@
-/** What happened, in words: one line for each event, with what it is about. */
+/** Events in words, one line each. */
 import type { Followed } from "../../api/client-types.ts";
 import type { Failure } from "../calls.ts";
 import type { IconName } from "../ui/icon.tsx";
-import { appOf, clockOf, counted, inputWords, playingOf, standingWords } from "../words.ts";
+import { countOf, displayStatusWords, formatDuration, inputWords, playingOf, screenContentOf } from "../words.ts";
 
 /** A line of the activity. */
 export interface Line {
   readonly icon: IconName;
   readonly text: string;
-  /** From where a command came, unless it was an ordinary call; `null` for what is no command. */
-  readonly by: string | null;
+  /** Who sent a command; `null` for an ordinary API call, and for events that are no commands. */
+  readonly source: string | null;
   /** Why a command failed. */
   readonly failure: Pick<Failure, "message" | "hint"> | null;
 }
 
 type EventOf<Type extends Followed["type"]> = Extract<Followed, { type: Type }>;
 
-/** The line of an event; `null` for one that says nothing to people. */
+/** The line of an event; `null` for an event that people need not see. */
 export function lineOf(event: Followed): Line | null {
-  const line = (icon: IconName, text: string): Line => ({ icon, text, by: null, failure: null });
+  const line = (icon: IconName, text: string): Line => ({ icon, text, source: null, failure: null });
   switch (event.type) {
     case "snapshot":
       return null;
     case "device.added":
-      return line("plus", `known from now on, at ${event.device.host}`);
+      return line("plus", `added, at ${event.device.host}`);
     case "device.removed":
-      return line("trash-2", "no longer known");
+      return line("trash-2", "removed");
     case "device.changed":
       return changedDevice(event, line);
     case "state.changed": {
-      const said = changedState(event);
-      return said === null ? null : line("tv", said);
+      const text = changedState(event);
+      return text === null ? null : line("tv", text);
     }
     case "apps.changed":
-      return line("layout-grid", `apps: ${event.added.length || "none"} more, ${event.removed.length || "none"} fewer`);
+      return line(
+        "layout-grid",
+        `apps: ${event.added.length || "none"} added, ${event.removed.length || "none"} removed`,
+      );
     case "action.finished":
       return {
         icon: event.ok ? "check" : "circle-alert",
         text: actionText(event),
-        by: callerWords[event.by] ?? null,
+        source: sourceWords[event.by] ?? null,
         failure: event.error ? { message: event.error.message, hint: event.error.hint ?? null } : null,
       };
     case "pairing.changed":
@@ -50,7 +53,7 @@ export function lineOf(event: Followed): Line | null {
     case "scene.started":
       return null;
     case "scene.step":
-      // What its commands come to is told of each device.
+      // The commands of a step have events of their own, so only a failed step is shown.
       return event.step.status === "failed"
         ? { ...line("circle-alert", `${sceneOf(event)}: ${event.step.does}`), failure: failureOf(event) }
         : null;
@@ -70,7 +73,7 @@ const sceneOf = ({ scene }: { readonly scene: string | null }) => (scene === nul
 const outcomeWords: Readonly<Record<EventOf<"scene.finished">["outcome"], string>> = {
   done: "ran to its end",
   stopped: "was stopped by a failure",
-  cancelled: "was given up",
+  cancelled: "was cancelled",
   checked: "was checked",
 };
 
@@ -78,7 +81,7 @@ function failureOf({ step: { error } }: EventOf<"scene.step">): Line["failure"] 
   return error ? { message: error.message, hint: error.hint ?? null } : null;
 }
 
-const callerWords: Readonly<Partial<Record<EventOf<"action.finished">["by"], string>>> = {
+const sourceWords: Readonly<Partial<Record<EventOf<"action.finished">["by"], string>>> = {
   page: "page",
   cli: "command line",
   mcp: "agent",
@@ -121,63 +124,61 @@ function changedDevice(
   if (changed.length === 1 && only === "name") return line("pencil", "renamed");
   if (changed.length === 1 && only === "host") return line("info", `at ${device.host} now`);
   if (changed.includes("status"))
-    return line(
-      device.status === "online" ? "plug" : "circle-alert",
-      device.status === "online" ? "answers" : "does not answer",
-    );
+    return device.status === "online" ? line("plug", "answers") : line("circle-alert", "does not answer");
   if (changed.includes("labels") && changed.length === 1)
     return line("tag", `labels: ${device.labels?.join(", ") || "none"}`);
   const known = changed.flatMap((field) => fieldWords[field] ?? []);
   return known.length > 0 ? line("info", `changed: ${known.join(", ")}`) : null;
 }
 
-/** What is other than before, and nothing else; `null` for what nobody would call news. */
+/** What changed in the state, in words; `null` if it is nothing that people need to see. */
 function changedState({ state, changed }: EventOf<"state.changed">): string | null {
   const has = (part: string) => changed.some((path) => path === part || path.startsWith(`${part}.`));
-  const said: string[] = [];
-  if (has("power")) said.push(state.power === "unknown" ? "does not say whether it is on" : standingWords[state.power]);
-  if (has("app") || has("screensaver")) said.push(appOf(state) ?? (state.power === "on" ? "home screen" : ""));
-  else if (has("input") && state.input !== null) said.push(inputWords(state.input));
-  // With a new app, or where nothing was known before, these are the rest of the picture, and no news.
-  if (has("playback") && !(has("app") && state.playback?.status === "stopped")) said.push(playbackText(state) ?? "");
+  const parts: string[] = [];
+  if (has("power"))
+    parts.push(state.power === "unknown" ? "does not say whether it is on" : displayStatusWords[state.power]);
+  if (has("app") || has("screensaver"))
+    parts.push(screenContentOf(state) ?? (state.power === "on" ? "home screen" : ""));
+  else if (has("input") && state.input !== null) parts.push(inputWords(state.input));
+  // "stopped" together with a new app only means that the app plays nothing yet.
+  if (has("playback") && !(has("app") && state.playback?.status === "stopped")) parts.push(playbackText(state) ?? "");
   if (has("volume.muted") && state.volume?.muted != null && (state.volume.muted || !has("volume.level")))
-    said.push(state.volume.muted ? "muted" : "sounds again");
-  if (has("volume.level") && state.volume?.level != null) said.push(`volume ${state.volume.level}`);
-  const parts = [...new Set(said.filter((part) => part !== ""))];
-  return parts.length === 0 ? null : parts.join(" · ");
+    parts.push(state.volume.muted ? "muted" : "unmuted");
+  if (has("volume.level") && state.volume?.level != null) parts.push(`volume ${state.volume.level}`);
+  return [...new Set(parts.filter(Boolean))].join(" · ") || null;
 }
 
 function playbackText(state: EventOf<"state.changed">["state"]): string | null {
   const { playback } = state;
   if (playback === null) return null;
   if (playback.status === "stopped") return "stopped";
-  const at = playback.position_ms === null ? "" : ` at ${clockOf(playback.position_ms)}`;
+  const at = playback.position_ms === null ? "" : ` at ${formatDuration(playback.position_ms)}`;
   const word = { playing: "plays", paused: "paused", buffering: "loading" }[playback.status];
   return playback.title === null ? `${playingOf(state)}${at}` : `${word} ${playback.title}${at}`;
 }
 
-/** Actions as people call them; what is missing here is called as the API calls it. */
+/** Everyday words for actions; one that is missing here is shown by its API name. */
 const actionWords: Readonly<Record<string, string>> = {
   key: "pressed",
   sequence: "pressed",
   launch: "opened",
-  stop: "left",
+  stop: "closed",
   refresh: "read its apps",
   volume: "set the volume",
-  playback: "told its player",
-  media: "gave it something to play",
+  playback: "controlled playback",
+  media: "played media",
   input: "switched to",
   channel: "switched to",
   notify: "showed a message",
   pair: "asked to be paired",
-  cancel_pairing: "its pairing was given up",
+  cancel_pairing: "cancelled its pairing",
   install: "installed a package",
-  reload: "started the package anew",
+  reload: "restarted the package",
   remove: "removed the package",
 };
 
 function actionText({ action, ok, key, keys, characters, app }: EventOf<"action.finished">): string {
-  const typed = characters === undefined ? undefined : counted(characters, "character");
+  const typed = characters === undefined ? undefined : countOf(characters, "character");
   if (typed !== undefined && key === undefined && keys === undefined)
     return ok ? `typed ${typed}` : `did not type ${typed}`;
   const what = [key ?? keys?.join(" ") ?? app?.name, keys && typed ? `(${typed})` : undefined]
@@ -192,7 +193,7 @@ const reasonWords: Readonly<Record<string, string>> = {
   late: "nobody accepted it in time",
   denied: "it was denied at the device",
   busy: "the device is being paired by somebody else",
-  cancelled: "it was given up",
+  cancelled: "it was cancelled",
   closed: "the device ended it",
 };
 

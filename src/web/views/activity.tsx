@@ -1,20 +1,20 @@
-/** The activity: the last 200 events, in words, the newest first. */
+/** The activity view: the last 200 events in words, the newest first. */
 import { useSignal } from "@preact/signals";
 import { linkTo } from "../route.ts";
 import { connection, entryOf, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
-import { here, timeOf } from "../words.ts";
+import { formatTime, withLocalTimes } from "../words.ts";
 import { type Line, lineOf } from "./activity-words.ts";
 import "./activity.css";
 
-/** A line with the event that it is of. */
+/** A line with its event. */
 interface DatedLine extends Line {
   readonly id: string;
   readonly at: Date;
   readonly deviceId: string | null;
-  /** The name that a device had which is no longer known. */
+  /** The name in the event, for a device that was removed since. */
   readonly lastName: string | null;
 }
 
@@ -59,17 +59,17 @@ export function Activity() {
           ))}
         </fieldset>
       </header>
-      {lines.length === 0 ? <Nothing choice={choice.value} /> : <Lines lines={lines} />}
+      {lines.length === 0 ? <EmptyActivity choice={choice.value} /> : <Lines lines={lines} />}
     </>
   );
 }
 
-function Nothing({ choice }: { readonly choice: Choice }) {
+function EmptyActivity({ choice }: { readonly choice: Choice }) {
   if (connection.value === "connecting") return null;
   const title = { all: "Nothing has happened yet", commands: "No command yet", failures: "Nothing failed" }[choice];
   return (
     <Notice icon="activity" title={title}>
-      <p>What the devices do, and what they are told by whom, stands here as it happens: the last 200 events.</p>
+      <p>What the devices do, and who sends them commands, appears here as it happens: the last 200 events.</p>
     </Notice>
   );
 }
@@ -96,11 +96,11 @@ const isOtherDay = (one: Date, other: Date) => one.toDateString() !== other.toDa
 function Row({ line }: { readonly line: DatedLine }) {
   const { deviceId, at } = line;
   const device = deviceId === null ? undefined : entryOf(deviceId)?.device.value;
-  const name = device?.name ?? line.lastName ?? (deviceId === null ? null : "a device that is gone");
+  const name = device?.name ?? line.lastName ?? (deviceId === null ? null : "a removed device");
   return (
     <li class={`activity-line${line.failure ? " is-failure" : ""}`}>
       <time dateTime={at.toISOString()} title={at.toLocaleString()}>
-        {timeOf(at)}
+        {formatTime(at)}
       </time>
       <Icon name={line.icon} size={18} />
       <p>
@@ -113,9 +113,9 @@ function Row({ line }: { readonly line: DatedLine }) {
             <strong dir="auto">{name}</strong>
           ))}{" "}
         {line.text}
-        {line.by && <span class="activity-by">{line.by}</span>}
+        {line.source && <span class="activity-by">{line.source}</span>}
         {line.failure && <span class="activity-hint">{line.failure.message}</span>}
-        {line.failure?.hint && <span class="activity-hint">{here(line.failure.hint)}</span>}
+        {line.failure?.hint && <span class="activity-hint">{withLocalTimes(line.failure.hint)}</span>}
       </p>
     </li>
   );

@@ -1,4 +1,4 @@
-/** The console of a set, live: followed to its end, or held still, filtered and copied. */
+/** The live console of a set, with pause, filter and copy. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Device } from "../../api/client-types.ts";
@@ -6,52 +6,52 @@ import { connection, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { say } from "../ui/status.tsx";
-import { counted } from "../words.ts";
-import { type Log, type LogLine, mostLines, useLog } from "./developer-log.ts";
+import { announce } from "../ui/status.tsx";
+import { countOf } from "../words.ts";
+import { type Log, type LogLine, maxLines, useLog } from "./developer-log.ts";
 
-/** So near to its end, it goes along with it. */
+/** Scrolled to within this distance of the end, the list follows new lines. */
 const nearPx = 24;
 
 export function Console({ entry }: { readonly entry: Entry }) {
   const log = useLog(entry);
   const wanted = useSignal("");
-  /** The lines as they were when it was held still; `null` while it runs. */
-  const held = useSignal<readonly LogLine[] | null>(null);
-  /** What was put away: lines up to this one. */
+  /** The lines at the moment of the pause; `null` while it is not paused. */
+  const pausedLines = useSignal<readonly LogLine[] | null>(null);
+  /** Lines up to this number are hidden. */
   const clearedTo = useSignal(0);
   const { name, status } = entry.device.value;
-  const kept = (held.value ?? log.lines.value).filter(({ at }) => at > clearedTo.value);
+  const kept = (pausedLines.value ?? log.lines.value).filter(({ at }) => at > clearedTo.value);
   const shown = filtered(kept, wanted.value);
   const last = (lines: readonly LogLine[]) => lines.at(-1)?.at ?? 0;
-  const more = held.value === null ? 0 : last(log.lines.value) - last(held.value);
+  const more = pausedLines.value === null ? 0 : last(log.lines.value) - last(pausedLines.value);
   return (
-    <section class="dev-card dev-console" aria-labelledby="dev-console">
+    <section class="dev-card card dev-console" aria-labelledby="dev-console">
       <header>
         <h2 id="dev-console">Console</h2>
         <p class="muted" role="status">
-          {held.value !== null
-            ? `held still${more > 0 ? `; ${counted(more, "line")} more since` : ""}`
-            : standing(log, status)}
-          {wanted.value.trim() !== "" && ` · ${shown.length} of ${counted(kept.length, "line")}`}
+          {pausedLines.value !== null
+            ? `paused${more > 0 ? `; ${countOf(more, "line")} more since` : ""}`
+            : statusWords(log, status)}
+          {wanted.value.trim() !== "" && ` · ${shown.length} of ${countOf(kept.length, "line")}`}
         </p>
       </header>
       <div class="dev-tools">
         <Field label="Filter the console" labelHidden type="search" placeholder="Filter" text={wanted} />
         <Button
-          label={held.value === null ? "Pause" : "Go on"}
-          icon={held.value === null ? "pause" : "play"}
+          label={pausedLines.value === null ? "Pause" : "Resume"}
+          icon={pausedLines.value === null ? "pause" : "play"}
           onPress={() => {
-            held.value = held.value === null ? log.lines.value : null;
+            pausedLines.value = pausedLines.value === null ? log.lines.value : null;
           }}
         />
         <Button label="Copy" icon="copy" onPress={() => void copy(shown)} />
         <Button
-          label="Put away what is shown"
+          label="Clear"
           icon="trash-2"
           iconOnly
           onPress={() => {
-            held.value = null;
+            pausedLines.value = null;
             clearedTo.value = last(log.lines.value);
           }}
         />
@@ -59,24 +59,23 @@ export function Console({ entry }: { readonly entry: Entry }) {
       {log.failure.value && (
         <div class="dev-refused">
           <Refusal failure={log.failure.value} />
-          <Button label="Try again" icon="refresh-cw" onPress={log.again} />
+          <Button label="Try again" icon="refresh-cw" onPress={log.retry} />
         </div>
       )}
       <Lines shown={shown} wanted={wanted.value.trim()} name={name} empty={emptyWords(log, kept, wanted)} />
       {log.dropped.value > 0 && (
         <p class="dev-count muted">
-          The last {mostLines.toLocaleString()} lines are kept; {log.dropped.value.toLocaleString()} before them are
-          not.
+          The last {maxLines.toLocaleString()} lines are kept; {log.dropped.value.toLocaleString()} before them are not.
         </p>
       )}
     </section>
   );
 }
 
-function standing({ isLive, failure }: Log, status: Device["status"]): string {
+function statusWords({ isLive, failure }: Log, status: Device["status"]): string {
   if (isLive.value) return "live";
-  if (connection.value === "lost") return "goes on once zapd is back";
-  if (status === "offline") return "goes on once the set is back";
+  if (connection.value === "lost") return "resumes once zapd is back";
+  if (status === "offline") return "resumes once the set is back";
   return failure.value ? "not to be read now" : "being opened …";
 }
 
@@ -108,14 +107,14 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
     if (isAtEnd.peek()) goToEnd();
   }, [shown]);
   useEffect(() => {
-    const { current: own } = box;
-    if (!own) return;
-    // What scrolls must be reached by who has no mouse.
-    own.tabIndex = 0;
-    // Where there is less room, lines take more of it.
-    const sized = new ResizeObserver(() => isAtEnd.peek() && goToEnd());
-    sized.observe(own);
-    return () => sized.disconnect();
+    const { current: element } = box;
+    if (!element) return;
+    // A scrollable area must be reachable by keyboard.
+    element.tabIndex = 0;
+    // A narrower box wraps more lines, which moves its end.
+    const observer = new ResizeObserver(() => isAtEnd.peek() && goToEnd());
+    observer.observe(element);
+    return () => observer.disconnect();
   }, []);
   return (
     <div class="dev-log">
@@ -124,7 +123,7 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
         class="dev-lines"
         aria-label={`Console of ${name}`}
         onScroll={({ currentTarget: at }) => {
-          // It is left by going up, not by what is written below.
+          // Only scrolling up ends following; new lines below do not.
           if (at.scrollHeight - at.scrollTop - at.clientHeight < nearPx) isAtEnd.value = true;
           else if (at.scrollTop < lastTop.current) isAtEnd.value = false;
           lastTop.current = at.scrollTop;
@@ -150,12 +149,12 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
   );
 }
 
-/** A line with what was looked for marked, wherever it stands. */
+/** A line with each match of the filter marked. */
 function marked(text: string, wanted: string) {
   const parts = [];
   const [low, word] = [text.toLowerCase(), wanted.toLowerCase()];
   let from = 0;
-  // Letters that are longer when they are small would shift all places.
+  // Some letters change their length in lower case, which would shift every match.
   if (low.length !== text.length) return text;
   for (let at = low.indexOf(word); at >= 0; at = low.indexOf(word, from)) {
     parts.push(text.slice(from, at), <mark key={at}>{text.slice(at, at + word.length)}</mark>);
@@ -168,11 +167,11 @@ async function copy(lines: readonly LogLine[]): Promise<void> {
   const text = lines.map((line) => line.text).join("\n");
   try {
     await navigator.clipboard.writeText(text);
-    say(lines.length === 1 ? "1 line is copied" : `${lines.length} lines are copied`);
+    announce(lines.length === 1 ? "1 line is copied" : `${lines.length} lines are copied`);
   } catch {
-    // Pages of another host than this machine have no clipboard, and some people refuse it.
+    // The clipboard is missing on pages of other hosts over plain HTTP, and a user may deny it.
     const all = document.querySelector(".dev-lines");
     if (all) getSelection()?.selectAllChildren(all);
-    say("This browser lets no page copy here: the lines are selected, copy them yourself");
+    announce("This browser lets no page copy here: the lines are selected, copy them yourself");
   }
 }

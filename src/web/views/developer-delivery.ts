@@ -1,4 +1,4 @@
-/** Packages on their way to sets: one upload for each, two at a time, as many as the daemon takes. */
+/** Uploads of a package to sets, two at a time: the daemon refuses a third. */
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Result } from "../../api/client.ts";
 import type { Followed } from "../../api/client-types.ts";
@@ -7,28 +7,27 @@ import { type Entry, events } from "../store.ts";
 
 type Step = "waiting" | "under way" | "done" | "failed";
 
-/** A package on its way to one set. */
+/** The upload of a package to one set. */
 export interface Delivery {
   readonly entry: Entry;
   readonly step: Signal<Step>;
   readonly failure: Signal<Failure | null>;
-  /** What runs there now. */
+  /** The installed package, once it is done. */
   readonly installed: Signal<Result<"installPackage">["package"] | null>;
-  /** The last event before it was begun: what was told until then is of an earlier one. */
+  /** The id of the last event before the upload began; older progress belongs to an earlier upload. */
   readonly since: Signal<string | undefined>;
-  /** How far it is, as the daemon tells; `null` before it has told. */
+  /** The progress that the daemon reports; `null` before the first report. */
   readonly progress: ReadonlySignal<Progress | null>;
 }
 
 type Progress = Pick<Extract<Followed, { readonly type: "install.progress" }>, "phase" | "bytes" | "total">;
 
-export interface Parcel {
+export interface PackageUpload {
   readonly archive: Blob;
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The daemon refuses a third. */
-const atOnce = 2;
+const maxParallel = 2;
 
 export function deliveryTo(entry: Entry): Delivery {
   const step = signal<Step>("waiting");
@@ -44,20 +43,24 @@ export function deliveryTo(entry: Entry): Delivery {
   return { entry, step, failure: signal(null), installed: signal(null), since, progress };
 }
 
-/** Sends a package to several sets, and answers once the last of them has it or has refused it. */
-export async function deliver(deliveries: readonly Delivery[], parcel: Parcel): Promise<void> {
+/** Sends a package to several sets. Resolves when each has accepted or refused it. */
+export async function deliver(deliveries: readonly Delivery[], upload: PackageUpload): Promise<void> {
   const waiting = [...deliveries];
   const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) await deliverTo(next, parcel);
+    for (let next = waiting.shift(); next; next = waiting.shift()) await deliverTo(next, upload);
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: maxParallel }, work));
 }
 
-/** Sends a package to one set. The password is that of this set alone, and goes no further than into the request. */
-export async function deliverTo(delivery: Delivery, { archive, params }: Parcel, password?: string): Promise<void> {
+/** Sends a package to one set. The password is only for this set and is not kept in the page. */
+export async function deliverTo(
+  delivery: Delivery,
+  { archive, params }: PackageUpload,
+  password?: string,
+): Promise<void> {
   const { entry, step, failure, installed, since } = delivery;
   const form = new FormData();
-  // What is said beside a package stands before it: the daemon looks at it first.
+  // Fields come before the archive, because the daemon reads them first.
   if (Object.keys(params).length > 0) form.append("params", JSON.stringify(params));
   if (password !== undefined) form.append("password", password);
   form.append("archive", archive, "package.zip");

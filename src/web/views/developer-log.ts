@@ -1,4 +1,4 @@
-/** The console of a set as it grows, kept to so many lines; it goes on where it was when it was broken off. */
+/** Follows the console of a set, keeps the last lines, and resumes after a break. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { addressOf, type Failure, failureOf } from "../calls.ts";
@@ -6,101 +6,101 @@ import { connection, type Entry } from "../store.ts";
 import { linesOf, openLines } from "../stream.ts";
 
 export interface LogLine {
-  /** Counts up from the first line that was shown. */
+  /** The number of the line, counted from the first one that was shown. */
   readonly at: number;
   readonly text: string;
 }
 
 export interface Log {
-  /** The last lines, the oldest first. */
+  /** The kept lines, the oldest first. */
   readonly lines: Signal<readonly LogLine[]>;
-  /** Lines that this page never had or has no more. */
+  /** How many lines are missing before the kept ones. */
   readonly dropped: Signal<number>;
   readonly isLive: Signal<boolean>;
-  /** Why there is none; it is tried again when it is asked for, and when the set is there again. */
+  /** Why the console cannot be read; retried by `retry` and when the set is online again. */
   readonly failure: Signal<Failure | null>;
-  again(): void;
+  retry(): void;
 }
 
-/** What is kept, so that a set that writes all day fills no memory. */
-export const mostLines = 2_000;
-const mostCharacters = 4_000;
-/** Until a console that ended is asked for again: it ends when its set does not answer for a moment. */
-const pauseMs = 1_000;
+/** Bounds the memory for a set that writes all day. */
+export const maxLines = 2_000;
+const maxCharacters = 4_000;
+/** The delay before a console stream that ended is opened again: it ends whenever the set briefly does not answer. */
+const reopenDelayMs = 1_000;
 
-type Told =
+type LogMessage =
   | { readonly type?: undefined; readonly id: string; readonly lines: readonly string[]; readonly dropped?: number }
   | { readonly type: "heartbeat"; readonly id: string };
 
-/** Follows the console while this tab is seen: each stream is one of the six connections that a browser has for all its tabs. */
+/** Follows the console while this tab is visible: each stream uses one of the six connections that a browser has for all tabs. */
 export function useLog(entry: Entry): Log {
   const lines = useSignal<readonly LogLine[]>([]);
   const dropped = useSignal(0);
   const isLive = useSignal(false);
   const failure = useSignal<Failure | null>(null);
-  const isSeen = useSignal(!document.hidden);
+  const isVisible = useSignal(!document.hidden);
   const tries = useSignal(0);
   const cursor = useRef<string | undefined>(undefined);
   useEffect(() => {
-    const look = () => {
-      isSeen.value = !document.hidden;
+    const update = () => {
+      isVisible.value = !document.hidden;
     };
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
+    document.addEventListener("visibilitychange", update);
+    return () => document.removeEventListener("visibilitychange", update);
   }, []);
-  const isThere = connection.value === "live";
+  const isLiveDaemon = connection.value === "live";
   const { status } = entry.device.value;
   useEffect(() => {
-    // Another run of the daemon numbers its lines anew, and tells all that it has.
-    if (!isThere) cursor.current = undefined;
-  }, [isThere]);
+    // A restarted daemon numbers its lines anew and sends all that it has.
+    if (!isLiveDaemon) cursor.current = undefined;
+  }, [isLiveDaemon]);
   useEffect(() => {
-    if (!isThere || !isSeen.value || status === "offline") return;
+    if (!isLiveDaemon || !isVisible.value || status === "offline") return;
     const stop = new AbortController();
-    const take = (told: Told) => {
+    const append = (message: LogMessage) => {
       const isFirst = cursor.current === undefined;
-      cursor.current = told.id;
-      if (told.type === "heartbeat") return;
+      cursor.current = message.id;
+      if (message.type === "heartbeat") return;
       const before = isFirst ? [] : lines.peek();
       const next = (lines.peek().at(-1)?.at ?? 0) + 1;
-      const come = told.lines.map((text, at) => ({ at: next + at, text: cut(text) }));
-      const all = [...before, ...come];
-      dropped.value = (isFirst ? 0 : dropped.peek()) + (told.dropped ?? 0) + Math.max(0, all.length - mostLines);
-      lines.value = all.slice(-mostLines);
+      const added = message.lines.map((text, at) => ({ at: next + at, text: cut(text) }));
+      const all = [...before, ...added];
+      dropped.value = (isFirst ? 0 : dropped.peek()) + (message.dropped ?? 0) + Math.max(0, all.length - maxLines);
+      lines.value = all.slice(-maxLines);
     };
     const follow = async () => {
       while (!stop.signal.aborted) {
-        const own = new AbortController();
-        const signal = AbortSignal.any([own.signal, stop.signal]);
+        const streamStop = new AbortController();
+        const signal = AbortSignal.any([streamStop.signal, stop.signal]);
         const query = { follow: "true", cursor: cursor.current };
         const body = await openLines(addressOf("readLogs", { id: entry.id, query }), signal);
         isLive.value = true;
         failure.value = null;
         try {
-          for await (const told of linesOf<Told>(body, own)) take(told);
+          for await (const message of linesOf<LogMessage>(body, streamStop)) append(message);
         } catch {
-          // Broken off, or silent for too long: it is asked for again.
+          // The stream broke or was silent for too long; the loop opens it again.
         }
         isLive.value = false;
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        await new Promise((resolve) => setTimeout(resolve, reopenDelayMs));
       }
     };
     follow().catch((error: unknown) => {
       if (!stop.signal.aborted && connection.peek() === "live") failure.value = failureOf(error);
     });
     return () => stop.abort();
-  }, [entry.id, isThere, isSeen.value, status === "offline", tries.value]);
+  }, [entry.id, isLiveDaemon, isVisible.value, status === "offline", tries.value]);
   return {
     lines,
     dropped,
     isLive,
     failure,
-    again() {
+    retry() {
       tries.value++;
     },
   };
 }
 
 function cut(text: string): string {
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)} …` : text;
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)} …` : text;
 }

@@ -1,32 +1,22 @@
-/** What is done with the package that a set has: started anew, removed. */
+/** Actions on the installed package: reload and remove. */
 import { useSignal } from "@preact/signals";
 import { call } from "../calls.ts";
 import { attempt, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { say } from "../ui/status.tsx";
+import { announce } from "../ui/status.tsx";
+import { useTask } from "../ui/task.ts";
 import { paramsIn } from "./developer-words.ts";
 
-/** `text`: parameters of a deep link, as they are typed. */
+/** `text`: the deep-link parameters as typed. */
 export function Reload({ entry, text }: { readonly entry: Entry; readonly text: string }) {
   const { params, problem } = paramsIn(text);
-  const isBusy = useSignal(false);
-  const reload = async () => {
-    isBusy.value = true;
+  const { isBusy, run } = useTask(async () => {
     const body = Object.keys(params).length > 0 ? { params } : {};
-    const done = await attempt(entry, "starting it anew", () => call("reloadPackage", { id: entry.id, body }));
-    isBusy.value = false;
-    if (done) say(`${done.app.name} was started anew`);
-  };
-  return (
-    <Button
-      label="Reload"
-      icon="rotate-cw"
-      busy={isBusy.value}
-      withheld={problem ?? undefined}
-      onPress={() => void reload()}
-    />
-  );
+    const result = await attempt(entry, "restarting it", () => call("reloadPackage", { id: entry.id, body }));
+    if (result) announce(`${result.app.name} was restarted`);
+  });
+  return <Button label="Reload" icon="rotate-cw" busy={isBusy.value} withheld={problem ?? undefined} onPress={run} />;
 }
 
 export function Remove({ entry }: { readonly entry: Entry }) {
@@ -37,8 +27,8 @@ export function Remove({ entry }: { readonly entry: Entry }) {
   };
   const remove = async () => {
     close();
-    const done = await attempt(entry, "removing the package", () => call("removePackage", { id: entry.id }));
-    if (done) say(`The package is gone from ${name}`);
+    const result = await attempt(entry, "removing the package", () => call("removePackage", { id: entry.id }));
+    if (result) announce(`The package is gone from ${name}`);
   };
   return (
     <>

@@ -1,36 +1,36 @@
-/** A package out of what was dropped or chosen: a ZIP as it is, a folder zipped here. Read anew each time that it is sent. */
+/** Makes a package of dropped or chosen files: a ZIP is sent as it is, a folder is zipped here. Read again for each upload. */
 import { Zip, ZipDeflate, ZipPassThrough } from "fflate";
 
-/** What was chosen, to be read when it is sent. */
-export interface Chosen {
+/** A chosen ZIP or folder. */
+export interface ChosenPackage {
   readonly name: string;
-  /** The ZIP. Fails with a `PackageError`; `told` is given how many files are in it so far. */
-  read(told: (files: number) => void): Promise<Blob>;
+  /** Reads it as a ZIP. `onProgress` gets the number of files zipped so far. Throws a `PackageError`. */
+  read(onProgress: (files: number) => void): Promise<Blob>;
 }
 
-/** Why nothing can be sent, in words for who chose it. */
+/** Why nothing can be sent, as a message for the user. */
 export class PackageError extends Error {
   override readonly name = "PackageError";
 }
 
-/** What the daemon takes. */
-const mostBytes = 100 * 1024 * 1024;
-const mostFiles = 10_000;
-/** What no package needs: it belongs to the tools that were used. */
-const leftOut = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
-/** Packed already: another pass costs time and saves nothing. */
-const packed = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
-/** One and the same for all, so that the same files are the same package. */
+/** The limits of the daemon. */
+const maxBytes = 100 * 1024 * 1024;
+const maxFiles = 10_000;
+/** Files of development tools, which no package needs. */
+const excludedNames = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
+/** Compressed file types: compressing them again saves nothing. */
+const compressedTypes = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
+/** A fixed time, so that the same files make the same package. */
 const mtime = "1990-01-01T12:00:00";
 
 interface Content {
-  /** Its name in the package, with slashes. */
+  /** The path in the package, with slashes. */
   readonly path: string;
   file(): Promise<File>;
 }
 
-/** What was dropped; to be called within the event, after which the browser forgets it. `null`: it was nothing of the kind. */
-export function droppedIn(transfer: DataTransfer): Chosen | null {
+/** The package in a drop; `null` if it holds no files. Call it within the event: afterwards the browser clears the data. */
+export function packageFromDrop(transfer: DataTransfer): ChosenPackage | null {
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
   const [first] = entries;
   if (first === undefined) return null;
@@ -39,25 +39,27 @@ export function droppedIn(transfer: DataTransfer): Chosen | null {
   return archive(first.name, () => fileOf(first));
 }
 
-/** What a file dialog gave: one ZIP, or all files of a folder. `null`: it was left without a choice. */
-export function chosenIn(files: readonly File[]): Chosen | null {
+/** The package from a file dialog: one ZIP, or all files of a folder; `null` if nothing was chosen. */
+export function packageFromFiles(files: readonly File[]): ChosenPackage | null {
   const [first] = files;
   if (first === undefined) return null;
   if (first.webkitRelativePath === "") return archive(first.name, () => Promise.resolve(first));
   const [name = ""] = first.webkitRelativePath.split("/");
   const contents = files.flatMap((file): Content[] => {
     const path = file.webkitRelativePath.slice(name.length + 1);
-    return path.split("/").some((part) => leftOut.test(part)) ? [] : [{ path, file: () => Promise.resolve(file) }];
+    return path.split("/").some((part) => excludedNames.test(part))
+      ? []
+      : [{ path, file: () => Promise.resolve(file) }];
   });
   return folder(name, () => Promise.resolve(contents));
 }
 
-function archive(name: string, open: () => Promise<File>): Chosen {
+function archive(name: string, open: () => Promise<File>): ChosenPackage {
   return {
     name,
     async read() {
-      const file = await opened(name, open);
-      if (file.size > mostBytes) throw new PackageError(`${name} is larger than 100 MiB, and no package may be`);
+      const file = await openFile(name, open);
+      if (file.size > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, and no package may be`);
       const start = await file
         .slice(0, 2)
         .text()
@@ -71,19 +73,23 @@ function archive(name: string, open: () => Promise<File>): Chosen {
   };
 }
 
-function folder(name: string, contents: () => Promise<readonly Content[]>): Chosen {
+function folder(name: string, contents: () => Promise<readonly Content[]>): ChosenPackage {
   return {
     name,
-    async read(told) {
+    async read(onProgress) {
       const all = [...(await contents())].sort((one, other) => (one.path < other.path ? -1 : 1));
       if (all.length === 0) throw new PackageError(`${name} is empty: there is nothing to install`);
-      return zipped(name, all, told);
+      return zipFiles(name, all, onProgress);
     },
   };
 }
 
-/** File by file, so that the page goes on answering, and no more than one of them is held unpacked. */
-async function zipped(name: string, contents: readonly Content[], told: (files: number) => void): Promise<Blob> {
+/** Zips file by file, so that the page stays responsive and holds one uncompressed file at a time. */
+async function zipFiles(
+  name: string,
+  contents: readonly Content[],
+  onProgress: (files: number) => void,
+): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
   const zip = new Zip((error, part) => {
@@ -92,29 +98,29 @@ async function zipped(name: string, contents: readonly Content[], told: (files: 
     bytes += part.length;
   });
   for (const [at, { path, file }] of contents.entries()) {
-    const content = await opened(path, file);
-    if (content.size > mostBytes) throw new PackageError(`${path} alone is larger than 100 MiB, and no package may be`);
+    const content = await openFile(path, file);
+    if (content.size > maxBytes) throw new PackageError(`${path} alone is larger than 100 MiB, and no package may be`);
     const read = await content.arrayBuffer().catch(() => {
       throw unreadable(path);
     });
-    const entry = packed.test(path) ? new ZipPassThrough(path) : new ZipDeflate(path, { level: 6 });
+    const entry = compressedTypes.test(path) ? new ZipPassThrough(path) : new ZipDeflate(path, { level: 6 });
     entry.mtime = mtime;
     zip.add(entry);
     entry.push(new Uint8Array(read), true);
-    if (bytes > mostBytes) throw new PackageError(`${name} is larger than 100 MiB, and no package may be`);
-    told(at + 1);
+    if (bytes > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, and no package may be`);
+    onProgress(at + 1);
   }
   zip.end();
   return new Blob(parts, { type: "application/zip" });
 }
 
-function opened(name: string, open: () => Promise<File>): Promise<File> {
+function openFile(name: string, open: () => Promise<File>): Promise<File> {
   return open().catch(() => {
     throw unreadable(name);
   });
 }
 
-/** Browsers read a file that was chosen in a dialog only as long as it stays as it was. */
+/** Browsers refuse to read a chosen file that has changed since. */
 function unreadable(name: string): PackageError {
   return new PackageError(
     `${name} could not be read: it has changed since it was chosen, or is gone. Choose it once more`,
@@ -124,16 +130,16 @@ function unreadable(name: string): PackageError {
 async function contentsOf(entries: readonly FileSystemEntry[], prefix: string): Promise<readonly Content[]> {
   const found: Content[] = [];
   for (const entry of entries) {
-    if (leftOut.test(entry.name)) continue;
+    if (excludedNames.test(entry.name)) continue;
     const path = prefix + entry.name;
     if (entry.isDirectory) found.push(...(await contentsOf(await childrenOf(entry), `${path}/`)));
     else found.push({ path, file: () => fileOf(entry) });
-    if (found.length > mostFiles) throw new PackageError(`There are more than ${mostFiles} files in it`);
+    if (found.length > maxFiles) throw new PackageError(`There are more than ${maxFiles} files in it`);
   }
   return found;
 }
 
-/** What is in a folder: browsers tell of it a hundred at a time. */
+/** The entries of a folder; `readEntries` gives at most a hundred per call. */
 async function childrenOf(entry: FileSystemEntry): Promise<readonly FileSystemEntry[]> {
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const all: FileSystemEntry[] = [];

@@ -1,4 +1,4 @@
-/** What the set shows, beside what it writes: taken when it is asked for, and after whatever it was told to do. */
+/** A screenshot of the set, taken on request and after each command. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -7,13 +7,13 @@ import { connection, type Entry, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { timeOf, withheldHint } from "../words.ts";
+import { formatTime, withheldHint } from "../words.ts";
 
-/** A set draws a moment after it has taken a command. */
-const drawsWithinMs = 700;
+/** A set draws a moment after it accepts a command. */
+const drawDelayMs = 700;
 
 interface Shot {
-  /** Of this page's own, to be given back. */
+  /** An object URL, to be revoked. */
   readonly url: string;
   readonly at: Date;
 }
@@ -21,7 +21,7 @@ interface Shot {
 interface ScreenProps {
   readonly entry: Entry;
   readonly isOn: boolean;
-  /** What is done with what it shows. */
+  /** The buttons below the picture. */
   readonly children: ComponentChildren;
 }
 
@@ -35,12 +35,12 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
     if (shot.peek()) URL.revokeObjectURL(shot.peek()?.url ?? "");
     shot.value = next;
   };
-  /** Unasked, a set that gives no picture now is no failure: the browser itself would tell of it. */
-  const take = async (isAsked: boolean) => {
+  /** Without `isRequested`, a missing picture is no failure, and no 404 appears in the browser's console. */
+  const take = async (isRequested: boolean) => {
     if (isTaking.peek()) return;
     isTaking.value = true;
     try {
-      const query = isAsked ? {} : { missing: "empty" };
+      const query = isRequested ? {} : { missing: "empty" };
       const response = await send(addressOf("getScreenshot", { id: entry.id, query }));
       failure.value = null;
       if (response.status === 204) return put(null);
@@ -48,7 +48,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
       put({ url: URL.createObjectURL(await response.blob()), at: new Date() });
     } catch (error) {
       put(null);
-      if (isAsked) failure.value = failureOf(error);
+      if (isRequested) failure.value = failureOf(error);
     } finally {
       isTaking.value = false;
     }
@@ -64,19 +64,19 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
       () => {
         if (!document.hidden) void take(false);
       },
-      isFirst.current ? 0 : drawsWithinMs,
+      isFirst.current ? 0 : drawDelayMs,
     );
     isFirst.current = false;
     return () => clearTimeout(timer);
   }, [isLive, isOn, can, newest]);
   useEffect(() => () => put(null), []);
   return (
-    <section class="dev-card dev-screen" aria-labelledby="dev-screen">
+    <section class="dev-card card dev-screen" aria-labelledby="dev-screen">
       <header>
         <h2 id="dev-screen">Screen</h2>
-        <p class="muted">{shot.value && timeOf(shot.value.at)}</p>
+        <p class="muted">{shot.value && formatTime(shot.value.at)}</p>
         <Button
-          label={shot.value ? "Take the picture anew" : "Take a picture"}
+          label={shot.value ? "Take another picture" : "Take a picture"}
           icon="camera"
           iconOnly
           kind="quiet"

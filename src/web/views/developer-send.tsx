@@ -1,4 +1,4 @@
-/** Sending a package: what is dropped or chosen, to which sets, with what it is started, and what became of it at each. */
+/** Sending a package: choosing it, the target sets, the deep-link parameters, and the result for each set. */
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
@@ -8,54 +8,54 @@ import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { say } from "../ui/status.tsx";
-import { counted } from "../words.ts";
-import { type Delivery, deliver, deliverTo, deliveryTo, type Parcel } from "./developer-delivery.ts";
-import { type Chosen, chosenIn, droppedIn, PackageError } from "./developer-package.ts";
+import { announce } from "../ui/status.tsx";
+import { countOf } from "../words.ts";
+import { type Delivery, deliver, deliverTo, deliveryTo, type PackageUpload } from "./developer-delivery.ts";
+import { type ChosenPackage, PackageError, packageFromDrop, packageFromFiles } from "./developer-package.ts";
 import { paramsIn, sizeOf } from "./developer-words.ts";
 
-/** A package that was read, as it was sent last. */
+/** The last package that was sent. */
 interface Sent {
-  readonly parcel: Parcel;
+  readonly upload: PackageUpload;
   readonly deliveries: readonly Delivery[];
 }
 
 interface SendProps {
   readonly entry: Entry;
-  /** Parameters of a deep link, as they are typed. */
+  /** The deep-link parameters as typed. */
   readonly params: Signal<string>;
 }
 
 export function Send({ entry, params }: SendProps) {
-  const chosen = useSignal<Chosen | null>(null);
+  const chosen = useSignal<ChosenPackage | null>(null);
   const sent = useSignal<Sent | null>(null);
-  /** What is done before anything is sent, in words. */
+  /** The preparation that is under way, in words. */
   const preparing = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
   const isBusy = useSignal(false);
   const others = useSignal<ReadonlySet<string>>(new Set());
-  const given = paramsIn(params.value);
-  const howMany = Object.keys(given.params).length;
+  const parsed = paramsIn(params.value);
+  const paramCount = Object.keys(parsed.params).length;
   const { value: last } = sent;
 
-  const sendIt = async (what: Chosen) => {
-    if (isBusy.peek()) return say("One is being sent already; send this one after it");
+  const send = async (what: ChosenPackage) => {
+    if (isBusy.peek()) return announce("One is being sent already; send this one after it");
     isBusy.value = true;
     chosen.value = what;
-    problem.value = given.problem;
+    problem.value = parsed.problem;
     sent.value = null;
     try {
-      if (given.problem !== null) return;
+      if (parsed.problem !== null) return;
       preparing.value = `reading ${what.name}`;
       const archive = await what.read((files) => {
-        preparing.value = `zipping ${what.name}, ${counted(files, "file")}`;
+        preparing.value = `zipping ${what.name}, ${countOf(files, "file")}`;
       });
       preparing.value = null;
       const targets = [entry, ...developerSets().filter((one) => one !== entry && others.peek().has(one.id))];
-      const parcel = { archive, params: given.params };
+      const upload = { archive, params: parsed.params };
       const deliveries = targets.map(deliveryTo);
-      sent.value = { parcel, deliveries };
-      await deliver(deliveries, parcel);
+      sent.value = { upload, deliveries };
+      await deliver(deliveries, upload);
     } catch (error) {
       problem.value = error instanceof PackageError ? error.message : (failureOf(error)?.message ?? null);
     } finally {
@@ -63,19 +63,19 @@ export function Send({ entry, params }: SendProps) {
       isBusy.value = false;
     }
   };
-  const take = (what: Chosen | null) => {
-    if (what) void sendIt(what);
+  const take = (what: ChosenPackage | null) => {
+    if (what) void send(what);
   };
   return (
-    <section class="dev-card dev-send" aria-labelledby="dev-send">
+    <section class="dev-card card dev-send" aria-labelledby="dev-send">
       <header>
         <h2 id="dev-send">Package</h2>
       </header>
       <Drop take={take} isBusy={isBusy.value} />
       <Targets entry={entry} others={others} />
       <details class="dev-params">
-        <summary>Start it with {howMany === 0 ? "parameters" : counted(howMany, "parameter")}</summary>
-        <Params text={params} problem={given.problem} />
+        <summary>Start it with {paramCount === 0 ? "parameters" : countOf(paramCount, "parameter")}</summary>
+        <DeepLinkField text={params} problem={parsed.problem} />
       </details>
       {problem.value && (
         <p class="dev-problem" role="alert">
@@ -94,7 +94,7 @@ export function Send({ entry, params }: SendProps) {
             <Outcome
               key={delivery.entry.id}
               delivery={delivery}
-              parcel={last.parcel}
+              upload={last.upload}
               isOne={last.deliveries.length === 1}
             />
           ))}
@@ -114,8 +114,8 @@ export function Send({ entry, params }: SendProps) {
   );
 }
 
-/** Where a package is dropped; the whole page takes it, so that none is opened by the browser instead. */
-function Drop({ take, isBusy }: { take(what: Chosen | null): void; readonly isBusy: boolean }) {
+/** The drop zone. The whole page accepts drops, so that the browser does not open the file instead. */
+function Drop({ take, isBusy }: { take(what: ChosenPackage | null): void; readonly isBusy: boolean }) {
   const isOver = useSignal(false);
   const latest = useRef(take);
   latest.current = take;
@@ -128,14 +128,14 @@ function Drop({ take, isBusy }: { take(what: Chosen | null): void; readonly isBu
       isOver.value = true;
     };
     const leave = (event: DragEvent) => {
-      // From one element to the next it is told, too; what leaves the window goes to none.
+      // `dragleave` also fires between elements; only on leaving the window is there no `relatedTarget`.
       if (event.relatedTarget === null) isOver.value = false;
     };
     const drop = (event: DragEvent) => {
       if (!hasFiles(event) || !event.dataTransfer) return;
       event.preventDefault();
       isOver.value = false;
-      latest.current(droppedIn(event.dataTransfer));
+      latest.current(packageFromDrop(event.dataTransfer));
     };
     addEventListener("dragleave", leave);
     addEventListener("dragover", over);
@@ -166,10 +166,10 @@ interface ChooseProps {
   readonly icon: IconName;
   readonly isFolder?: boolean;
   readonly isBusy: boolean;
-  take(what: Chosen | null): void;
+  take(what: ChosenPackage | null): void;
 }
 
-/** A button that opens the browser's own dialog; the field behind it is for no one else. */
+/** A button that opens the file dialog of a hidden file input. */
 function Choose({ label, icon, isFolder, isBusy, take }: ChooseProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
@@ -182,9 +182,9 @@ function Choose({ label, icon, isFolder, isBusy, take }: ChooseProps) {
         {...(isFolder ? { webkitdirectory: true } : { accept: ".zip,application/zip" })}
         onChange={({ currentTarget }) => {
           const files = [...(currentTarget.files ?? [])];
-          // The same one may be chosen once more.
+          // Cleared, so that choosing the same file again fires an event.
           currentTarget.value = "";
-          take(chosenIn(files));
+          take(packageFromFiles(files));
         }}
       />
       <Button label={label} icon={icon} busy={isBusy} onPress={() => input.current?.click()} />
@@ -192,12 +192,12 @@ function Choose({ label, icon, isFolder, isBusy, take }: ChooseProps) {
   );
 }
 
-/** Every set that takes packages. */
+/** Every set with developer mode. */
 function developerSets(): Entry[] {
   return entries.value.filter(({ device }) => device.value.capabilities.includes("dev"));
 }
 
-/** The other sets that it may go to, one by one or by a label. */
+/** Checkboxes for other target sets, and buttons that choose all sets with a label. */
 function Targets({ entry, others }: { readonly entry: Entry; readonly others: Signal<ReadonlySet<string>> }) {
   const sets = developerSets().filter((one) => one !== entry);
   if (sets.length === 0) return null;
@@ -241,7 +241,7 @@ function Targets({ entry, others }: { readonly entry: Entry; readonly others: Si
   );
 }
 
-function Params({ text, problem }: { readonly text: Signal<string>; readonly problem: string | null }) {
+function DeepLinkField({ text, problem }: { readonly text: Signal<string>; readonly problem: string | null }) {
   const id = useId();
   return (
     <div class="field">
@@ -266,14 +266,14 @@ function Params({ text, problem }: { readonly text: Signal<string>; readonly pro
   );
 }
 
-/** What became of a package at one set. */
+/** The result for one set. */
 function Outcome({
   delivery,
-  parcel,
+  upload,
   isOne,
 }: {
   readonly delivery: Delivery;
-  readonly parcel: Parcel;
+  readonly upload: PackageUpload;
   readonly isOne: boolean;
 }) {
   const { entry, step, failure, installed } = delivery;
@@ -285,15 +285,15 @@ function Outcome({
       {step.value === "under way" && <UnderWay delivery={delivery} />}
       {step.value === "done" && now && (
         <Line icon="check" text={`${now.name} ${now.version} runs on ${name}`}>
-          {sizeOf(now.bytes)}, {counted(now.files, "file")}
+          {sizeOf(now.bytes)}, {countOf(now.files, "file")}
         </Line>
       )}
       {failure.value && (
-        <Refused
+        <FailedDelivery
           name={name}
           failure={failure.value}
           isOne={isOne}
-          again={(password) => deliverTo(delivery, parcel, password)}
+          again={(password) => deliverTo(delivery, upload, password)}
         />
       )}
     </li>
@@ -326,18 +326,23 @@ const phaseWords = {
 
 function UnderWay({ delivery }: { readonly delivery: Delivery }) {
   const { name } = delivery.entry.device.value;
-  const { value: told } = delivery.progress;
-  const part = told === null || !told.total || told.phase === "checking" ? null : Math.min(1, told.bytes / told.total);
-  // All of it is there: now the set compiles, and says nothing meanwhile.
-  const isInstalling = told?.phase === "sending" && part === 1;
-  const doing = isInstalling ? "the set installs it" : told === null ? "on its way" : phaseWords[told.phase];
+  const { value: progress } = delivery.progress;
+  const part =
+    progress === null || !progress.total || progress.phase === "checking"
+      ? null
+      : Math.min(1, progress.bytes / progress.total);
+  // While the set compiles it reports no progress.
+  const isInstalling = progress?.phase === "sending" && part === 1;
+  const phase = isInstalling ? "the set installs it" : progress === null ? "on its way" : phaseWords[progress.phase];
   return (
     <div class="dev-under-way">
       <p role="status">
-        {name}: {doing} …
+        {name}: {phase} …
       </p>
       <progress aria-label={`Sending to ${name}`} {...(part === null || isInstalling ? {} : { value: part })} />
-      <p class="muted">{told?.total && !isInstalling ? `${sizeOf(told.bytes)} of ${sizeOf(told.total)}` : "\u00a0"}</p>
+      <p class="muted">
+        {progress?.total && !isInstalling ? `${sizeOf(progress.bytes)} of ${sizeOf(progress.total)}` : "\u00a0"}
+      </p>
     </div>
   );
 }
@@ -349,8 +354,8 @@ interface RefusedProps {
   again(password?: string): Promise<void>;
 }
 
-/** Why a set did not take it: where the package is wrong, or what is to be done; a password is asked for here. */
-function Refused({ name, failure, isOne, again }: RefusedProps) {
+/** Why a set refused the package, with the errors in it, a retry, or a field for the missing password. */
+function FailedDelivery({ name, failure, isOne, again }: RefusedProps) {
   const wantsPassword = failure.code === "dev_password_missing" || failure.code === "dev_auth_failed";
   const problems = failure.problems ?? [];
   if (problems.length === 0)
@@ -391,7 +396,7 @@ function Refused({ name, failure, isOne, again }: RefusedProps) {
   );
 }
 
-/** The password of one set. It goes into one request, and is kept nowhere in the page. */
+/** A form for the developer password of one set. The page does not keep it. */
 function Password({ name, again }: { readonly name: string; again(password: string): Promise<void> }) {
   const password = useSignal("");
   return (

@@ -1,6 +1,6 @@
-/** What a developer reads: what a package is started with, how large it is. */
+/** Parsing and formatting for the developer view. */
 
-/** Deep-link parameters as they are typed, `name=value` on a line each. */
+/** Parses deep-link parameters, one `name=value` per line. */
 export function paramsIn(text: string): { readonly params: Record<string, string>; readonly problem: string | null } {
   const params: Record<string, string> = {};
   for (const line of text.split("\n").map((one) => one.trim())) {

@@ -1,20 +1,23 @@
-/** What the house asks: an address, a name, labels, whether to forget. What is wrong is said where it was typed. */
+/** The dialogs of the house: add, rename, labels, forget. A failure is shown in the form. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { call, type Failure, failureOf } from "../calls.ts";
-import { type Entry, put } from "../store.ts";
+import { call } from "../calls.ts";
+import { type Entry, updateDevice } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import type { IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { say } from "../ui/status.tsx";
+import { announce } from "../ui/status.tsx";
+import { useTask } from "../ui/task.ts";
 
-/** What was picked from the menu of a device. */
-export type Question = "rename" | "labels" | "forget";
-export type Asked = { readonly what: Question; readonly entry: Entry } | { readonly what: "add"; readonly entry: null };
+/** A dialog of the menu of a device. */
+export type DialogName = "rename" | "labels" | "forget";
+export type OpenDialog =
+  | { readonly what: DialogName; readonly entry: Entry }
+  | { readonly what: "add"; readonly entry: null };
 
-interface About {
+interface DialogProps {
   readonly entry: Entry;
   close(): void;
 }
@@ -23,36 +26,25 @@ interface FormProps {
   readonly action: string;
   readonly icon: IconName;
   readonly isDanger?: boolean;
-  readonly doing: string;
-  /** What it does; a failure is shown, and the form stays. */
+  /** The label of the button while the request is under way. */
+  readonly busyLabel: string;
+  /** The request; if it throws, the form shows the failure and stays open. */
   submit(): Promise<void>;
-  /** Why it cannot be done yet. */
+  /** Why the form cannot be submitted yet. */
   readonly withheld?: string | undefined;
   close?: () => void;
   readonly children?: ComponentChildren;
 }
 
-/** A form that says why it failed. */
-function Form({ action, icon, isDanger, doing, submit, withheld, close, children }: FormProps) {
-  const failure = useSignal<Failure | null>(null);
-  const isBusy = useSignal(false);
-  const send = async () => {
-    isBusy.value = true;
-    failure.value = null;
-    try {
-      await submit();
-    } catch (error) {
-      failure.value = failureOf(error);
-    } finally {
-      isBusy.value = false;
-    }
-  };
+/** A form that shows why its request failed. */
+function Form({ action, icon, isDanger, busyLabel, submit, withheld, close, children }: FormProps) {
+  const { isBusy, failure, run } = useTask(submit);
   return (
     <form
       class="form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isBusy.value && withheld === undefined) void send();
+        if (!isBusy.value && withheld === undefined) run();
       }}
     >
       {children}
@@ -60,7 +52,7 @@ function Form({ action, icon, isDanger, doing, submit, withheld, close, children
       <div class="actions">
         {close && <Button label="Cancel" onPress={close} />}
         <Button
-          label={isBusy.value ? doing : action}
+          label={isBusy.value ? busyLabel : action}
           icon={icon}
           kind={isDanger ? "danger" : "primary"}
           submits
@@ -72,22 +64,22 @@ function Form({ action, icon, isDanger, doing, submit, withheld, close, children
   );
 }
 
-/** `close`: of the dialog that it is in. */
+/** `close` closes the dialog around the form; without a dialog there is none. */
 export function AddForm({ close }: { readonly close?: () => void }) {
   const host = useSignal("");
   const name = useSignal("");
   const submit = async () => {
     const given = name.value.trim();
     const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
-    put(device);
-    say(`${device.name} is here`);
+    updateDevice(device);
+    announce(`${device.name} is here`);
     close?.();
   };
   return (
     <Form
       action="Add"
       icon="plus"
-      doing="Asking who lives there …"
+      busyLabel="Asking who lives there …"
       submit={submit}
       withheld={host.value.trim() === "" ? "Type its address" : undefined}
       {...(close && { close })}
@@ -112,22 +104,22 @@ export function Add({ close }: { close(): void }) {
   );
 }
 
-export function Rename({ entry, close }: About) {
+export function Rename({ entry, close }: DialogProps) {
   const name = useSignal(entry.device.peek().name);
   const submit = async () => {
-    put(await call("changeDevice", { id: entry.id, body: { name: name.value } }));
+    updateDevice(await call("changeDevice", { id: entry.id, body: { name: name.value } }));
     close();
   };
   return (
     <Dialog title={`Rename ${entry.device.peek().name}`} onClose={close}>
-      <Form action="Rename" icon="check" doing="Renaming …" submit={submit} close={close}>
+      <Form action="Rename" icon="check" busyLabel="Renaming …" submit={submit} close={close}>
         <Field label="Name" text={name} maxLength={128} focused />
       </Form>
     </Dialog>
   );
 }
 
-export function Labels({ entry, close }: About) {
+export function Labels({ entry, close }: DialogProps) {
   const text = useSignal((entry.device.peek().labels ?? []).join(", "));
   const submit = async () => {
     const labels = [
@@ -138,12 +130,12 @@ export function Labels({ entry, close }: About) {
           .filter(Boolean),
       ),
     ];
-    put(await call("changeDevice", { id: entry.id, body: { labels } }));
+    updateDevice(await call("changeDevice", { id: entry.id, body: { labels } }));
     close();
   };
   return (
     <Dialog title={`Labels of ${entry.device.value.name}`} onClose={close}>
-      <Form action="Save" icon="check" doing="Saving …" submit={submit} close={close}>
+      <Form action="Save" icon="check" busyLabel="Saving …" submit={submit} close={close}>
         <Field
           label="Labels"
           placeholder="downstairs, lab"
@@ -156,19 +148,19 @@ export function Labels({ entry, close }: About) {
   );
 }
 
-export function Forget({ entry, close }: About) {
+export function Forget({ entry, close }: DialogProps) {
   const { name } = entry.device.value;
   const submit = async () => {
     await call("removeDevice", { id: entry.id });
     close();
-    say(`${name} is forgotten`);
+    announce(`${name} is forgotten`);
   };
   return (
     <Dialog title={`Forget ${name}?`} onClose={close}>
-      <Form action="Forget" icon="trash-2" isDanger doing="Forgetting …" submit={submit} close={close}>
+      <Form action="Forget" icon="trash-2" isDanger busyLabel="Forgetting …" submit={submit} close={close}>
         <p class="muted">
-          Its name, its labels and what it gave zapd to be let in are gone then. A set that is on and is looked for
-          comes back as one that was never here.
+          This removes its name, its labels and its pairing. A set that is on is found again by the next search, as a
+          new device.
         </p>
       </Form>
     </Dialog>

@@ -1,4 +1,4 @@
-/** One device of the house: what it is, what it does, and what one does most. */
+/** A device in the list of the house: its status, its volume and power, and its menu. */
 import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
@@ -7,53 +7,58 @@ import { attempt, type Entry, pressPower, setMuted, setVolume, stepVolume } from
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Icon } from "../ui/icon.tsx";
-import { Leased } from "../ui/leased.tsx";
+import { LeaseNote } from "../ui/leased.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
-import { say } from "../ui/status.tsx";
+import { announce } from "../ui/status.tsx";
 import {
-  appOf,
-  clockOf,
+  type DisplayStatus,
+  displayStatusOf,
+  displayStatusWords,
+  formatDuration,
   modelOf,
   playingOf,
   positionOf,
   powerKey,
-  type Standing,
-  standingOf,
-  standingWords,
+  screenContentOf,
   withheldOf,
 } from "../words.ts";
-import type { Question } from "./house-dialogs.tsx";
+import type { DialogName } from "./house-dialogs.tsx";
 
 interface RowProps {
   readonly entry: Entry;
-  ask(what: Question): void;
+  openDialog(what: DialogName): void;
 }
 
-export function Row({ entry, ask }: RowProps) {
+export function Row({ entry, openDialog }: RowProps) {
   const device = entry.device.value;
-  const standing = standingOf(device, entry.state.value);
-  const state = standing === "offline" ? null : entry.state.value;
+  const displayStatus = displayStatusOf(device, entry.state.value);
+  const state = displayStatus === "offline" ? null : entry.state.value;
   const withheld = withheldOf(device);
   const isOpen = useSignal(false);
   return (
-    <li class={`set is-${standing}`}>
+    <li class={`set card is-${displayStatus}`}>
       <div class="set-line">
         <span class="set-mark" aria-hidden="true" />
         <a class="set-name" href={linkTo("remote", entry.id)}>
-          <strong dir="auto" title={device.name}>
+          <strong class="ellipsis" dir="auto" title={device.name}>
             {device.name}
           </strong>
-          <span class="muted">
+          <span class="muted ellipsis">
             {modelOf(device)}
             {device.is_default && " · default"}
           </span>
         </a>
-        <Now entry={entry} standing={standing} state={state} />
-        <Volume entry={entry} state={state} device={device} isOn={standing === "on" || standing === "silent"} />
-        <Power entry={entry} device={device} standing={standing} />
-        <Menu label={`More for ${device.name}`} items={itemsOf(entry, device, ask)} />
+        <Now entry={entry} displayStatus={displayStatus} state={state} />
+        <Volume
+          entry={entry}
+          state={state}
+          device={device}
+          isOn={displayStatus === "on" || displayStatus === "silent"}
+        />
+        <Power entry={entry} device={device} displayStatus={displayStatus} />
+        <Menu label={`More for ${device.name}`} items={itemsOf(entry, device, openDialog)} />
       </div>
       {(device.labels ?? []).length > 0 && (
         <p class="set-labels">
@@ -62,7 +67,7 @@ export function Row({ entry, ask }: RowProps) {
           ))}
         </p>
       )}
-      <Leased device={device} />
+      <LeaseNote device={device} />
       {withheld && (
         <div class="set-withheld">
           <Icon name="lock" size={16} />
@@ -77,7 +82,7 @@ export function Row({ entry, ask }: RowProps) {
                   isOpen.value = !isOpen.value;
                 }}
               >
-                {isOpen.value ? "Put away" : "What to change"}
+                {isOpen.value ? "Hide" : "What to change"}
               </button>
             )}
           </p>
@@ -89,23 +94,25 @@ export function Row({ entry, ask }: RowProps) {
   );
 }
 
-/** Whether it is on, what is on its screen, what plays and how far. */
+/** The status, what is on the screen, and what plays with its position. */
 function Now({
   entry,
-  standing,
+  displayStatus,
   state,
 }: {
   readonly entry: Entry;
-  readonly standing: Standing;
+  readonly displayStatus: DisplayStatus;
   readonly state: State | null;
 }) {
-  const app = appOf(state);
+  const app = screenContentOf(state);
   const playing = playingOf(state);
-  const doing = entry.doing.value;
+  const pendingAction = entry.pendingAction.value;
   return (
     <div class="set-now">
       <p>
-        <span class="set-standing">{doing === null ? standingWords[standing] : `${doing} …`}</span>
+        <span class="set-standing">
+          {pendingAction === null ? displayStatusWords[displayStatus] : `${pendingAction} …`}
+        </span>
         {app && (
           <span>
             {" · "}
@@ -114,7 +121,7 @@ function Now({
         )}
       </p>
       {playing && (
-        <p class="set-playing muted" dir="auto" title={playing}>
+        <p class="set-playing muted ellipsis" dir="auto" title={playing}>
           {playing}
         </p>
       )}
@@ -130,11 +137,11 @@ function Progress({ playback }: { readonly playback: NonNullable<State["playback
   if (position === null) return null;
   return (
     <p class="set-progress muted">
-      <span>{clockOf(position)}</span>
+      <span>{formatDuration(position)}</span>
       {duration_ms !== null && duration_ms > 0 && (
         <>
           <span class="set-bar" aria-hidden="true" style={{ "--part": `${(position / duration_ms) * 100}%` }} />
-          <span>{clockOf(duration_ms)}</span>
+          <span>{formatDuration(duration_ms)}</span>
         </>
       )}
     </p>
@@ -148,7 +155,7 @@ interface VolumeProps {
   readonly isOn: boolean;
 }
 
-/** The volume: a slider where the set tells its level, two steps where it does not. */
+/** The volume: a slider if the set reports its level, else two step buttons. */
 function Volume({ entry, device, state, isOn }: VolumeProps) {
   const volume = state?.volume ?? null;
   const can = (what: "volume" | "mute") => device.capabilities.includes(what);
@@ -160,7 +167,7 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
     <div class={`set-volume${isMuted ? " is-muted" : ""}`}>
       {can("mute") && (
         <Button
-          label={isMuted ? `Have ${name} sound again` : `Mute ${name}`}
+          label={isMuted ? `Unmute ${name}` : `Mute ${name}`}
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
           kind="quiet"
@@ -191,17 +198,17 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
   );
 }
 
-/** Turns it on or off; where it wants to be paired first, leads there. */
+/** The power button, or a link to pairing for a set that is not paired. */
 function Power({
   entry,
   device,
-  standing,
+  displayStatus,
 }: {
   readonly entry: Entry;
   readonly device: Device;
-  readonly standing: Standing;
+  readonly displayStatus: DisplayStatus;
 }) {
-  const isOn = standing === "on";
+  const isOn = displayStatus === "on";
   if (device.access === "unpaired") {
     return (
       <a class="button set-power" href={linkTo("remote", entry.id)} aria-label={`Pair ${device.name}`}>
@@ -217,7 +224,7 @@ function Power({
         label={`Turn ${isOn ? "off" : "on"} ${device.name}`}
         icon="power"
         iconOnly={isOn}
-        busy={entry.doing.value !== null}
+        busy={entry.pendingAction.value !== null}
         onPress={() => pressPower(entry, isOn)}
       >
         {!isOn && <span class="set-power-word">Turn on</span>}
@@ -226,22 +233,22 @@ function Power({
   );
 }
 
-function itemsOf(entry: Entry, device: Device, ask: RowProps["ask"]): MenuItem[] {
+function itemsOf(entry: Entry, device: Device, openDialog: RowProps["openDialog"]): MenuItem[] {
   const setDefault = async () => {
     const value = device.is_default ? null : device.name;
-    const done = await attempt(entry, "saving", () =>
+    const result = await attempt(entry, "saving", () =>
       call("patchConfig", { body: { "daemon.default_device": value } }),
     );
-    if (done !== null)
-      say(value === null ? "No device is the default now" : `${device.name} is the default device now`);
+    if (result !== null)
+      announce(value === null ? "No device is the default now" : `${device.name} is the default device now`);
   };
   const askState = () => void attempt(entry, "asking", () => call("getState", { id: entry.id }));
   const developer: MenuItem[] = device.capabilities.includes("dev")
     ? [{ label: "Developer", icon: "code", onPick: () => go("dev", entry.id) }]
     : [];
   return [
-    { label: "Rename", icon: "pencil", onPick: () => ask("rename") },
-    { label: "Labels", icon: "tag", onPick: () => ask("labels") },
+    { label: "Rename", icon: "pencil", onPick: () => openDialog("rename") },
+    { label: "Labels", icon: "tag", onPick: () => openDialog("labels") },
     {
       label: device.is_default ? "No longer the default" : "Make it the default",
       icon: "star",
@@ -249,6 +256,6 @@ function itemsOf(entry: Entry, device: Device, ask: RowProps["ask"]): MenuItem[]
     },
     { label: "Ask it now", icon: "refresh-cw", onPick: askState },
     ...developer,
-    { label: "Forget", icon: "trash-2", danger: true, onPick: () => ask("forget") },
+    { label: "Forget", icon: "trash-2", danger: true, onPick: () => openDialog("forget") },
   ];
 }

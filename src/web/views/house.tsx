@@ -1,4 +1,4 @@
-/** The house: every device with what it does, and the little that one does most. */
+/** The house view: every device with its status and its main controls. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
@@ -7,18 +7,18 @@ import { connection, type Entry, entries, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
-import { say } from "../ui/status.tsx";
-import { Windowed } from "../ui/windowed.tsx";
-import { askedWords, counted, hasWords, modelOf } from "../words.ts";
-import { Add, AddForm, type Asked, Forget, Labels, Rename } from "./house-dialogs.tsx";
+import { announce } from "../ui/status.tsx";
+import { WindowedList } from "../ui/windowed.tsx";
+import { countOf, discoverySummary, includesWords, modelOf } from "../words.ts";
+import { Add, AddForm, Forget, Labels, type OpenDialog, Rename } from "./house-dialogs.tsx";
 import { Row } from "./house-row.tsx";
 import "./house.css";
 
-/** From so many devices on, they can be filtered. */
-const manyDevices = 9;
+/** From this many devices on there is a filter. */
+const minFilterDevices = 9;
 
 export function House() {
-  const asked = useSignal<Asked | null>(null);
+  const asked = useSignal<OpenDialog | null>(null);
   const wanted = useSignal("");
   const isLooking = useSignal(false);
   const all = entries.value;
@@ -30,9 +30,9 @@ export function House() {
     try {
       const { devices } = await call("discoverDevices");
       const { length } = devices;
-      say(length === 0 ? "Nobody answered: a set that is off may not" : `${counted(length, "device")} answered`);
+      announce(length === 0 ? "Nobody answered: a set that is off may not" : `${countOf(length, "device")} answered`);
     } catch (error) {
-      say(failureOf(error)?.message ?? "");
+      announce(failureOf(error)?.message ?? "");
     } finally {
       isLooking.value = false;
     }
@@ -43,7 +43,7 @@ export function House() {
     <>
       <h1 class="hidden">House</h1>
       {all.length === 0 && <Empty isLooking={isLooking.value} lookAgain={() => void lookAgain()} />}
-      {all.length >= manyDevices && (
+      {all.length >= minFilterDevices && (
         <div class="house-filter">
           <Field
             label="Filter by name, model or label"
@@ -54,7 +54,7 @@ export function House() {
           />
         </div>
       )}
-      <Windowed
+      <WindowedList
         items={shown}
         className="house"
         estimatedPx={92}
@@ -62,7 +62,7 @@ export function House() {
           <Row
             key={entry.id}
             entry={entry}
-            ask={(what) => {
+            openDialog={(what) => {
               asked.value = { what, entry };
             }}
           />
@@ -90,7 +90,7 @@ export function House() {
           />
         </div>
       )}
-      <Question asked={asked.value} close={close} />
+      <CurrentDialog asked={asked.value} close={close} />
     </>
   );
 }
@@ -99,24 +99,24 @@ function filtered(all: readonly Entry[], wanted: string): readonly Entry[] {
   if (wanted.trim() === "") return all;
   return all.filter(({ device }) => {
     const one = device.value;
-    return hasWords([one.name, modelOf(one), ...(one.labels ?? [])].join(" "), wanted);
+    return includesWords([one.name, modelOf(one), ...(one.labels ?? [])].join(" "), wanted);
   });
 }
 
-function Question({ asked, close }: { readonly asked: Asked | null; readonly close: () => void }) {
+function CurrentDialog({ asked, close }: { readonly asked: OpenDialog | null; readonly close: () => void }) {
   if (asked === null) return null;
   if (asked.entry === null) return <Add close={close} />;
-  const given = { entry: asked.entry, close };
+  const props = { entry: asked.entry, close };
   return asked.what === "rename" ? (
-    <Rename {...given} />
+    <Rename {...props} />
   ) : asked.what === "labels" ? (
-    <Labels {...given} />
+    <Labels {...props} />
   ) : (
-    <Forget {...given} />
+    <Forget {...props} />
   );
 }
 
-/** No device is known: what was asked, what is usually in the way, and what always works. */
+/** Shown when no device is known: where zapd looked, what usually goes wrong, and a form for an address. */
 function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly lookAgain: () => void }) {
   const config = useSignal<Result<"readConfig">["discovery"] | null>(null);
   useEffect(() => {
@@ -130,7 +130,7 @@ function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly
   const asked = events.value.find((event) => event.type === "discovery.finished");
   return (
     <Notice icon="tv" title="No televisions yet">
-      <p>{config.value && askedWords(config.value, asked?.found)}</p>
+      <p>{config.value && discoverySummary(config.value, asked?.found)}</p>
       <p>
         Usually in the way: a set that is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900),
         another VLAN. What always works is the set's address, as its network settings show it.

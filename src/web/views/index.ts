@@ -1,4 +1,4 @@
-/** Every view, a line each: what is shown at `#/<path>`, and how it is reached from the bar. */
+/** Every view: what is shown at `#/<path>`, and its link in the bar. */
 import type { ComponentType } from "preact";
 import type { IconName } from "../ui/icon.tsx";
 import { Activity } from "./activity.tsx";
@@ -8,13 +8,13 @@ import { Remote } from "./remote.tsx";
 import { Settings } from "./settings.tsx";
 
 export interface View {
-  /** The first word of its address; empty for the first view. */
+  /** The first part of its address; empty for the house. */
   readonly path: string;
-  /** What the tab of the browser is called. */
+  /** The title of the browser tab. */
   readonly title: string;
-  /** Where it stands in the bar; without it, it is reached from a device. */
+  /** Its link in the bar; a view without one is linked from a device. */
   readonly bar?: { readonly label: string; readonly icon: IconName; readonly iconOnly?: true };
-  /** `id` is that of the device in the address; `null` without one. */
+  /** `id`: the device in the address, or `null`. */
   readonly show: ComponentType<{ readonly id: string | null }>;
 }
 

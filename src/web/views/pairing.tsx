@@ -1,53 +1,53 @@
-/** Pairing in one dialog: what to do at the set, a code that it shows, or its login; how long there is, and what went wrong. */
+/** The pairing dialog: a prompt at the set, a code that it shows, or its login, with the time left and any failure. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Arguments, Result } from "../../api/client.ts";
 import type { PairingReason } from "../../api/errors.ts";
 import { addressOf, call, type Failure, failureOf, send } from "../calls.ts";
-import { type Entry, events, put } from "../store.ts";
+import { type Entry, events, updateDevice } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { say } from "../ui/status.tsx";
-import { clockOf } from "../words.ts";
+import { announce } from "../ui/status.tsx";
+import { formatDuration } from "../words.ts";
 
 type Answer = Result<"pairDevice">;
 type Step = NonNullable<Answer["step"]>;
 
-/** What the device waits for. */
-interface Waiting {
+/** What the device waits for, from the API. */
+interface PairingStep {
   readonly step: Step;
   readonly form: "digits" | "hex" | null;
   readonly length: number | null;
   readonly expiresAt: number;
 }
 
-/** What its user does about the end of a pairing; the daemon's own words stand above it. */
+/** What the user can do when pairing ended, shown below the message of the daemon. */
 const reasonWords: Readonly<Record<PairingReason, string>> = {
   wrong: "It was not that one.",
   late: "Nobody answered at the set in time. Begin again when you are in front of it.",
   denied: "It was refused at the set. Begin again, and choose to allow it.",
   busy: "It is being paired by somebody else. Wait until that has ended.",
-  cancelled: "It was given up.",
+  cancelled: "It was cancelled.",
   closed: "The set ended it. Begin again; some sets ask only once it shows its home screen.",
   protocol: "The set answered what zapd does not understand.",
 };
 
 export function Pairing({ entry, close }: { readonly entry: Entry; close(): void }) {
-  const waiting = useSignal<Waiting | null>(null);
+  const waiting = useSignal<PairingStep | null>(null);
   const failure = useSignal<Failure | null>(null);
   const isBusy = useSignal(false);
-  /** The device waits for something that leaving takes back. */
+  /** Whether a pairing is under way, which closing the dialog must cancel. */
   const isOpen = useRef(false);
   const { id } = entry;
   const { name } = entry.device.value;
 
   const take = (answer: Answer) => {
-    put(answer.device);
+    updateDevice(answer.device);
     if (answer.step === undefined) return finished();
     isOpen.current = true;
     waiting.value = {
@@ -60,12 +60,12 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const finished = () => {
     isOpen.current = false;
     entry.refusal.value = null;
-    say(`${name} is paired`);
+    announce(`${name} is paired`);
     close();
   };
   const failed = (why: Failure | null) => {
     failure.value = why;
-    // Wrong can be tried again; anything else is its end.
+    // A wrong code can be tried again; any other failure ends the pairing.
     if (why?.reason === "wrong") return;
     isOpen.current = false;
     waiting.value = null;
@@ -81,7 +81,7 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
       isBusy.value = false;
     }
   };
-  /** Whoever began it may be gone, and a set asks for one at a time. */
+  /** Cancels a pairing that another client began: a set allows one at a time. */
   const takeOver = async () => {
     isBusy.value = true;
     await call("cancelPairing", { id }).catch(() => {});
@@ -100,18 +100,18 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
       giveUp();
     };
   }, [id]);
-  // What happens at the set is told to all who follow: only what came after this began is about it.
-  const began = useRef(events.peek()[0]?.id);
-  const heard = newsOf(id, began.current);
+  // Pairing events go to every client; only those after the start of this pairing are about it.
+  const startedAfter = useRef(events.peek()[0]?.id);
+  const news = pairingEventOf(id, startedAfter.current);
   useEffect(() => {
-    // What was typed here is told by its own answer.
-    if (heard === undefined || waiting.peek() === null || isBusy.peek()) return;
-    if (heard.status === "paired") finished();
-    else if (heard.status === "failed" && heard.reason !== "wrong") {
-      const reason = (heard.reason ?? null) as PairingReason | null;
+    // While a request of this dialog is under way, its response decides.
+    if (news === undefined || waiting.peek() === null || isBusy.peek()) return;
+    if (news.status === "paired") finished();
+    else if (news.status === "failed" && news.reason !== "wrong") {
+      const reason = (news.reason ?? null) as PairingReason | null;
       failed({ code: "pairing_failed", message: `${name} was not paired`, hint: null, reason });
     }
-  }, [heard?.id]);
+  }, [news?.id]);
   const { value: now } = waiting;
   const reason = failure.value?.reason ?? null;
   const words = reason === null ? null : reasonWords[reason];
@@ -141,8 +141,8 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   );
 }
 
-/** The last that was told of this pairing since it began. */
-function newsOf(id: string, since: string | undefined) {
+/** The newest pairing event of the device since the given event. */
+function pairingEventOf(id: string, since: string | undefined) {
   for (const event of events.value) {
     if (event.id === since) return undefined;
     if (event.type === "pairing.changed" && event.device_id === id) return event;
@@ -153,10 +153,10 @@ function newsOf(id: string, since: string | undefined) {
 interface BeginProps {
   readonly name: string;
   readonly isBusy: boolean;
-  /** Why it is to be begun again; `null` before anything failed. */
+  /** Why the last try failed; `null` before the first. */
   readonly failure: Failure | null;
   begin(): void;
-  /** Gives up what somebody else began. */
+  /** Cancels the pairing of another client and begins here. */
   takeOver(): void;
 }
 
@@ -167,7 +167,7 @@ function Begin({ name, isBusy, failure, begin, takeOver }: BeginProps) {
   return <Button label="Begin again" icon="refresh-cw" kind="primary" onPress={begin} />;
 }
 
-/** How long there is: said in full to screen readers at the minute only. */
+/** The time left. */
 function Countdown({ until }: { readonly until: number }) {
   const now = useNow(500, true);
   const left = Math.max(0, Math.ceil((until - now) / 1_000));
@@ -175,19 +175,19 @@ function Countdown({ until }: { readonly until: number }) {
   return (
     <p class="muted pairing-left">
       <Icon name="clock" size={16} />
-      {left === 0 ? "The time is over" : `${clockOf(left * 1_000)} left`}
+      {left === 0 ? "The time is over" : `${formatDuration(left * 1_000)} left`}
     </p>
   );
 }
 
 interface PromptProps {
-  readonly step: Waiting;
+  readonly step: PairingStep;
   readonly name: string;
   readonly isBusy: boolean;
-  enter(given: { readonly pin: string } | { readonly user?: string; readonly password: string }): Promise<void>;
+  enter(answer: { readonly pin: string } | { readonly user?: string; readonly password: string }): Promise<void>;
 }
 
-/** What is to be done now: at the set, or here. */
+/** The current step: an instruction, or a form. */
 function Prompt({ step, name, isBusy, enter }: PromptProps) {
   if (step.step === "confirm") {
     return (
@@ -215,7 +215,7 @@ function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
         label={`The code that ${name} shows`}
         note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, on its screen now`}
         text={code}
-        // Cut here and not by the field, which would count the spaces of what is pasted.
+        // Not `maxLength`, which would count the spaces of a pasted code.
         clean={(typed) =>
           typed
             .replaceAll(/\s/g, "")
@@ -233,10 +233,10 @@ function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
 function Login({ name, isBusy, enter }: Omit<PromptProps, "step">) {
   const user = useSignal("");
   const password = useSignal("");
-  const given = () => ({ password: password.value, ...(user.value !== "" && { user: user.value }) });
+  const login = () => ({ password: password.value, ...(user.value !== "" && { user: user.value }) });
   const missing = password.value === "" ? "Type its password" : undefined;
   return (
-    <PairForm missing={missing} isBusy={isBusy} enter={() => enter(given())}>
+    <PairForm missing={missing} isBusy={isBusy} enter={() => enter(login())}>
       <p>
         The login that is set on {name} itself, in its settings for remote control. zapd keeps it, and gives it to
         nobody else.
@@ -248,7 +248,7 @@ function Login({ name, isBusy, enter }: Omit<PromptProps, "step">) {
 }
 
 interface PairFormProps {
-  /** What must be typed before it can be sent. */
+  /** Why the form cannot be sent yet. */
   readonly missing: string | undefined;
   readonly isBusy: boolean;
   enter(): Promise<void>;

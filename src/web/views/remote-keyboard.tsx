@@ -1,22 +1,22 @@
-/** The keyboard as a remote: while it is on, and nothing that takes text has the focus. */
+/** The keyboard as a remote, while it is switched on and no text field has the focus. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { holdKey } from "../holding.ts";
 import type { Entry } from "../store.ts";
 import { Dialog } from "../ui/dialog.tsx";
-import { onLeaving } from "../ui/leaving.ts";
+import { onPageLeave } from "../ui/leaving.ts";
 import { type Key, powerKey } from "../words.ts";
 import { searchClass } from "./remote-lists.tsx";
 
-/** Whether the keyboard drives the device; it is remembered while the page is open. */
+/** Whether keyboard keys go to the device; kept while the page is open. */
 export const isKeyboardOn = signal(true);
 
 interface Shortcut {
-  /** As the browser calls them. */
+  /** `KeyboardEvent.key` values. */
   readonly on: readonly string[];
   readonly shown: string;
   readonly does: string;
-  /** The first of these that the device has. */
+  /** Device keys; the first one that the device has is pressed. */
   readonly keys?: readonly Key[];
 }
 
@@ -45,16 +45,16 @@ interface Listening {
   showList(): void;
 }
 
-/** Follows the keyboard while the remote is shown. */
+/** Handles the keyboard while the remote is shown. */
 export function useKeyboard({ entry, askPower, showList }: Listening): void {
   useEffect(() => {
     const held = new Map<string, () => void>();
-    const letGo = () => {
+    const releaseAll = () => {
       for (const up of held.values()) up();
       held.clear();
     };
     const down = (event: KeyboardEvent) => {
-      if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey || isTaken(event)) return;
+      if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey || isHandledByFocus(event)) return;
       const shortcut = shortcuts.find(({ on }) => on.includes(event.key));
       if (!shortcut) return;
       event.preventDefault();
@@ -66,14 +66,14 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       const key = shortcut.keys?.find((one) => has.includes(one));
       if (key === undefined) return;
       held.get(event.code)?.();
-      lightUp(key, true);
+      highlightKey(key, true);
       const up = holdKey(entry, key);
       held.set(event.code, () => {
         up();
-        lightUp(key, false);
+        highlightKey(key, false);
       });
     };
-    // What was pressed by the mouse gives the focus back: Enter and the space bar would press it once more.
+    // A button pressed by mouse loses the focus, or Enter and Space would press it again.
     const click = ({ pointerType, target }: PointerEvent) => {
       if (!isKeyboardOn.value || pointerType !== "mouse" || !(target instanceof Element)) return;
       if (!target.closest("dialog")) target.closest<HTMLElement>("button, summary")?.blur();
@@ -85,28 +85,28 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
     addEventListener("keydown", down);
     addEventListener("keyup", up);
     addEventListener("click", click);
-    const stay = onLeaving(letGo);
+    const unsubscribe = onPageLeave(releaseAll);
     return () => {
       removeEventListener("keydown", down);
       removeEventListener("keyup", up);
       removeEventListener("click", click);
-      stay();
-      letGo();
+      unsubscribe();
+      releaseAll();
     };
   }, [entry]);
 }
 
-/** The key that is pressed lights on the screen, too. */
-function lightUp(key: Key, isDown: boolean): void {
+/** Shows a key as pressed on the screen too. */
+function highlightKey(key: Key, isDown: boolean): void {
   document.querySelector(`.remote-key.key-${key}`)?.classList.toggle("is-down", isDown);
 }
 
-/** Whether what has the focus takes the key itself: a field, a dialog, a menu, a slider; a button takes Enter and Space. */
-function isTaken({ key, target }: KeyboardEvent): boolean {
+/** Whether the focused element handles the key itself: a field, dialog, menu or slider; a button handles Enter and Space. */
+function isHandledByFocus({ key, target }: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]")) return true;
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest("input, textarea, select, [role=menu], [aria-expanded=true]")) {
-    // A checkbox and a switch take the space bar alone.
+    // A checkbox handles only Space.
     return !(target instanceof HTMLInputElement && target.type === "checkbox" && key !== " ");
   }
   return (key === "Enter" || key === " ") && target.closest("button, a, summary") !== null;

@@ -1,4 +1,4 @@
-/** The keys of a remote, where a remote has them: only those that the device has, and dimmed what its settings keep back. */
+/** The keys of a device, laid out as on a remote. Keys withheld by its settings are dimmed. */
 import { useRef } from "preact/hooks";
 import { holdKey } from "../holding.ts";
 import type { IconName } from "../icons.ts";
@@ -7,27 +7,25 @@ import { HoldButton } from "../ui/hold-button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { type Key, withheldHint } from "../words.ts";
 
-interface Drawn {
+interface KeyFace {
   readonly key: Key;
   readonly label: string;
   readonly icon?: IconName;
-  /** Where it sits in its group. */
-  readonly place?: string;
 }
 
-const pad: readonly Drawn[] = [
-  { key: "home", label: "Home", icon: "house", place: "a" },
-  { key: "up", label: "Up", icon: "chevron-up", place: "b" },
-  { key: "options", label: "Options", icon: "menu", place: "c" },
-  { key: "left", label: "Left", icon: "chevron-left", place: "d" },
-  { key: "select", label: "OK", place: "e" },
-  { key: "right", label: "Right", icon: "chevron-right", place: "f" },
-  { key: "back", label: "Back", icon: "undo-2", place: "g" },
-  { key: "down", label: "Down", icon: "chevron-down", place: "h" },
-  { key: "info", label: "Info", icon: "info", place: "i" },
+const pad: readonly KeyFace[] = [
+  { key: "home", label: "Home", icon: "house" },
+  { key: "up", label: "Up", icon: "chevron-up" },
+  { key: "options", label: "Options", icon: "menu" },
+  { key: "left", label: "Left", icon: "chevron-left" },
+  { key: "select", label: "OK" },
+  { key: "right", label: "Right", icon: "chevron-right" },
+  { key: "back", label: "Back", icon: "undo-2" },
+  { key: "down", label: "Down", icon: "chevron-down" },
+  { key: "info", label: "Info", icon: "info" },
 ];
 
-const transport: readonly Drawn[] = [
+const transport: readonly KeyFace[] = [
   { key: "replay", label: "Replay", icon: "rotate-ccw" },
   { key: "rewind", label: "Rewind", icon: "rewind" },
   { key: "play-pause", label: "Play or pause", icon: "play" },
@@ -37,7 +35,7 @@ const transport: readonly Drawn[] = [
   { key: "search", label: "Search", icon: "search" },
 ];
 
-const channels: readonly Drawn[] = [
+const channels: readonly KeyFace[] = [
   { key: "channel-down", label: "Channel down", icon: "chevron-down" },
   { key: "channel-up", label: "Channel up", icon: "chevron-up" },
 ];
@@ -45,23 +43,23 @@ const channels: readonly Drawn[] = [
 export function Keys({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;
   const why = withheldHint(device, "keys");
-  const shown = (all: readonly Drawn[]) => all.filter(({ key }) => why !== undefined || device.keys.includes(key));
-  const give = (all: readonly Drawn[]) =>
-    shown(all).map((one) => <KeyButton key={one.key} entry={entry} drawn={one} why={why} />);
+  const shown = (all: readonly KeyFace[]) => all.filter(({ key }) => why !== undefined || device.keys.includes(key));
+  const buttons = (all: readonly KeyFace[], isCross = false) =>
+    shown(all).map((face) => <KeyButton key={face.key} entry={entry} face={face} why={why} isInCross={isCross} />);
   const tuner = shown(channels);
   if (shown(pad).length === 0) return null;
-  // Around arrows they lie as on a remote; a few alone lie in a row.
+  // With arrow keys the pad is a cross as on a remote, otherwise a row.
   const hasCross = shown(pad).some(({ key }) => key === "up");
   return (
     <section class="remote-keys" aria-label="Keys">
-      <div class={hasCross ? "remote-pad" : "remote-row"}>{give(pad)}</div>
-      <div class="remote-row">{give(transport)}</div>
+      <div class={hasCross ? "remote-pad" : "remote-row"}>{buttons(pad, hasCross)}</div>
+      <div class="remote-row">{buttons(transport)}</div>
       {tuner.length > 0 && (
         <div class="remote-row remote-channel">
           <span class="muted" aria-hidden="true">
             Channel
           </span>
-          {give(channels)}
+          {buttons(channels)}
         </div>
       )}
       {why !== undefined && (
@@ -76,17 +74,20 @@ export function Keys({ entry }: { readonly entry: Entry }) {
 
 interface KeyButtonProps {
   readonly entry: Entry;
-  readonly drawn: Drawn;
+  readonly face: KeyFace;
   readonly why?: string | undefined;
+  /** Whether it is placed in the grid of the pad. */
+  readonly isInCross?: boolean;
 }
 
-export function KeyButton({ entry, drawn: { key, label, icon, place }, why }: KeyButtonProps) {
-  // Drawn anew while it is held, it is still the same hold that ends.
+export function KeyButton({ entry, face: { key, label, icon }, why, isInCross }: KeyButtonProps) {
+  // A ref, so that a render during a hold does not lose its release.
   const up = useRef(() => {});
   return (
     <HoldButton
       label={label}
-      className={`remote-key key-${key}${place ? ` at-${place}` : ""}`}
+      className={`remote-key key-${key}`}
+      area={isInCross ? key : undefined}
       withheld={why}
       onDown={() => {
         up.current = holdKey(entry, key);

@@ -1,4 +1,4 @@
-/** What can be opened on a device: its apps with their icons, its inputs, its channels. */
+/** The apps, inputs and channels of a device. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
@@ -7,7 +7,7 @@ import { addressOf, call, type Failure, failureOf } from "../calls.ts";
 import { attempt, connection, type Entry, events } from "../store.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { hasWords, withheldHint } from "../words.ts";
+import { includesWords, withheldHint } from "../words.ts";
 
 type Input = Result<"listInputs">["inputs"][number];
 type Channel = Result<"listChannels">["channels"][number];
@@ -17,11 +17,11 @@ interface ListProps {
   readonly device: Device;
 }
 
-/** Whether zapd and the device answer, as far as is known: what could not be listed is asked for again once they do. */
-const isThere = ({ device }: Entry) => connection.value === "live" && device.value.status !== "offline";
+/** Whether the daemon and the device answer; a list that failed is requested again once they do. */
+const isReachable = ({ device }: Entry) => connection.value === "live" && device.value.status !== "offline";
 
-/** From so many on, there is a field to search them. */
-const many = 8;
+/** From this many items on there is a search field. */
+const minSearchItems = 8;
 
 export function Apps({ entry, device }: ListProps) {
   const apps = useSignal<readonly App[] | null>(null);
@@ -30,10 +30,10 @@ export function Apps({ entry, device }: ListProps) {
   const why = withheldHint(device, "launch") ?? withheldHint(device, "apps");
   const can = device.capabilities.includes("apps");
   const changed = events.value.find((event) => event.type === "apps.changed" && event.device_id === id)?.id;
-  const there = isThere(entry);
+  const answers = isReachable(entry);
   useEffect(() => {
-    // Those that are listed already stay, whoever goes.
-    if (!can || (!there && apps.peek() !== null)) return;
+    // A list that was read stays while the device does not answer.
+    if (!can || (!answers && apps.peek() !== null)) return;
     call("listApps", { id }).then(
       (listed) => {
         failure.value = null;
@@ -43,7 +43,7 @@ export function Apps({ entry, device }: ListProps) {
         failure.value = failureOf(error);
       },
     );
-  }, [id, can, changed, there]);
+  }, [id, can, changed, answers]);
   if (!can && why === undefined) return null;
   const shown = entry.state.value?.app?.id;
   return (
@@ -59,7 +59,7 @@ export function Apps({ entry, device }: ListProps) {
       )}
       {failure.value && <Refusal failure={failure.value} />}
       {apps.value !== null && (
-        <Searched
+        <SearchableList
           title="Apps"
           isSearch
           items={apps.value}
@@ -69,7 +69,7 @@ export function Apps({ entry, device }: ListProps) {
             <button
               key={app.id}
               type="button"
-              class="app"
+              class="app card"
               title={app.name}
               aria-current={app.id === shown ? "true" : undefined}
               onClick={() =>
@@ -86,7 +86,7 @@ export function Apps({ entry, device }: ListProps) {
   );
 }
 
-/** The icon of an app, or its first letter where it has none. */
+/** The icon of an app, or its first letter if it has none. */
 function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; readonly has: boolean }) {
   const isMissing = useSignal(false);
   if (!has || isMissing.value)
@@ -113,7 +113,7 @@ export function Inputs({ entry, device }: ListProps) {
   if (!device.capabilities.includes("inputs")) return null;
   const shown = entry.state.value?.input;
   return (
-    <Opened entry={entry} title="Inputs" load={async () => (await call("listInputs", { id })).inputs}>
+    <LazyList entry={entry} title="Inputs" load={async () => (await call("listInputs", { id })).inputs}>
       {(inputs: readonly Input[]) => (
         <div class="remote-choices">
           {inputs.map((input) => (
@@ -133,7 +133,7 @@ export function Inputs({ entry, device }: ListProps) {
           ))}
         </div>
       )}
-    </Opened>
+    </LazyList>
   );
 }
 
@@ -141,9 +141,9 @@ export function Channels({ entry, device }: ListProps) {
   const { id } = entry;
   if (!device.capabilities.includes("channels")) return null;
   return (
-    <Opened entry={entry} title="Channels" load={async () => (await call("listChannels", { id })).channels}>
+    <LazyList entry={entry} title="Channels" load={async () => (await call("listChannels", { id })).channels}>
       {(channels: readonly Channel[]) => (
-        <Searched
+        <SearchableList
           title="Channels"
           items={channels}
           wordsOf={(one) => `${one.number ?? ""} ${one.name}`}
@@ -165,12 +165,12 @@ export function Channels({ entry, device }: ListProps) {
           )}
         />
       )}
-    </Opened>
+    </LazyList>
   );
 }
 
-/** A list that is asked for when it is opened. */
-function Opened<Item>({
+/** A collapsed list that is requested when it is opened. */
+function LazyList<Item>({
   entry,
   title,
   load,
@@ -194,10 +194,10 @@ function Opened<Item>({
       },
     );
   };
-  const there = isThere(entry);
+  const answers = isReachable(entry);
   useEffect(() => {
-    if (there && failure.peek()) read();
-  }, [there]);
+    if (answers && failure.peek()) read();
+  }, [answers]);
   return (
     <details
       class="remote-list"
@@ -216,11 +216,11 @@ function Opened<Item>({
   );
 }
 
-/** Where `/` leads to. */
+/** The class of the field that `/` focuses. */
 export const searchClass = "remote-search";
 
-/** A list with a field to search it, where there are many. */
-function Searched<Item>({
+/** A list with a search field if it has many items. */
+function SearchableList<Item>({
   title,
   items,
   wordsOf,
@@ -233,18 +233,18 @@ function Searched<Item>({
   wordsOf(item: Item): string;
   row(item: Item): preact.ComponentChildren;
   readonly className: string;
-  /** `/` leads to it. */
+  /** Whether `/` focuses its search field. */
   readonly isSearch?: boolean;
 }) {
   const wanted = useSignal("");
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
-  const found = items.filter((item) => hasWords(wordsOf(item), wanted.value));
+  const found = items.filter((item) => includesWords(wordsOf(item), wanted.value));
   return (
     <>
       <div class="remote-list-head">
         {isSearch && <h2>{title}</h2>}
-        {items.length >= many && (
+        {items.length >= minSearchItems && (
           <div class="field">
             <label class="hidden" for={id}>
               Search in {title.toLowerCase()}
@@ -260,9 +260,9 @@ function Searched<Item>({
                 wanted.value = event.currentTarget.value;
               }}
               onKeyDown={(event) => {
-                // What is still being composed takes them itself.
+                // An input method handles these keys itself.
                 if (event.isComposing) return;
-                // The first that is found is the one that was meant.
+                // Enter chooses the first match.
                 if (event.key === "Enter") {
                   if (wanted.value.trim() !== "") list.current?.querySelector("button")?.click();
                 } else if (event.key === "Escape") event.currentTarget.blur();

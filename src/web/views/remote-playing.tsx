@@ -1,12 +1,12 @@
-/** What plays: its picture, its title, where it is, and what can be done with it. */
+/** What plays: artwork, title, position and controls. */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { addressOf, call } from "../calls.ts";
-import { attempt, type Entry, takePlayback } from "../store.ts";
+import { applyPlayback, attempt, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
-import { clockOf, playingOf, positionOf } from "../words.ts";
+import { formatDuration, playingOf, positionOf } from "../words.ts";
 
 type Playback = NonNullable<State["playback"]>;
 
@@ -21,35 +21,35 @@ export function Playing({ entry, device, state }: PlayingProps) {
   const title = playingOf(state);
   const can = (what: Device["capabilities"][number]) => device.capabilities.includes(what);
   if (playback === null || title === null) {
-    // Its place is kept: when something plays the keys must not move.
-    return can("playback") ? <p class="playing muted">Nothing plays, as far as it tells</p> : null;
+    // The place is kept, so that the keys below do not move when something plays.
+    return can("playback") ? <p class="playing card muted">Nothing plays, as far as it tells</p> : null;
   }
-  const tell = (what: "play" | "pause" | "stop" | "next" | "previous") =>
+  const control = (what: "play" | "pause" | "stop" | "next" | "previous") =>
     void attempt(entry, what === "pause" ? "pausing" : what, () =>
       call("controlPlayback", { id: entry.id, body: { do: what } }),
     );
   const isPaused = playback.status === "paused";
   return (
-    <section class="playing" aria-label="What plays">
+    <section class="playing card" aria-label="What plays">
       <div class="playing-top">
         {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
         <div class="playing-about">
-          <p class="playing-title" dir="auto" title={title}>
+          <p class="playing-title ellipsis" dir="auto" title={title}>
             {title}
           </p>
           {can("playback") && (
             <div class="playing-does">
               {can("seek") && (
-                <Button label="Previous" icon="skip-back" iconOnly kind="quiet" onPress={() => tell("previous")} />
+                <Button label="Previous" icon="skip-back" iconOnly kind="quiet" onPress={() => control("previous")} />
               )}
               <Button
                 label={isPaused ? "Play on" : "Pause"}
                 icon={isPaused ? "play" : "pause"}
                 iconOnly
-                onPress={() => tell(isPaused ? "play" : "pause")}
+                onPress={() => control(isPaused ? "play" : "pause")}
               />
               {can("seek") && (
-                <Button label="Next" icon="skip-forward" iconOnly kind="quiet" onPress={() => tell("next")} />
+                <Button label="Next" icon="skip-forward" iconOnly kind="quiet" onPress={() => control("next")} />
               )}
             </div>
           )}
@@ -60,7 +60,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
   );
 }
 
-/** The picture that the device shows of it, asked for once for each thing that plays; none where it has none. */
+/** The artwork of what plays, requested once per item; nothing if there is none. */
 function Artwork({ id, what }: { readonly id: string; readonly what: string }) {
   const missing = useSignal<string | null>(null);
   if (missing.value === what) return null;
@@ -92,16 +92,16 @@ function Position({
   const position = wanted.value ?? positionOf(playback, now);
   const { duration_ms: duration } = playback;
   if (position === null) return playback.live === true ? <p class="muted">live</p> : null;
-  if (duration === null || duration <= 0) return <p class="playing-times muted">{clockOf(position)}</p>;
+  if (duration === null || duration <= 0) return <p class="playing-times muted">{formatDuration(position)}</p>;
   const seek = async () => {
     if (isSeeking.current) return;
     isSeeking.current = true;
-    // While one is on its way only the last of those that are wanted meanwhile goes after it: keys come fast.
+    // Seeks wanted while one is under way are merged into the last of them.
     for (let to: number | null = null; wanted.value !== null && wanted.value !== to; ) {
       to = wanted.value;
       const body = { do: "seek", position_ms: Math.round(to) } as const;
-      const done = await attempt(entry, "seeking", () => call("controlPlayback", { id: entry.id, body }));
-      if (done?.playback) takePlayback(entry, done.playback);
+      const result = await attempt(entry, "seeking", () => call("controlPlayback", { id: entry.id, body }));
+      if (result?.playback) applyPlayback(entry, result.playback);
     }
     wanted.value = null;
     isSeeking.current = false;
@@ -109,13 +109,13 @@ function Position({
   const part = { "--part": `${Math.min(100, (position / duration) * 100)}%` };
   return (
     <div class="playing-times muted">
-      <span>{clockOf(position)}</span>
+      <span>{formatDuration(position)}</span>
       {canSeek ? (
         <input
           class="slider"
           type="range"
           aria-label="Position"
-          aria-valuetext={`${clockOf(position)} of ${clockOf(duration)}`}
+          aria-valuetext={`${formatDuration(position)} of ${formatDuration(duration)}`}
           min={0}
           max={duration}
           step={1_000}
@@ -129,7 +129,7 @@ function Position({
       ) : (
         <span class="playing-bar" aria-hidden="true" style={part} />
       )}
-      <span>{clockOf(duration)}</span>
+      <span>{formatDuration(duration)}</span>
     </div>
   );
 }

@@ -1,13 +1,13 @@
-/** Text for the field that the device shows: a line at once, or each keystroke as it is made. */
+/** Typing into the text field on the device: a whole line, or each keystroke at once. */
 import { useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
 import { Typing, typeText } from "../holding.ts";
 import { type Entry, press } from "../store.ts";
 import { Button } from "../ui/button.tsx";
-import { counted, withheldHint } from "../words.ts";
+import { countOf, withheldHint } from "../words.ts";
 
-/** As long as the API takes it. */
-const longest = 500;
+/** The limit of the API. */
+const maxCharacters = 500;
 
 export function Text({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;
@@ -24,12 +24,12 @@ export function Text({ entry }: { readonly entry: Entry }) {
   const send = async () => {
     if (text.value === "") return;
     isBusy.value = true;
-    // What was not taken stays, to be tried again; a password does not stay longer than it must.
+    // A text that the device refused stays in the field for another try.
     if (await typeText(entry, text.value)) text.value = "";
     isBusy.value = false;
   };
   const direct = (event: KeyboardEvent) => {
-    // A phone's keyboard names no keys, and composes all that is typed: what came of them goes at once.
+    // Phone keyboards report no key names and compose everything; their input is sent as it arrives.
     isNameless.current = event.key === "Unidentified";
     if (event.isComposing) return;
     if (event.key === "Enter") void press(entry, "select", "pressing select");
@@ -54,9 +54,9 @@ export function Text({ entry }: { readonly entry: Entry }) {
       <div class="remote-text-line">
         <input
           id={id}
-          // The types of some attributes hang on which of them it is, which a union cannot follow.
+          // The types of other attributes depend on this one, and TypeScript cannot follow a union here.
           type={(isSecret.value ? "password" : "text") as "text"}
-          maxLength={longest}
+          maxLength={maxCharacters}
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
@@ -68,7 +68,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
           onInput={(event) => {
             const { value } = event.currentTarget;
             if (!isDirect.value) text.value = value;
-            // What is still being composed, as where a letter takes several keys, becomes another text yet.
+            // Text of an input method is not final until the composition ends.
             else if (!event.isComposing || isNameless.current) goAtOnce(event.currentTarget);
           }}
           onCompositionEnd={(event) => isDirect.value && goAtOnce(event.currentTarget)}
@@ -100,8 +100,8 @@ export function Text({ entry }: { readonly entry: Entry }) {
         </label>
         {text.value !== "" && (
           <span class="muted">
-            {counted([...text.value].length, "character")}
-            {text.value.length >= longest && ", as many as go at once"}
+            {countOf([...text.value].length, "character")}
+            {text.value.length >= maxCharacters && ", as many as go at once"}
           </span>
         )}
       </div>

@@ -1,4 +1,4 @@
-/** The remote of one device: what it does, its keys, its volume, what it can open, and text for it. */
+/** The remote view of a device: status, playback, keys, volume, text, apps, inputs and channels. */
 import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { linkTo } from "../route.ts";
@@ -6,12 +6,20 @@ import { connection, type Entry, entries, entryOf, pressPower, setMuted, setVolu
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Leased } from "../ui/leased.tsx";
+import { LeaseNote } from "../ui/leased.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
-import { Switcher } from "../ui/switcher.tsx";
-import { appOf, type Key, modelOf, powerKey, type Standing, standingOf, standingWords } from "../words.ts";
+import { DeviceHead } from "../ui/switcher.tsx";
+import {
+  type DisplayStatus,
+  displayStatusOf,
+  displayStatusWords,
+  type Key,
+  modelOf,
+  powerKey,
+  screenContentOf,
+} from "../words.ts";
 import { Pairing } from "./pairing.tsx";
 import { isKeyboardOn, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
 import { KeyButton, Keys } from "./remote-keys.tsx";
@@ -22,7 +30,7 @@ import "./remote.css";
 
 export function Remote({ id }: { readonly id: string | null }) {
   const entry = id === null ? undefined : entryOf(id);
-  if (entry) return <Shown entry={entry} />;
+  if (entry) return <RemoteOf entry={entry} />;
   if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
   return (
     <Notice icon="tv" title="There is no such device" isPage>
@@ -34,51 +42,45 @@ export function Remote({ id }: { readonly id: string | null }) {
   );
 }
 
-/** What is asked over the remote. */
-type Asking = "power" | "shortcuts" | "pairing" | null;
+/** The dialog over the remote. */
+type OpenDialog = "power" | "shortcuts" | "pairing" | null;
 
-function Shown({ entry }: { readonly entry: Entry }) {
-  const asking = useSignal<Asking>(null);
+function RemoteOf({ entry }: { readonly entry: Entry }) {
+  const asking = useSignal<OpenDialog>(null);
   const device = entry.device.value;
   const state = entry.state.value;
-  const standing = standingOf(device, state);
-  /** What is on its screen, as far as that is known. */
-  const told = standing === "offline" ? null : state;
-  const ask = (what: Asking) => {
+  const displayStatus = displayStatusOf(device, state);
+  /** The state to show; the last known one is out of date when the device does not answer. */
+  const shownState = displayStatus === "offline" ? null : state;
+  const ask = (what: OpenDialog) => {
     asking.value = what;
   };
   const askPower = () => {
     const now = entry.device.peek();
-    const isOn = standingOf(now, entry.state.peek()) === "on";
+    const isOn = displayStatusOf(now, entry.state.peek()) === "on";
     if (powerKey(now, isOn) !== undefined) ask("power");
   };
   useKeyboard({ entry, askPower, showList: () => ask("shortcuts") });
   return (
-    <div class={`remote is-${standing}`}>
-      <header class="remote-head">
-        <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
-          <Icon name="chevron-left" />
-        </a>
-        <Switcher entry={entry} among={entries.value} view="remote" leavesFocus />
-        <div class="remote-head-end">
-          <Button
-            label={isKeyboardOn.value ? "Keyboard on" : "Keyboard off"}
-            icon="keyboard"
-            kind="quiet"
-            pressed={isKeyboardOn.value}
-            onPress={() => {
-              isKeyboardOn.value = !isKeyboardOn.value;
-            }}
-          />
-          <Button label="Shortcuts" icon="circle-help" iconOnly kind="quiet" onPress={() => ask("shortcuts")} />
-        </div>
-      </header>
+    <div class={`remote is-${displayStatus}`}>
+      <DeviceHead entry={entry} among={entries.value} view="remote" leavesFocus>
+        <Button
+          label={isKeyboardOn.value ? "Keyboard on" : "Keyboard off"}
+          icon="keyboard"
+          kind="quiet"
+          pressed={isKeyboardOn.value}
+          onPress={() => {
+            isKeyboardOn.value = !isKeyboardOn.value;
+          }}
+        />
+        <Button label="Shortcuts" icon="circle-help" iconOnly kind="quiet" onPress={() => ask("shortcuts")} />
+      </DeviceHead>
       <div class="remote-refusal">
         <LastRefusal entry={entry} />
       </div>
-      <Standings entry={entry} device={device} state={told} standing={standing} ask={ask} />
-      <Leased device={device} />
-      {standing === "unpaired" ? (
+      <DeviceStatus entry={entry} device={device} state={shownState} displayStatus={displayStatus} ask={ask} />
+      <LeaseNote device={device} />
+      {displayStatus === "unpaired" ? (
         <Notice icon="link" title={`${device.name} wants to be asked first`}>
           <p>It takes commands once it knows zapd. That is done once, at the set.</p>
           <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
@@ -93,7 +95,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
           )}
           <div class="remote-body">
             <div class="remote-hand">
-              <Playing entry={entry} device={device} state={told} />
+              <Playing entry={entry} device={device} state={shownState} />
               <Keys entry={entry} />
               <Volume entry={entry} device={device} state={state} />
               <Text entry={entry} />
@@ -104,7 +106,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
               <Channels entry={entry} device={device} />
               {device.capabilities.includes("pair") && device.access !== "unpaired" && (
                 <p>
-                  <Button label="Pair anew" icon="link" kind="quiet" onPress={() => ask("pairing")} />
+                  <Button label="Pair again" icon="link" kind="quiet" onPress={() => ask("pairing")} />
                 </p>
               )}
             </div>
@@ -113,29 +115,31 @@ function Shown({ entry }: { readonly entry: Entry }) {
       )}
       {asking.value === "shortcuts" && <Shortcuts entry={entry} close={() => ask(null)} />}
       {asking.value === "pairing" && <Pairing entry={entry} close={() => ask(null)} />}
-      {asking.value === "power" && <PowerQuestion entry={entry} standing={standing} close={() => ask(null)} />}
+      {asking.value === "power" && (
+        <PowerQuestion entry={entry} displayStatus={displayStatus} close={() => ask(null)} />
+      )}
     </div>
   );
 }
 
-interface StandingsProps {
+interface DeviceStatusProps {
   readonly entry: Entry;
   readonly device: Device;
   readonly state: State | null;
-  readonly standing: Standing;
-  ask(what: Asking): void;
+  readonly displayStatus: DisplayStatus;
+  ask(what: OpenDialog): void;
 }
 
-/** Whether it is on, what is on its screen, and turning it on or off. */
-function Standings({ entry, device, state, standing, ask }: StandingsProps) {
-  const doing = entry.doing.value;
-  const app = appOf(state);
-  const isOn = standing === "on";
+/** The status line with the power button. */
+function DeviceStatus({ entry, device, state, displayStatus, ask }: DeviceStatusProps) {
+  const pendingAction = entry.pendingAction.value;
+  const app = screenContentOf(state);
+  const isOn = displayStatus === "on";
   return (
     <div class="remote-standing">
       <span class="set-mark" aria-hidden="true" />
       <p role="status">
-        {doing === null ? standingWords[standing] : `${doing} …`}
+        {pendingAction === null ? displayStatusWords[displayStatus] : `${pendingAction} …`}
         {app && (
           <>
             {" · "}
@@ -145,17 +149,17 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
         <span class="muted"> · {modelOf(device)}</span>
       </p>
       {device.capabilities.includes("dev") && (
-        <a class="button quiet" href={linkTo("dev", entry.id)} title="Developer">
+        <a class="button quiet" href={linkTo("dev", entry.id)} aria-label="Developer" title="Developer">
           <Icon name="code" />
           <span>Developer</span>
         </a>
       )}
-      {powerKey(device, isOn) !== undefined && standing !== "unpaired" && (
+      {powerKey(device, isOn) !== undefined && displayStatus !== "unpaired" && (
         <Button
           label={isOn ? `Turn off ${device.name}` : `Turn on ${device.name}`}
           icon="power"
           kind={isOn ? "plain" : "primary"}
-          busy={doing !== null}
+          busy={pendingAction !== null}
           onPress={() => (isOn ? ask("power") : pressPower(entry, false))}
         >
           {isOn ? "Turn off" : "Turn on"}
@@ -167,15 +171,15 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
 
 function PowerQuestion({
   entry,
-  standing,
+  displayStatus,
   close,
 }: {
   readonly entry: Entry;
-  readonly standing: Standing;
+  readonly displayStatus: DisplayStatus;
   close(): void;
 }) {
   const { name } = entry.device.value;
-  const isOn = standing === "on";
+  const isOn = displayStatus === "on";
   return (
     <Dialog title={isOn ? `Turn off ${name}?` : `Turn on ${name}?`} onClose={close}>
       <div class="actions">
@@ -195,7 +199,7 @@ function PowerQuestion({
   );
 }
 
-/** The volume: a slider where the device tells its level, and steps that can be held. */
+/** The volume: a slider if the device reports its level, and step keys that can be held. */
 function Volume({
   entry,
   device,
@@ -214,16 +218,16 @@ function Volume({
     <section class={`remote-volume${isMuted ? " is-muted" : ""}`} aria-label="Volume">
       {can("mute") ? (
         <Button
-          label={isMuted ? "Sound again" : "Mute"}
+          label={isMuted ? "Unmute" : "Mute"}
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
           onPress={() => setMuted(entry, !isMuted)}
         />
       ) : (
-        has("mute") && <KeyButton entry={entry} drawn={{ key: "mute", label: "Mute", icon: "volume-x" }} />
+        has("mute") && <KeyButton entry={entry} face={{ key: "mute", label: "Mute", icon: "volume-x" }} />
       )}
       {has("volume-down") ? (
-        <KeyButton entry={entry} drawn={{ key: "volume-down", label: "Quieter", icon: "minus" }} />
+        <KeyButton entry={entry} face={{ key: "volume-down", label: "Quieter", icon: "minus" }} />
       ) : (
         <Step entry={entry} by={-1} />
       )}
@@ -237,7 +241,7 @@ function Volume({
         />
       )}
       {has("volume-up") ? (
-        <KeyButton entry={entry} drawn={{ key: "volume-up", label: "Louder", icon: "plus" }} />
+        <KeyButton entry={entry} face={{ key: "volume-up", label: "Louder", icon: "plus" }} />
       ) : (
         <Step entry={entry} by={1} />
       )}

@@ -1,48 +1,39 @@
-/** What is in the way, as `zapd doctor` finds it: looked for when it is asked for, since sets are asked, too. */
+/** The findings of `zapd doctor`, requested by a button because the check takes seconds and asks the devices. */
 import { useSignal } from "@preact/signals";
 import type { Result } from "../../api/client.ts";
-import { call, type Failure, failureOf } from "../calls.ts";
+import { call } from "../calls.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { counted } from "../words.ts";
+import { useTask } from "../ui/task.ts";
+import { countOf } from "../words.ts";
 
 type Report = Result<"examine">;
 
 const marks: Readonly<Record<Report["checks"][number]["status"], { readonly icon: IconName; readonly word: string }>> =
   {
-    ok: { icon: "check", word: "Well" },
-    warn: { icon: "triangle-alert", word: "A remark" },
-    fail: { icon: "circle-alert", word: "A problem" },
+    ok: { icon: "check", word: "OK" },
+    warn: { icon: "triangle-alert", word: "Remark" },
+    fail: { icon: "circle-alert", word: "Problem" },
   };
 /** The worst first. */
 const order = ["fail", "warn", "ok"] as const;
 
 export function Doctor() {
   const report = useSignal<Report | null>(null);
-  const failure = useSignal<Failure | null>(null);
-  const isLooking = useSignal(false);
-  const look = async () => {
-    isLooking.value = true;
-    failure.value = null;
-    try {
-      report.value = await call("examine");
-    } catch (error) {
-      failure.value = failureOf(error);
-    } finally {
-      isLooking.value = false;
-    }
-  };
+  const { isBusy, failure, run } = useTask(async () => {
+    report.value = await call("examine");
+  });
   const { value: found } = report;
   return (
     <section aria-labelledby="doctor">
       <div class="doctor-head">
         <h2 id="doctor">What is in the way</h2>
         <Button
-          label={isLooking.value ? "Looking …" : found === null ? "Look" : "Look again"}
+          label={isBusy.value ? "Looking …" : found === null ? "Look" : "Look again"}
           icon="stethoscope"
-          busy={isLooking.value}
-          onPress={() => void look()}
+          busy={isBusy.value}
+          onPress={run}
         />
       </div>
       <p class="muted" role="status">
@@ -52,7 +43,7 @@ export function Doctor() {
       </p>
       {failure.value && <Refusal failure={failure.value} />}
       {found !== null && (
-        <ul class="doctor">
+        <ul class="doctor card">
           {order.flatMap((status) =>
             found.checks
               .filter((one) => one.status === status)
@@ -75,5 +66,5 @@ export function Doctor() {
 
 function summaryOf({ problems, remarks }: Report): string {
   if (problems + remarks === 0) return "All is well.";
-  return `${counted(problems, "problem")}, ${counted(remarks, "remark")}.`;
+  return `${countOf(problems, "problem")}, ${countOf(remarks, "remark")}.`;
 }

@@ -1,21 +1,21 @@
-/** One setting: what it is, its value, and what was wrong with the one that was typed. */
+/** One setting: its description, its value, and the error of the last change. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import { failureOf } from "../calls.ts";
 import { Button } from "../ui/button.tsx";
-import { type Described, textOf, typed, type Value } from "./settings-words.ts";
+import { parseDraft, type Setting, textOf, type Value } from "./settings-words.ts";
 
 interface SettingFieldProps {
-  readonly setting: Described;
+  readonly setting: Setting;
   readonly value: Value;
-  /** Changes it; `null` is back to the default. */
+  /** Changes the setting; `null` resets it to the default. */
   change(value: Value | null): Promise<void>;
 }
 
 export function SettingField({ setting, value, change }: SettingFieldProps) {
   const id = useId();
   const problem = useSignal<string | null>(null);
-  /** Nothing is typed into a secret at first: what it reads as is not it. */
+  /** The field of a secret starts empty, because the API returns only a placeholder. */
   const shown = setting.kind === "secret" ? "" : textOf(value);
   const draft = useSignal(shown);
   const isSaving = useSignal(false);
@@ -37,14 +37,14 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
     }
   };
   const saveDraft = () => {
-    const wanted = typed(setting, draft.value);
+    const wanted = parseDraft(setting, draft.value);
     if (wanted === null) problem.value = `${setting.key} must be a whole number`;
     else void save(wanted);
   };
   const isChanged = draft.value !== shown;
-  const isUsual = textOf(value) === textOf(setting.usual);
+  const isDefault = textOf(value) === textOf(setting.defaultValue);
   const about = `${id}-about${problem.value ? ` ${id}-problem` : ""}`;
-  const given = { id, "aria-describedby": about, "aria-invalid": problem.value ? ("true" as const) : undefined };
+  const attributes = { id, "aria-describedby": about, "aria-invalid": problem.value ? ("true" as const) : undefined };
   return (
     <form
       class={`setting is-${setting.kind}`}
@@ -59,10 +59,10 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
         </label>
         <p id={`${id}-about`}>
           {setting.description.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}
-          {setting.least !== undefined && setting.most !== undefined && (
+          {setting.minimum !== undefined && setting.maximum !== undefined && (
             <span class="muted">
               {" "}
-              ({setting.least} to {setting.most})
+              ({setting.minimum} to {setting.maximum})
             </span>
           )}
         </p>
@@ -70,7 +70,7 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
       <div class="setting-value field">
         {setting.kind === "toggle" ? (
           <input
-            {...given}
+            {...attributes}
             type="checkbox"
             role="switch"
             aria-checked={value === true}
@@ -78,13 +78,13 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
             checked={value === true}
             disabled={isSaving.value}
             onChange={(event) => {
-              // It shows what holds: it moves once the daemon has said so.
+              // The switch moves only once the daemon has confirmed the change.
               event.currentTarget.checked = value === true;
               void save(value !== true);
             }}
           />
         ) : setting.kind === "choice" ? (
-          <select {...given} value={textOf(value)} onChange={(event) => void save(event.currentTarget.value)}>
+          <select {...attributes} value={textOf(value)} onChange={(event) => void save(event.currentTarget.value)}>
             {setting.choices.map((choice) => (
               <option key={choice} value={choice}>
                 {choice}
@@ -93,8 +93,8 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
           </select>
         ) : (
           <input
-            {...given}
-            // The types of some attributes hang on which of them it is, which a union cannot follow.
+            {...attributes}
+            // The types of other attributes depend on this one, and TypeScript cannot follow a union here.
             type={(setting.kind === "secret" ? "password" : "text") as "text"}
             inputMode={setting.kind === "number" ? "numeric" : "text"}
             autocomplete="off"
@@ -111,7 +111,7 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
           />
         )}
         {isChanged && <Button label="Save" kind="primary" submits busy={isSaving.value} />}
-        {!isChanged && !isUsual && (
+        {!isChanged && !isDefault && (
           <Button
             label={setting.kind === "secret" ? `Forget ${setting.key}` : `${setting.key}: back to the default`}
             icon="undo-2"
@@ -131,7 +131,7 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
   );
 }
 
-function placeholderOf({ kind, usual }: Described, value: Value): string {
+function placeholderOf({ kind, defaultValue }: Setting, value: Value): string {
   if (kind === "secret") return value === "" ? "not set" : "set; type another";
-  return textOf(usual) === "" ? "none" : textOf(usual);
+  return textOf(defaultValue) || "none";
 }

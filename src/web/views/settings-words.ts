@@ -1,4 +1,4 @@
-/** The settings as the OpenAPI document describes them: what each is, what it takes, and its default. */
+/** The settings as the OpenAPI document describes them: type, limits, default and text. */
 import type { Result } from "../../api/client.ts";
 
 /** The settings with their values. */
@@ -6,20 +6,19 @@ export type Config = Result<"readConfig">;
 
 export type Value = boolean | number | string | readonly string[];
 
-/** A setting with its texts. */
-export interface Described {
+export interface Setting {
   /** `daemon.http_port`. */
   readonly key: string;
   readonly section: string;
   readonly description: string;
   readonly kind: "toggle" | "choice" | "number" | "text" | "list" | "secret";
-  readonly usual: Value;
+  readonly defaultValue: Value;
   readonly choices: readonly string[];
-  readonly least: number | undefined;
-  readonly most: number | undefined;
+  readonly minimum: number | undefined;
+  readonly maximum: number | undefined;
 }
 
-/** What is read of the document; it comes from the daemon that served this page. */
+/** The part of a JSON schema that is used here. */
 interface Schema {
   readonly type?: string;
   readonly description?: string;
@@ -36,48 +35,48 @@ export interface Document {
 }
 
 /** Every setting, in the order of the document. */
-export function describedIn(document: Document): readonly Described[] {
+export function settingsIn(document: Document): readonly Setting[] {
   const sections = document.components?.schemas?.["Config"]?.properties ?? {};
   return Object.entries(sections).flatMap(([section, { properties = {} }]) =>
     Object.entries(properties).map(([key, schema]) => describe(section, key, schema)),
   );
 }
 
-function describe(section: string, key: string, schema: Schema): Described {
-  const { description = "", enum: choices = [], minimum, maximum, default: usual = "" } = schema;
+function describe(section: string, key: string, schema: Schema): Setting {
+  const { description = "", enum: choices = [], minimum, maximum, default: defaultValue = "" } = schema;
   return {
     key: `${section}.${key}`,
     section,
     description,
     kind: kindOf(schema),
-    usual,
+    defaultValue,
     choices,
-    least: minimum,
-    most: maximum,
+    minimum,
+    maximum,
   };
 }
 
-function kindOf({ type, enum: choices, format }: Schema): Described["kind"] {
+function kindOf({ type, enum: choices, format }: Schema): Setting["kind"] {
   if (choices) return "choice";
   if (format === "password") return "secret";
-  const kinds: Readonly<Record<string, Described["kind"]>> = { boolean: "toggle", integer: "number", array: "list" };
+  const kinds: Readonly<Record<string, Setting["kind"]>> = { boolean: "toggle", integer: "number", array: "list" };
   return kinds[type ?? ""] ?? "text";
 }
 
-/** The value of a setting in a config. */
-export function valueIn(config: Config, { key }: Pick<Described, "key">): Value {
+/** The value of a setting. */
+export function valueIn(config: Config, { key }: Pick<Setting, "key">): Value {
   const [section = "", name = ""] = key.split(".");
   const sections = config as unknown as Readonly<Record<string, Readonly<Record<string, Value>>>>;
   return sections[section]?.[name] ?? "";
 }
 
-/** A value as it is written in a field, and as a patch takes it. */
+/** A value as text for a field. */
 export function textOf(value: Value): string {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** What a patch is given for a text that was typed; `null` for a number that is none. */
-export function typed({ kind }: Described, text: string): Value | null {
+/** The value of a typed text, for a patch; `null` if a number is expected and the text is none. */
+export function parseDraft({ kind }: Setting, text: string): Value | null {
   if (kind === "list")
     return text
       .split(",")

@@ -68,7 +68,7 @@ describePage("the developer view", (visitAt) => {
     const demo = demoFor({ loggedIn: false });
     const { api } = demo;
 
-    test("a ZIP that is chosen runs; its console comes live, is held still, filtered and copied", async () => {
+    test("a ZIP that is chosen runs; its console comes live, is paused, filtered and copied", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await page
         .browserContext()
@@ -83,7 +83,7 @@ describePage("the developer view", (visitAt) => {
       await api("POST", "/devices/Workbench/dev/reload");
       await shows(page, "more since");
       expect(await consoleLines(page)).toEqual(before);
-      await pressNamed(page, "Go on");
+      await pressNamed(page, "Resume");
       await until(
         page,
         "the lines since then are there",
@@ -99,7 +99,7 @@ describePage("the developer view", (visitAt) => {
       await pressNamed(page, "Copy");
       await shows(page, "copied");
       expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown.join("\n"));
-      await pressNamed(page, "Put away what is shown");
+      await pressNamed(page, "Clear");
       expect(await consoleLines(page)).toEqual([]);
     }, 60_000);
 
@@ -160,7 +160,7 @@ describePage("the developer view", (visitAt) => {
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(305);
     }, 60_000);
 
-    test("it is started anew with a deep link, and removed once that is confirmed", async () => {
+    test("it is restarted with a deep link, and removed once that is confirmed", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await drop(page, [zipFile("hello.zip", filesOf(7))]);
       await shows(page, "Hello 1.0.7 runs on Workbench");
@@ -174,7 +174,7 @@ describePage("the developer view", (visitAt) => {
       await page.type(".dev-params textarea", "-more");
       await pressNamed(page, "Send hello.zip again");
       await demo.says(/Workbench\s+launched "Hello".*series-more/);
-      await shows(page, "Hello was started anew");
+      await shows(page, "Hello was restarted");
       await pressNamed(page, "Remove the package");
       await shows(page, "Remove the package from Workbench?");
       expect(await axeEverywhere()).toEqual([]);

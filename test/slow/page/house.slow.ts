@@ -47,9 +47,9 @@ describePage("the house", (visitAt) => {
     );
     await pressNamed(page, "Mute Cinema");
     // Its name says what it does now; pressed besides, it would say the contrary.
-    await until(page, "it is mute", () => document.querySelector('[aria-label="Have Cinema sound again"]') !== null);
-    expect(await page.$('[aria-label="Have Cinema sound again"][aria-pressed]')).toBeNull();
-    await pressNamed(page, "Have Cinema sound again");
+    await until(page, "it is mute", () => document.querySelector('[aria-label="Unmute Cinema"]') !== null);
+    expect(await page.$('[aria-label="Unmute Cinema"][aria-pressed]')).toBeNull();
+    await pressNamed(page, "Unmute Cinema");
     await until(page, "it sounds", () => document.querySelector('[aria-label="Mute Cinema"]') !== null);
   }, 60_000);
 
@@ -164,7 +164,7 @@ describePage("the house", (visitAt) => {
     });
     await pressNamed(page, "Mute Cinema");
     await shows(page, 'No device is called "nobody"');
-    await pressNamed(page, "Put away");
+    await pressNamed(page, "Dismiss");
     await until(page, "it is put away", () => document.querySelector(".refusal") === null);
   }, 60_000);
 
@@ -174,7 +174,7 @@ describePage("the house", (visitAt) => {
     await shows(page, "ci@runner-3 has it until");
     await pressNamed(page, "Mute Cinema");
     await shows(page, "Cinema is leased to ci@runner-3");
-    await pressNamed(page, "Put away");
+    await pressNamed(page, "Dismiss");
     await page.click(`a.set-name[href*="${demo.idOf("Cinema")}"]`);
     await until(page, "its remote says it", () => document.querySelector(".remote .leased") !== null);
     await api("DELETE", "/devices/Cinema/lease?force=true");

@@ -219,7 +219,7 @@ describePage("the remote", (visit) => {
       await page.keyboard.press("i");
       await shows(page, "Cinema is leased to ci");
       expect(await topOfUp()).toBe(leased);
-      await pressNamed(page, "Put away");
+      await pressNamed(page, "Dismiss");
       await api("DELETE", "/devices/Cinema/lease?force=true");
     },
     60_000,

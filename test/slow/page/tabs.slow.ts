@@ -110,7 +110,7 @@ describeBrowser("many tabs", (browser) => {
       }, `#/${view}/${id}`);
     await remote.page.bringToFront();
     await go("dev");
-    await shows(remote.page, "goes on once zapd is back");
+    await shows(remote.page, "resumes once zapd is back");
     await go("remote");
     await shows(remote.page, "Start it with: zapd serve");
     daemon = await startTestDaemon({ folder: daemon.folder, speed: 1 });
