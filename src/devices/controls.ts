@@ -272,7 +272,7 @@ export function controlPlayback(
       const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isSo(one.playback);
       const state = await stateAfter(device, endpoint, connection, playbackParts, isShown, signal);
       const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
-      const { playback = null } = device.shownState ?? {};
+      const { playback = null } = device.lastState ?? {};
       return { playback, confirmed: tells ? isSo(state.playback) : null };
     },
   });

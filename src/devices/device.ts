@@ -1,7 +1,6 @@
 /**
- * One device, live: its name, the queue of its commands, the reads that are shared, and its pairing. It gives what is asked
- * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
- * by name.
+ * One live device: its registry entries, the queue of its commands, its shared reads, its last state and its pairing. A
+ * command goes to the endpoint that is preferred for it. Knows no platform by name.
  */
 import { hasCode, hasReason, inStandby, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
@@ -18,13 +17,15 @@ import {
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { neverAborted, orAborted, sleep } from "../system/sleep.ts";
-import { type Catalog, describeApp } from "./catalog.ts";
-import { mergeStates, sortByPlatform } from "./compose.ts";
+import type { Catalog } from "./catalog.ts";
+import { mergeStates } from "./compose.ts";
 import { type Endpoint, type EndpointDependencies, offState, type Route, type Task } from "./endpoint.ts";
+import { EndpointSet } from "./endpoints.ts";
 import type { Entry } from "./entry.ts";
 import { fillHint, requireCapability, withDeviceName } from "./failures.ts";
 import type { Cause, Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
+import { LastState, unknownState } from "./last-state.ts";
 import type { Leases } from "./leases.ts";
 import { removedError } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
@@ -33,225 +34,85 @@ import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends EndpointDependencies {
   readonly catalog: Catalog;
-  /** Told what it does, for those who follow. */
+  /** Publishes what changes. */
   readonly feed: Feed;
-  /** Who has it to themselves; without them nobody has. */
+  /** Without leases, every caller may change the device. */
   readonly leases?: Leases;
-  /** What waits for its turn while the machine sleeps is not sent. */
+  /** A command that waits while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
-  /** An entry of the registry, live. */
+  /** The live endpoint of a registry entry. */
   endpointOf(entry: Entry): Endpoint;
-  /** The device that an entry is, or is a part of. */
+  /** The live device that an entry belongs to. */
   deviceOf(entry: Entry): Device;
-  /** Told when nothing is under way any more at a device that is no longer known. */
+  /** Called when a device is no longer known and nothing is running on it. */
   onRemoved(device: Device): void;
 }
 
-/** Why nobody waits for a device any more that has become a part of another. */
-export const becamePartOfOther = Symbol("it is a part of another device now");
+/** Why a wait for a device ends when the device was merged into another. */
+export const becamePartOfOther = Symbol("it became a part of another device");
 
-/** Milliseconds that the other protocols of a device have to say what they know once one of them has. */
-const othersWithinMs = 1_000;
+/** How long a state read waits for the other endpoints once one has answered. */
+const otherEndpointsMs = 1_000;
 
 export class Device {
-  /** The id of its oldest entry; those of the others mean it, too. */
+  /** The id of its oldest entry; the ids of its other entries mean this device, too. */
   readonly id: string;
+  /** The key that a caller holds down. */
+  readonly heldKey = new HeldKey();
   readonly #deps: DeviceDependencies;
   readonly #queue: Queue;
+  readonly #lastState: LastState;
   readonly #reads = new Map<string, Promise<unknown>>();
-  /** Those of several protocols whose state could not be read the last time. */
-  readonly #unread = new WeakSet<Endpoint>();
-  /** Grows with each command that ends: a read that began before is not shared with who asks after. */
-  #commands = 0;
-  /** Where the last pairing was begun, until it has succeeded. */
+  /** The endpoints whose last state read failed. */
+  readonly #failedReads = new WeakSet<Endpoint>();
+  /** Grows with each command that ends: a read that began before is not shared with later callers. */
+  #commandCount = 0;
+  /** Whether the last command has read its effect back from the device. */
+  #isEffectSeen = false;
+  /** The endpoint on which a pairing was begun, until it succeeds. */
   #pairing: Endpoint | undefined;
-  #endpoints: readonly Endpoint[];
-  /** Whether the registry holds it, as a device of its own. */
+  #endpoints: EndpointSet;
   #isKnown = true;
   #isDefault = false;
-  /** That it is used is being written down. */
-  #isBeingUsed = false;
+  #isSavingUse = false;
   #watch: Watch | undefined;
-  /** The key that somebody holds down. */
-  readonly heldKey = new HeldKey();
-  /** When anything of its state was last seen. */
-  #observedAt: string | undefined;
-  /** The command that is under way, or has ended lately: what changes is its doing. */
-  #action: { readonly id: string; endedAt: number } | undefined;
-  /** Readings of its whole state that are under way. */
-  #readings = 0;
-  /** Tells what was seen while the first of them was under way; it is told with what that reads. */
-  #tellLater: (() => unknown) | undefined;
-  /** Whether the command that ran last has shown its effect by its end. */
-  #isShown = false;
-  readonly #observers = new Set<(state: State) => void>();
-  #leaving = new AbortController();
+  #removed = new AbortController();
 
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
     this.#deps = deps;
     this.id = parts[0].id;
-    this.#endpoints = this.#reachesOf(parts);
+    this.#endpoints = new EndpointSet(deps, parts);
     this.#queue = new Queue(deps.sleep);
+    const { catalog, feed } = deps;
+    this.#lastState = new LastState({
+      deviceId: this.id,
+      catalog,
+      feed,
+      endpoints: () => this.#endpoints,
+      onObserved: (isNew) => this.#watch?.stateObserved(isNew),
+    });
     this.update();
   }
 
-  /** Takes what the registry holds of it now. */
+  /** Takes over what the registry holds of it now. */
   update(): void {
     const { registry } = this.#deps;
     const parts = registry.partsOf(this.id);
     this.#isKnown = parts[0]?.id === this.id;
     this.#isDefault = registry.defaultEntry?.id === this.id;
-    if (parts.length > 0) this.#endpoints = this.#reachesOf(parts);
+    if (parts.length > 0) this.#endpoints = new EndpointSet(this.#deps, parts);
   }
 
-  /** Asks what it does while somebody is interested. */
-  get watch(): Watch {
-    const device = this;
-    this.#watch ??= new Watch({
-      get state() {
-        return device.shownState;
-      },
-      get access() {
-        return device.record.access;
-      },
-      get pushes() {
-        return new Set(device.#leaders.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
-      },
-      poll: (parts) => this.#look(parts),
-    });
-    return this.#watch;
-  }
-
-  /** Lets go of whatever key is held. */
-  releaseKey(reason?: ZapdError): void {
-    this.heldKey.stop(reason);
-  }
-
-  /** Hangs up on its console: who reads on is connected anew. */
-  closeConsole(): void {
-    for (const endpoint of this.#endpoints) endpoint.closeConsole();
-  }
-
-  /** Waits until what has been asked of it so far has ended. */
-  async whenIdle(turn: Pick<Turn, "signal" | "waitsForLongCommands">): Promise<void> {
-    try {
-      await this.#queue.run(turn, async () => {});
-    } catch (error) {
-      throw withDeviceName(error, this.record, "being leased");
-    }
-  }
-
-  /**
-   * Whether a caller may change it, by the tokens of leases that it carries; what ends with its lease, or `null` where nobody
-   * has it. Fails with `device_leased`.
-   */
-  checkLease(lease: string | undefined): AbortSignal | null {
-    const { leases } = this.#deps;
-    return !leases || (leases.isEmpty && lease === undefined) ? null : leases.check(this.id, lease);
-  }
-
-  get #lease(): View["lease"] {
-    const { leases } = this.#deps;
-    return !leases || leases.isEmpty ? null : leases.get(this.id);
-  }
-
-  /** A turn that ends with the lease of its caller, too. */
-  #admitted(turn: Turn): Turn {
-    const over = this.checkLease(turn.lease);
-    return over === null ? turn : { ...turn, signal: AbortSignal.any([turn.signal, over]) };
-  }
-
-  /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
+  /** Its endpoints, the leading one first; of a removed device, those that it had. */
   get endpoints(): readonly Endpoint[] {
-    return this.#endpoints;
+    return this.#endpoints.all;
   }
 
-  #reachesOf(parts: readonly Entry[]): readonly Endpoint[] {
-    const { registry, endpointOf } = this.#deps;
-    return sortByPlatform(parts, registry.composition.leading, (entry) => entry.platform).map(endpointOf);
-  }
-
-  /** The leading one. */
   get leading(): Endpoint {
-    const [first] = this.endpoints;
-    if (!first) throw removedError();
-    return first;
+    return this.#endpoints.leading;
   }
 
-  /** Those that drive it as a whole; where there are none, all of them. */
-  get #leaders(): readonly Endpoint[] {
-    const { endpoints } = this;
-    if (endpoints.length < 2) return endpoints;
-    const whole = endpoints.filter((endpoint) => !this.#isPartial(endpoint));
-    return whole.length > 0 ? whole : endpoints;
-  }
-
-  #isPartial({ record: { platform } }: Endpoint): boolean {
-    return this.#deps.registry.composition.partial?.includes(platform) === true;
-  }
-
-  /** Whether, or for which parts, the word of a reach on the state counts only where no other has one. */
-  #standingOf(endpoint: Endpoint): { readonly isPartial: boolean; readonly behind: readonly StatePart[] } {
-    const { behind = {} } = this.#deps.registry.composition;
-    return { isPartial: this.#isPartial(endpoint), behind: behind[endpoint.record.platform] ?? [] };
-  }
-
-  /** Those whose keys are the keys of the whole device, where there are such: a part has keys that mean another thing. */
-  get #keyed(): readonly Endpoint[] {
-    const leaders = this.#leaders;
-    return leaders.some(({ description }) => description.has.has("keys")) ? leaders : this.endpoints;
-  }
-
-  /** The reach that takes a press: the usual one, if it can, or else the first that can. */
-  endpointForPress(task: Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">, usual: Endpoint): Endpoint {
-    const able = this.#able(task);
-    return able.includes(usual) ? usual : (able[0] ?? usual);
-  }
-
-  /** The reach that comes first for a capability. */
-  preferredEndpoint(needs: Capability): Endpoint {
-    return this.#able({ needs })[0] ?? this.leading;
-  }
-
-  /** Those that can do something, the preferred first; where none can, one that can say why. */
-  #able({
-    needs,
-    accepts,
-    isConfidential,
-    at,
-  }: Pick<Task<unknown>, "needs" | "accepts" | "isConfidential" | "at">): readonly Endpoint[] {
-    const { endpoints } = this;
-    if (at) return [at.endpoint];
-    if (endpoints.length < 2 || needs === undefined) return endpoints.slice(0, 1);
-    const { trust, registry } = this.#deps;
-    const preferred = registry.composition.preferred[needs] ?? [];
-    const those = needs === "keys" ? this.#keyed : endpoints;
-    const order = sortByPlatform(those, preferred, (endpoint) => endpoint.record.platform);
-    const able = order.filter((endpoint) => endpoint.has(needs) && (accepts?.(endpoint) ?? true));
-    const own = isConfidential ? able.filter((endpoint) => trust.hasSecrets(endpoint.record)) : [];
-    const chosen = own.length > 0 ? own : able;
-    return chosen.length > 0 ? chosen : [order.find((endpoint) => endpoint.withholds(needs)) ?? this.leading];
-  }
-
-  /**
-   * Does something that is one protocol's as a whole, as an app is of its platform: by the first that has the capability, or
-   * by the next where nothing of it has reached that one.
-   */
-  async onOneEndpoint<T>(needs: Capability, work: (at: Route) => Promise<T>): Promise<T> {
-    const able = this.#able({ needs });
-    for (const endpoint of able.length > 1 ? able : []) {
-      try {
-        return await work({ endpoint, withoutRecovery: true });
-      } catch (error) {
-        if (!hasCode(error, "device_unreachable")) throw error;
-        // The whole machine sleeps, whichever part of it still answers: it is woken.
-        if (hasReason(error, "asleep")) return work({ endpoint });
-      }
-    }
-    return work({ endpoint: able[0] ?? this.leading });
-  }
-
-  /** What the registry holds of it over its leading protocol; of a device that was removed, what it held. */
+  /** The registry entry of its leading endpoint; of a removed device, the last one. */
   get record(): Entry {
     return this.leading.record;
   }
@@ -265,25 +126,28 @@ export class Device {
     return this.leading.timeoutMs;
   }
 
-  /** What works on it now, over any of its protocols. */
+  /** What works on it now, over any of its endpoints. */
   get capabilities(): readonly Capability[] {
-    const { endpoints } = this;
-    if (endpoints.length < 2) return this.leading.capabilities;
-    return capabilities.filter((one) => endpoints.some((endpoint) => endpoint.has(one)));
+    return this.#endpoints.capabilities;
   }
 
-  /** What it can do over any of its protocols, told without a connection. */
+  /** What it can do over any of its endpoints, known without a connection. */
   get description(): Description {
-    const { endpoints } = this;
-    if (endpoints.length < 2) return this.leading.description;
-    const all = endpoints.map((endpoint) => endpoint.description);
-    const has = new Set(all.flatMap((one) => [...one.has]));
-    const works = this.capabilities;
-    const withheld = new Set([...has].filter((one) => !works.includes(one)));
-    return { has, withheld, keys: new Set(this.#keyed.flatMap(({ description }) => [...description.keys])) };
+    return this.#endpoints.description;
   }
 
-  /** Fails with `unsupported_operation`, under its name, where it lacks a capability. */
+  /** The endpoint that takes a press: `usual`, if it can, or else the first that can. */
+  endpointForPress(task: Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">, usual: Endpoint): Endpoint {
+    const able = this.#endpoints.candidates(task);
+    return able.includes(usual) ? usual : (able[0] ?? usual);
+  }
+
+  /** The endpoint preferred for a capability. */
+  preferredEndpoint(needs: Capability): Endpoint {
+    return this.#endpoints.preferred(needs);
+  }
+
+  /** Fails with `unsupported_operation` where it lacks a capability. */
   requireCapability(capability: Capability, activity: string): void {
     try {
       this.preferredEndpoint(capability).requireCapability(capability);
@@ -292,21 +156,21 @@ export class Device {
     }
   }
 
-  /** The words that its user gave it. */
+  /** The labels that the user gave it. */
   get labels(): string[] {
     return [...new Set(this.endpoints.flatMap(({ record }) => record.labels ?? []))].toSorted();
   }
 
-  /** As the API shows it. */
+  /** The device as the API shows it. */
   describe(): View {
-    const { record, endpoints } = this;
-    const records = endpoints.map((endpoint) => endpoint.currentRecord);
-    const availabilities = endpoints.map((endpoint) => endpoint.availability);
+    const { record, endpoints, labels } = this;
     const { name, platform, host, port, ports } = record;
-    const { labels } = this;
+    const records = endpoints.map((endpoint) => endpoint.currentRecord);
+    const statuses = endpoints.map(({ availability }) => availability.status);
+    const lastSeen = endpoints.map(({ availability }) => availability.last_seen).filter((one) => one !== null);
     const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
-    const status = (["online", "offline"] as const).find((word) => availabilities.some((one) => one.status === word));
+    const working = this.#endpoints.keys;
     return {
       id: this.id,
       name,
@@ -322,27 +186,21 @@ export class Device {
       host,
       port,
       ports,
-      status: status ?? "unknown",
+      status: (["online", "offline"] as const).find((one) => statuses.includes(one)) ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
       ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),
-      keys:
-        endpoints.length < 2
-          ? [...this.leading.keys]
-          : keys.filter((key) => this.#keyed.some((one) => one.keys.includes(key))),
+      keys: keys.filter((key) => working.has(key)),
       used: this.#isUsed,
       is_default: this.#isDefault,
-      lease: this.#lease,
+      lease: this.#deps.leases?.get(this.id) ?? null,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
-      last_seen: availabilities.reduce<string | null>(
-        (last, one) => (last === null || (one.last_seen ?? "") > last ? one.last_seen : last),
-        null,
-      ),
+      last_seen: lastSeen.toSorted().at(-1) ?? null,
     };
   }
 
-  /** What its settings, or its pairing, keep back, each with what its user does about it. */
+  /** The capabilities that its settings, or a missing pairing, withhold, each with what the user does about it. */
   #withheld(): View["withheld"] {
     const { has, withheld } = this.description;
     if (withheld.size === 0) return [];
@@ -353,7 +211,7 @@ export class Device {
     });
   }
 
-  /** The payload of an action: the device as it is known after it, the action's name, and what the action adds. */
+  /** The answer to an action: the device as it is after the action, the action's name, and the action's own fields. */
   actionResult<Name extends string, Payload extends object>(
     action: Name,
     payload: Payload,
@@ -361,110 +219,211 @@ export class Device {
     return { device: this.describe(), action, ...payload };
   }
 
-  /**
-   * The live state; callers that ask at the same time share one reading, never one from before their last command. A
-   * device that is silent, and whose last word was that it is off, is off.
-   */
-  async state(signal: AbortSignal): Promise<State> {
-    return this.#shared("state", () => this.#readWhole(), signal);
-  }
+  // Commands
 
-  async #readWhole(): Promise<State> {
-    this.#readings++;
+  /**
+   * Runs a command when its turn has come. Where nothing of it has reached an endpoint, the next one is tried; a device that
+   * is asleep is woken; one that has moved is searched for.
+   */
+  async command<T>(turn: Turn, task: Task<T>): Promise<T> {
+    let hasStarted = false;
     try {
-      return await this.#readState();
+      const leaseEnd = this.checkLease(turn.lease);
+      const signal = leaseEnd ? AbortSignal.any([turn.signal, leaseEnd]) : turn.signal;
+      return await this.#queue.run({ ...turn, signal }, () => {
+        // The lease may have ended while the command waited.
+        this.checkLease(turn.lease);
+        hasStarted = true;
+        this.#isEffectSeen = false;
+        this.#lastState.command = commandOf(turn, Number.POSITIVE_INFINITY);
+        return this.#countAsUse(this.#run(task, signal));
+      });
+    } catch (error) {
+      throw hasStarted ? error : withDeviceName(error, this.record, task.activity);
     } finally {
-      if (--this.#readings === 0) this.#tellLater?.();
+      this.#commandCount++;
+      if (hasStarted && this.#lastState.command?.id === turn.action)
+        this.#lastState.command = commandOf(turn, performance.now());
+      if (hasStarted && !this.#isEffectSeen) this.#watch?.afterCommand(task.changes ?? stateParts);
+      this.#closeIfRemoved();
     }
   }
 
-  /** What its protocols say, put together; those that fail are left out, unless all do. */
+  async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
+    const start = performance.now();
+    let missed: { endpoint: Endpoint; before: Entry; error: ZapdError } | undefined;
+    for (const endpoint of this.#candidates(task)) {
+      const before = endpoint.record;
+      try {
+        return await this.#attempt(endpoint, task, signal);
+      } catch (error) {
+        if (!hasCode(error, "device_unreachable", "device_timeout") || signal.aborted || task.hasStarted?.())
+          throw error;
+        if (!hasCode(error, "device_unreachable") || !missed) missed = { endpoint, before, error };
+        // A device that says it is asleep is asleep as a whole, whatever endpoint still answers.
+        if (!hasCode(error, "device_unreachable") || hasReason(error, "asleep")) break;
+      }
+    }
+    if (!missed) throw removedError();
+    const { endpoint, before, error } = missed;
+    const { whenOff } = task;
+    const wakes = whenOff?.wake !== false;
+    if (!wakes && endpoint.isOff) return whenOff.result;
+    if (task.route?.withoutRecovery) throw error;
+    const canRecover = !wakes || endpoint.has("power_on");
+    const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
+    const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
+    const outcome = await waker.recover(waker === endpoint ? before : waker.record, error, limits, signal);
+    if (!whenOff || outcome !== "awake") return this.#attempt(endpoint, task, signal);
+    this.#observeResult(endpoint, task);
+    return whenOff.result;
+  }
+
+  #candidates(task: Task<unknown>): readonly Endpoint[] {
+    return task.route ? [task.route.endpoint] : this.#endpoints.candidates(task);
+  }
+
+  async #attempt<T>(endpoint: Endpoint, task: Task<T>, signal: AbortSignal): Promise<T> {
+    const startedAt = performance.now();
+    const result = await endpoint.attempt(task, signal);
+    // Only a device that is on takes most commands, so an older report that it is off no longer counts.
+    const isOutdated = endpoint.isOff && !endpoint.reportedPowerSince(startedAt);
+    if (isOutdated && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", endpoint);
+    this.#observeResult(endpoint, task);
+    return result;
+  }
+
+  #observeResult(endpoint: Endpoint, { resultingState }: Task<unknown>): void {
+    if (resultingState) this.observe(resultingState, "command", endpoint);
+  }
+
+  /**
+   * Runs work that belongs to one endpoint as a whole, as an app belongs to its platform: on the first that has the
+   * capability, or on the next where nothing of it has reached the first.
+   */
+  async onOneEndpoint<T>(needs: Capability, work: (route: Route) => Promise<T>): Promise<T> {
+    const able = this.#endpoints.candidates({ needs });
+    for (const endpoint of able.length > 1 ? able : []) {
+      try {
+        return await work({ endpoint, withoutRecovery: true });
+      } catch (error) {
+        if (!hasCode(error, "device_unreachable")) throw error;
+        if (hasReason(error, "asleep")) return work({ endpoint });
+      }
+    }
+    return work({ endpoint: able[0] ?? this.leading });
+  }
+
+  /** Waits until the commands that were queued before have ended. */
+  async whenIdle(turn: Pick<Turn, "signal" | "waitsForLongCommands">): Promise<void> {
+    try {
+      await this.#queue.run(turn, async () => {});
+    } catch (error) {
+      throw withDeviceName(error, this.record, "being leased");
+    }
+  }
+
+  /**
+   * Whether a caller may change the device, by the lease tokens that it carries: a signal that ends with its lease, or `null`
+   * where the device is not leased. Fails with `device_leased`.
+   */
+  checkLease(lease: string | undefined): AbortSignal | null {
+    const { leases } = this.#deps;
+    return !leases || (leases.isEmpty && lease === undefined) ? null : leases.check(this.id, lease);
+  }
+
+  // State
+
+  /**
+   * The live state. Callers that ask at the same time share one read, but not one from before their last command. A device
+   * that does not answer and last reported that it is off, is off.
+   */
+  async state(signal: AbortSignal): Promise<State> {
+    return this.#shared("state", () => this.#lastState.readFully(() => this.#readState()), signal);
+  }
+
+  /** Reads the state, or parts of it, from all endpoints and merges it; fails only where no endpoint answers. */
   async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
-    // One that lets nobody in now may do so again: whoever asks finds it out.
-    const all = this.endpoints.filter((endpoint) => endpoint.description.has.has("state"));
-    if (all.length < 2) return this.#stateOf({ endpoint: all[0] ?? this.leading }, parts);
-    const order = sortByPlatform(
-      all,
-      this.#deps.registry.composition.preferred.state ?? [],
-      (endpoint) => endpoint.record.platform,
-    );
-    const read = new Map<Endpoint, State>();
-    const [leading] = order;
-    const isLate = leading !== undefined && this.#unread.has(leading);
-    const reading = order.map((endpoint) =>
+    const endpoints = this.#endpoints;
+    const all = endpoints.withState;
+    const [first = this.leading] = all;
+    if (all.length < 2) return this.#stateOf({ endpoint: first }, parts);
+    const states = new Map<Endpoint, State>();
+    const hadFailed = this.#failedReads.has(first);
+    const reads = all.map((endpoint) =>
       this.#stateOf({ endpoint, withoutRecovery: true }, parts).then(
         (state) => {
-          this.#unread.delete(endpoint);
-          read.set(endpoint, state);
+          this.#failedReads.delete(endpoint);
+          states.set(endpoint, state);
         },
         (error: unknown) => {
-          this.#unread.add(endpoint);
+          this.#failedReads.add(endpoint);
           throw error;
         },
       ),
     );
     const over = new AbortController();
-    // The one that leads knows the most: it has as long as if it were alone, unless it could not be read the last time.
-    const one = Promise.any(reading).then(
-      () => Promise.allSettled([isLate ? undefined : reading[0], sleep(othersWithinMs, over.signal)]),
+    // The first endpoint knows the most: it may take its whole time, unless its last read failed.
+    const enough = Promise.any(reads).then(
+      () => Promise.allSettled([hadFailed ? undefined : reads[0], sleep(otherEndpointsMs, over.signal)]),
       () => {},
     );
-    await Promise.race([Promise.allSettled(reading), one]);
+    await Promise.race([Promise.allSettled(reads), enough]);
     over.abort();
-    const seen = order.flatMap((endpoint) => {
-      const state = read.get(endpoint);
-      return state ? [{ state, pushed: endpoint.observed.pushed, ...this.#standingOf(endpoint) }] : [];
+    const [preferred, ...others] = all.flatMap((endpoint) => {
+      const state = states.get(endpoint);
+      return state ? [endpoints.sourceOf(endpoint, state)] : [];
     });
-    const [first, ...others] = seen;
-    // None has answered: the first is looked for, and says why.
-    return first ? mergeStates(first, ...others) : this.#stateOf({ endpoint: order[0] ?? this.leading });
+    // Where none has answered, the first is searched for, or gives the error.
+    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first });
   }
 
-  async #stateOf(at: Route, parts: readonly StatePart[] | null = null): Promise<State> {
+  async #stateOf(route: Route, parts: readonly StatePart[] | null = null): Promise<State> {
     const task: Task<State> = {
       activity: "reading its state",
       needs: "state",
       timeoutMs: this.timeoutMs + 1_000,
-      at,
+      route,
       work: async (connection, within, endpoint) => {
         const control = requireCapability(connection.state, "state");
-        const asked = performance.now();
+        const startedAt = performance.now();
         const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
-        if (endpoint.saidOffSince(asked)) return this.#shown(offState, endpoint);
-        const state = endpoint.withoutOlder(read, asked);
+        if (endpoint.reportedOffSince(startedAt)) return this.#lastState.show(offState, endpoint);
+        const state = endpoint.withoutOutdated(read, startedAt);
         this.observe(state, "poll", endpoint);
-        return this.#shown({ ...unknownState, ...endpoint.observed.state, ...state }, endpoint);
+        return this.#lastState.show({ ...unknownState, ...endpoint.observed.state, ...state }, endpoint);
       },
     };
     try {
       return await this.#readAnywhere(task);
     } catch (error) {
-      if (hasCode(error, "device_unreachable", "device_timeout") && at.endpoint.isOff)
-        return this.#shown(offState, at.endpoint);
+      const { endpoint } = route;
+      if (hasCode(error, "device_unreachable", "device_timeout") && endpoint.isOff)
+        return this.#lastState.show(offState, endpoint);
       throw error;
     }
   }
 
   /** A read, shared by all who ask for it at the same time. */
   read<T>(what: string, signal: AbortSignal, task: Task<T>): Promise<T> {
-    return this.#shared(`${what} ${task.at?.endpoint.id}`, () => this.#readAnywhere(task), signal);
+    return this.#shared(`${what} ${task.route?.endpoint.id}`, () => this.#readAnywhere(task), signal);
   }
 
   async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal, isUse = true): Promise<T> {
-    const key = `${what} ${this.#commands}`;
-    let reading = this.#reads.get(key) as Promise<T> | undefined;
-    if (!reading) {
-      reading = work().finally(() => this.#reads.delete(key));
-      this.#reads.set(key, reading);
+    const key = `${what} ${this.#commandCount}`;
+    let read = this.#reads.get(key) as Promise<T> | undefined;
+    if (!read) {
+      read = work().finally(() => this.#reads.delete(key));
+      this.#reads.set(key, read);
     }
-    const answer = orAborted(reading, signal);
-    return isUse ? this.#using(answer) : answer;
+    const answer = orAborted(read, signal);
+    return isUse ? this.#countAsUse(answer) : answer;
   }
 
-  /** A read: by the next protocol where one does not answer; of a device that has moved, where it is now. */
+  /** A read: from the next endpoint where one does not answer, and where the device is now if it has moved. */
   async #readAnywhere<T>(task: Task<T>): Promise<T> {
     let missed: { endpoint: Endpoint; before: Entry; error: unknown } | undefined;
-    for (const endpoint of this.#able(task)) {
+    for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
       try {
         if (endpoint.isOff && endpoint.connection.power?.wakesByConnecting)
@@ -476,111 +435,104 @@ export class Device {
       }
     }
     const { endpoint = this.leading, before = this.record, error } = missed ?? {};
-    if (
-      task.at?.withoutRecovery ||
-      endpoint.isOff ||
-      !(await endpoint.searchElsewhere(before, "read", this.timeoutMs, neverAborted))
-    )
-      throw error;
+    const mayMove = !task.route?.withoutRecovery && !endpoint.isOff;
+    if (!mayMove || !(await endpoint.searchElsewhere(before, "read", this.timeoutMs, neverAborted))) throw error;
     return endpoint.attempt(task, neverAborted);
   }
 
-  /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
-  async command<T>(turn: Turn, task: Task<T>): Promise<T> {
-    let begun = false;
-    try {
-      const own = this.#admitted(turn);
-      return await this.#queue.run(own, () => {
-        // The lease may have ended while it waited.
-        this.checkLease(turn.lease);
-        begun = true;
-        this.#isShown = false;
-        this.#action = actionOf(turn, Number.POSITIVE_INFINITY);
-        return this.#using(this.#run(task, own.signal));
-      });
-    } catch (error) {
-      throw begun ? error : withDeviceName(error, this.record, task.activity);
-    } finally {
-      this.#commands++;
-      if (begun && this.#action?.id === turn.action) this.#action = actionOf(turn, performance.now());
-      // A command that has read its effect back has told it.
-      if (begun && !this.#isShown) this.#watch?.afterCommand(task.changes ?? stateParts);
-      this.#leaveIfGone();
-    }
-  }
-
-  /**
-   * Runs a command, by the next protocol where nothing of it has reached one; at a device that is asleep, once that is awake;
-   * at one that has moved, where it is now.
-   */
-  async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
-    const start = performance.now();
-    let missed: { endpoint: Endpoint; before: Entry; error: ZapdError } | undefined;
-    for (const endpoint of this.#able(task)) {
-      const before = endpoint.record;
-      try {
-        return await this.#take(endpoint, task, signal);
-      } catch (error) {
-        if (!hasCode(error, "device_unreachable", "device_timeout") || signal.aborted || task.hasStarted?.())
-          throw error;
-        if (!hasCode(error, "device_unreachable") || !missed) missed = { endpoint, before, error };
-        // The whole machine sleeps, whichever part of it still answers: it is woken.
-        if (!hasCode(error, "device_unreachable") || hasReason(error, "asleep")) break;
-      }
-    }
-    if (!missed) throw removedError();
-    const { endpoint, before, error } = missed;
-    const { whenOff } = task;
-    const wakes = whenOff?.wake !== false;
-    if (!wakes && endpoint.isOff) return whenOff.result;
-    if (task.at?.withoutRecovery) throw error;
-    const isWaker = !wakes || endpoint.has("power_on");
-    const waker = isWaker ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
-    const was = waker === endpoint ? before : waker.record;
-    const { timeoutMs } = task;
-    const met = await waker.recover(was, error, { timeoutMs, waited: performance.now() - start, wakes }, signal);
-    if (!whenOff || met !== "awake") return this.#take(endpoint, task, signal);
-    this.#taken(endpoint, task);
-    return whenOff.result;
-  }
-
-  async #take<T>(endpoint: Endpoint, task: Task<T>, signal: AbortSignal): Promise<T> {
-    const asked = performance.now();
-    const result = await endpoint.attempt(task, signal);
-    // It took a command that only one which is on takes: its word that it is off, given before, is an old one.
-    const isOld = endpoint.isOff && !endpoint.saidPowerSince(asked);
-    if (isOld && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", endpoint);
-    this.#taken(endpoint, task);
-    return result;
-  }
-
-  #taken(endpoint: Endpoint, { resultingState }: Task<unknown>): void {
-    if (resultingState) this.observe(resultingState, "command", endpoint);
-  }
-
-  /** What a command has brought about, as it was read back from the device. */
+  /** The effect of a command, as it was read back from the device. */
   confirmEffect(patch: Partial<PlatformState>, isAsWanted: boolean, endpoint: Endpoint): void {
-    this.#isShown = isAsWanted;
+    this.#isEffectSeen = isAsWanted;
     this.observe(patch, "command", endpoint);
   }
 
+  /** Takes what one of its endpoints reports of its state. */
+  observe(patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint): void {
+    this.#lastState.observe(patch, cause, endpoint);
+  }
+
+  /** The state parts that were ever observed, without asking the device. */
+  get observedParts(): Partial<PlatformState> {
+    return this.#lastState.parts;
+  }
+
+  /** Its last state without asking the device; `null` where it was never observed. */
+  get lastState(): State | null {
+    return this.#lastState.view;
+  }
+
+  /** The same; all unknown where it was never observed. */
+  get lastStateOrUnknown(): State {
+    return this.#lastState.viewOrUnknown;
+  }
+
+  /** Calls `observer` with every state observed from now on, until the function that is returned is called. */
+  onState(observer: (state: State) => void): () => void {
+    return this.#lastState.onState(observer);
+  }
+
+  /** Polls the device while somebody is interested. */
+  get watch(): Watch {
+    const device = this;
+    this.#watch ??= new Watch({
+      get state() {
+        return device.lastState;
+      },
+      get access() {
+        return device.record.access;
+      },
+      get pushes() {
+        return device.#endpoints.pushedParts;
+      },
+      poll: (parts) => this.#poll(parts),
+    });
+    return this.#watch;
+  }
+
+  /** Reads its state for those who follow it; that is no use of the device. */
+  async #poll(parts: readonly StatePart[] | null): Promise<void> {
+    const what = parts ? `state ${parts.join(" ")}` : "state";
+    const read = () => (parts ? this.#readState(parts) : this.#lastState.readFully(() => this.#readState()));
+    await this.#shared(what, read, neverAborted, false);
+  }
+
+  /** It may answer again. */
+  reappeared(): void {
+    this.#watch?.deviceReappeared();
+  }
+
+  /** It reported that something has changed, but not what. */
+  hinted(): void {
+    this.#watch?.hintReceived();
+  }
+
+  publishApps(added: readonly string[], removed: readonly string[]): void {
+    if (added.length + removed.length > 0) this.#deps.feed.publishApps(this.id, [...added], [...removed]);
+  }
+
+  /** Publishes how far a package is on its way to it. */
+  publishInstall(phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
+    this.#deps.feed.publishInstall(this.id, phase, bytes, total);
+  }
+
+  // Pairing, trust and secrets
+
   /**
-   * Which of its protocols is to be paired: the one that is named, or is being paired, or else the first that wants it, the
-   * oldest first, for a new one may be a stranger's. Fails with `invalid_payload` where it is not reached over the named one.
+   * The endpoint to pair: the one over `platform`, the one being paired, or else the first that needs it. The oldest comes
+   * first, since a new one may be a stranger's. Fails with `invalid_payload` where it has no endpoint over `platform`.
    */
   endpointToPair(platform?: string): Endpoint {
     const { registry, trust, endpointOf } = this.#deps;
     const { endpoints } = this;
-    if (platform !== undefined) return this.#over(platform);
+    if (platform !== undefined) return this.#endpointOver(platform);
     if (endpoints.length < 2) return this.leading;
     if (this.#pairing && endpoints.includes(this.#pairing)) return this.#pairing;
-    const oldest = registry.partsOf(this.id).map(endpointOf);
-    const wants = ({ record }: Endpoint) => record.access === "unpaired" || trust.doubt(record) !== null;
-    return oldest.find(wants) ?? oldest.find(({ record }) => trust.canPair(record)) ?? this.leading;
+    const oldestFirst = registry.partsOf(this.id).map(endpointOf);
+    const needsPairing = ({ record }: Endpoint) => record.access === "unpaired" || trust.doubt(record) !== null;
+    return oldestFirst.find(needsPairing) ?? oldestFirst.find(({ record }) => trust.canPair(record)) ?? this.leading;
   }
 
-  /** The reach over a platform; fails with `invalid_payload` where there is none. */
-  #over(platform: string): Endpoint {
+  #endpointOver(platform: string): Endpoint {
     const endpoint = this.endpoints.find(({ record }) => record.platform === platform);
     if (endpoint) return endpoint;
     const over = this.endpoints.map(({ record }) => record.platform).join(" and ");
@@ -588,40 +540,47 @@ export class Device {
     throw new ZapdError("invalid_payload", problem, { hint: `It is reached over ${over}`, namesDevice: true });
   }
 
-  /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */
+  /** Begins a pairing, or takes part in the one that runs; gives the next step, or `null` once it is paired. */
   async pair(
     request: PairingRequest,
     signal: AbortSignal,
-    at?: FoundDevice,
+    foundAt?: FoundDevice,
     endpoint = this.endpointToPair(),
   ): Promise<PairingStep | null> {
-    // The code or password is a secret: a device with any protocol on probation gets none.
-    if (!at && (request.pin ?? request.password) !== undefined) this.checkTrusted("pairing");
+    // The code or password is a secret: a device with any endpoint on probation gets none.
+    if (!foundAt && (request.pin ?? request.password) !== undefined) this.checkTrusted("pairing");
     this.#pairing = endpoint;
     try {
-      const next = await this.#using(endpoint.pairing.pair(request, signal, at));
+      const next = await this.#countAsUse(endpoint.pairing.pair(request, signal, foundAt));
       if (next === null && this.#pairing === endpoint) this.#pairing = undefined;
       return next;
     } finally {
-      this.#commands++;
-      this.#leaveIfGone();
+      this.#commandCount++;
+      this.#closeIfRemoved();
     }
   }
 
-  /** Gives up the pairing that is under way; whether there was one. */
+  /** Cancels the pairing that runs; whether there was one. */
   cancelPairing(): boolean {
     return this.endpoints.filter((endpoint) => endpoint.pairing.cancel()).length > 0;
   }
 
-  /** Fails with `device_unproven` while it is on probation, over whichever of its protocols, under its name. */
+  /** Fails with `device_unproven` while any of its endpoints is on probation. */
   checkTrusted(activity: string): void {
     for (const endpoint of this.endpoints) endpoint.checkTrusted(activity);
   }
 
+  /** The user says that what answers at its address now is the device. */
+  async trust(): Promise<void> {
+    const { trust } = this.#deps;
+    const doubted = this.endpoints.filter(({ record }) => trust.doubt(record));
+    for (const { record } of doubted.length > 0 ? doubted : [this.leading]) await trust.trust(record);
+    this.markUsed();
+  }
+
   /**
-   * The password of its developer mode: one of its own that it has accepted, or else that of all. Fails, under its name, with
-   * `dev_password_missing`, which begins with what is attempted ("Installing on"), or with `device_unproven` while it is on
-   * probation, so that none can reach it.
+   * The password of its developer mode: its own, once it has accepted one, or else the configured one. Fails with
+   * `dev_password_missing`, whose text begins with `attempt` ("Installing on"), or with `device_unproven`.
    */
   developerPassword(activity: string, attempt: string): string {
     this.checkTrusted(activity);
@@ -636,180 +595,60 @@ export class Device {
     });
   }
 
-  /** Keeps a password that it has accepted, for itself alone. */
+  /** Keeps a developer password that the device has accepted. */
   async keepDeveloperPassword(password: string): Promise<void> {
     await this.#deps.credentials.developer(this.preferredEndpoint("dev").id).keep({ password });
   }
 
-  /** Keeps a secret that a caller gives for it out of logs and answers. */
+  /** Keeps a password out of logs and answers. */
   hideSecret(password: string): void {
     this.#deps.credentials.conceal({ password });
   }
 
-  /** What was last seen of its state, part by part; one that was never seen is missing. */
-  get observedParts(): Partial<PlatformState> {
-    const [first = this.leading.observed, ...others] = this.#credible.map((endpoint) => ({
-      ...endpoint.observed,
-      ...this.#standingOf(endpoint),
-    }));
-    return mergeStates(first, ...others);
+  // Removal and use
+
+  /** Lets go of the key that a caller holds down. */
+  releaseKey(reason?: ZapdError): void {
+    this.heldKey.stop(reason);
   }
 
-  /** Its protocols whose last word still counts: not the word of one that fell silent without saying that it goes off. */
-  get #credible(): readonly Endpoint[] {
-    const { endpoints } = this;
-    if (endpoints.length < 2) return endpoints;
-    const credible = endpoints.filter(({ availability, isOff }) => availability.status !== "offline" || isOff);
-    return credible.length > 0 ? credible : endpoints;
+  /** Disconnects from its developer console; a caller that reads on is connected again. */
+  closeConsole(): void {
+    for (const endpoint of this.endpoints) endpoint.closeConsole();
   }
 
-  /** The one writer of its last state, as one of its protocols shows it. */
-  observe(patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint): void {
-    if (!endpoint.isKnown) return;
-    endpoint.noteState(patch, cause);
-    this.#observedAt = new Date().toISOString();
-    const state = this.shownState;
-    if (state === null) return;
-    // Told now, what has never been seen would read as if there were nothing: no app, nothing that plays.
-    const { observedParts } = this;
-    const isEarly = this.#readings > 0 && stateParts.some((part) => observedParts[part] === undefined);
-    this.#tellLater = isEarly ? () => endpoint.isKnown && this.#tell(cause) : undefined;
-    if (!isEarly) this.#tell(cause);
-    for (const observer of this.#observers) observer(state);
-  }
-
-  #tell(cause: Cause): void {
-    this.#tellLater = undefined;
-    const state = this.shownState;
-    if (state === null) return;
-    const { id, endedAt } = this.#action ?? { id: undefined, endedAt: 0 };
-    const action = performance.now() - endedAt < effectsWithin ? id : undefined;
-    const isNew = this.#deps.feed.publishState(this.id, state, cause, action);
-    this.#watch?.stateObserved(isNew);
-  }
-
-  /** It may answer again, where it did not: whoever is interested is told soon. */
-  reappeared(): void {
-    this.#watch?.deviceReappeared();
-  }
-
-  /** It does something else than before, and did not say what. */
-  hinted(): void {
-    this.#watch?.hintReceived();
-  }
-
-  /** It lists other apps than before. */
-  publishApps(added: readonly string[], removed: readonly string[]): void {
-    if (added.length + removed.length > 0) this.#deps.feed.publishApps(this.id, [...added], [...removed]);
-  }
-
-  /** How far a package is on its way to it. */
-  publishInstall(phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
-    this.#deps.feed.publishInstall(this.id, phase, bytes, total);
-  }
-
-  /** Its state as it was last seen, without asking it; `null` where it never was. */
-  get shownState(): State | null {
-    const { observedParts } = this;
-    return Object.keys(observedParts).length > 0 ? this.#known(observedParts) : null;
-  }
-
-  /** The same; of one that was never seen, that nothing is known. */
-  get lastStateOrUnknown(): State {
-    return this.#known(this.observedParts);
-  }
-
-  #known(seen: Partial<PlatformState>): State {
-    const { power } = this.endpoints.find((endpoint) => endpoint.power !== "unknown") ?? this.leading;
-    // An app is known by the catalog of the protocol that tells it, and a position by when that has told it.
-    const tellerOf = (part: "app" | "playback") =>
-      this.endpoints.find((endpoint) => seen[part] != null && endpoint.observed.state[part] === seen[part]) ??
-      this.leading;
-    const state = { ...unknownState, power, ...seen };
-    return this.#shown(state, tellerOf("app"), this.#observedAt, tellerOf("playback").positionAt);
-  }
-
-  #shown(
-    { power, app, screensaver, playback, volume, input }: PlatformState,
-    { id, positionAt: seenAt }: Endpoint,
-    observedAt = new Date().toISOString(),
-    positionAt = seenAt,
-  ): State {
-    const at = playback?.position_ms == null ? null : (positionAt ?? observedAt);
-    return {
-      power,
-      app: app && describeApp(app, this.catalog.apps(id)),
-      screensaver,
-      playback: playback && {
-        ...playback,
-        artist: playback.artist ?? null,
-        artwork: playback.artwork ?? false,
-        position_at: at,
-        rate: playback.rate ?? (playback.status === "playing" ? 1 : 0),
-      },
-      volume,
-      input,
-      observed_at: observedAt,
-    };
-  }
-
-  /** Tells every state that is seen from now on; until the answer is called. */
-  onState(observer: (state: State) => void): () => void {
-    this.#observers.add(observer);
-    return () => this.#observers.delete(observer);
-  }
-
-  /** Ends with `device_not_found` when it is removed, and with `isPartNow`: nobody waits for it any more. */
+  /** Aborts with `device_not_found` when the device is removed, and with `becamePartOfOther` when it is merged. */
   get removed(): AbortSignal {
-    return this.#leaving.signal;
+    return this.#removed.signal;
   }
 
-  /** One look at what it does, for those who follow; whoever looks uses nothing. */
-  async #look(parts: readonly StatePart[] | null): Promise<void> {
-    const what = parts ? `state ${parts.join(" ")}` : "state";
-    await this.#shared(what, () => (parts ? this.#readState(parts) : this.#readWhole()), neverAborted, false);
-  }
-
-  /** Nobody is told what it does any more, and no key of it is held. */
+  /** Ends polling, and the hold of a key. */
   stop(): void {
     this.#watch?.stop();
     this.heldKey.stop();
   }
 
-  /** It has become a part of another device, which is asked from now on. */
+  /** It became a part of another device, which takes its commands from now on. */
   mergedIntoOther(): void {
     this.stop();
-    this.#leave(becamePartOfOther);
-    this.#leaveIfGone();
+    this.#endWaits(becamePartOfOther);
+    this.#closeIfRemoved();
   }
 
-  /** The user says that what answers where it is now is it. */
-  async trust(): Promise<void> {
-    const { trust } = this.#deps;
-    const doubted = this.endpoints.filter((endpoint) => trust.doubt(endpoint.record));
-    for (const { record } of doubted.length > 0 ? doubted : [this.leading]) await trust.trust(record);
-    this.markUsed();
-  }
-
-  /** The device of which it has become a part. */
+  /** The device that it is a part of now. */
   get mergedDevice(): Device {
     return this.#deps.deviceOf(this.record);
   }
 
-  #leave(reason: unknown): void {
-    this.#leaving.abort(reason);
-    this.#leaving = new AbortController();
-  }
-
-  /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
+  /** Ends the device, whose entries were removed, and deletes its secrets and apps. Running commands end by themselves. */
   async remove(parts: readonly Entry[]): Promise<void> {
     this.stop();
-    this.#leave(removedError());
+    this.#endWaits(removedError());
     const { credentials } = this.#deps;
-    const endpoints = this.#reachesOf(parts);
-    this.#endpoints = endpoints;
+    this.#endpoints = new EndpointSet(this.#deps, parts);
+    const { endpoints } = this;
     for (const endpoint of endpoints) endpoint.forget();
-    this.#leaveIfGone();
+    this.#closeIfRemoved();
     for (const { id } of endpoints) {
       await credentials.keeper(id).drop();
       await credentials.developer(id).drop();
@@ -817,16 +656,18 @@ export class Device {
     }
   }
 
-  /**
-   * What is under way keeps its queue, so that nothing overtakes it when the device is added anew. One that has become a part
-   * of another device goes, too.
-   */
-  #leaveIfGone(): void {
+  #endWaits(reason: unknown): void {
+    this.#removed.abort(reason);
+    this.#removed = new AbortController();
+  }
+
+  /** A running command keeps the queue, so that nothing overtakes it when the device is added again. */
+  #closeIfRemoved(): void {
     if (this.#queue.isIdle && !this.#isKnown) this.#deps.onRemoved(this);
   }
 
-  /** Marks it as used by a request that it could have fulfilled, even where it failed. */
-  async #using<T>(work: Promise<T>): Promise<T> {
+  /** Marks the device as used by a request that it could have fulfilled, even where the request failed. */
+  async #countAsUse<T>(work: Promise<T>): Promise<T> {
     try {
       const result = await work;
       this.markUsed();
@@ -837,32 +678,25 @@ export class Device {
     }
   }
 
-  /** Whether anybody ever drove it, be it just now. */
   get #isUsed(): boolean {
-    return this.#isBeingUsed || this.#endpoints.some(({ record }) => record.used !== false);
+    return this.#isSavingUse || this.endpoints.some(({ record }) => record.used !== false);
   }
 
-  /** Somebody drives it: it is no longer one of those that merely were found. Written once. */
+  /** Marks the device as used: it is never evicted for a newly found one. Written once. */
   markUsed(): void {
     const { registry, log } = this.#deps;
-    const isWritten = this.#endpoints.every(({ id, record }) => id !== this.id || record.used !== false);
-    if (isWritten || this.#isBeingUsed || !this.#isKnown) return;
-    this.#isBeingUsed = true;
+    const isSaved = this.endpoints.every(({ id, record }) => id !== this.id || record.used !== false);
+    if (isSaved || this.#isSavingUse || !this.#isKnown) return;
+    this.#isSavingUse = true;
     registry
       .markUsed(this.id)
       .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`))
       .finally(() => {
-        this.#isBeingUsed = false;
+        this.#isSavingUse = false;
       });
   }
 }
 
-/** Milliseconds after a command within which a change is taken for its effect. */
-const effectsWithin = 2_200;
-
-/** The state of a device of which nothing is known. */
-const unknownState: PlatformState = { ...offState, power: "unknown" };
-
-function actionOf({ action }: Turn, endedAt: number): { readonly id: string; endedAt: number } | undefined {
+function commandOf({ action }: Turn, endedAt: number): LastState["command"] {
   return action === undefined ? undefined : { id: action, endedAt };
 }

@@ -130,7 +130,7 @@ export class Devices {
     return devices.map((entry) => {
       const show = () => {
         const device = this.deviceOf(entry);
-        return { device: device.describe(), state: device.shownState };
+        return { device: device.describe(), state: device.lastState };
       };
       return { id: entry.id, show };
     });

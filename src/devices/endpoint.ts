@@ -1,7 +1,6 @@
 /**
- * One entry of the registry, live: a device over one protocol. It owns the connection, what contact has shown, and the
- * attempts, each with a deadline and with errors that name the device; it wakes a device that sleeps, and has one looked for
- * that is silent. Knows no platform by name.
+ * One endpoint of a device: the device over one protocol, as one entry of the registry has it. It owns the connection, makes
+ * each attempt with its deadline, names the device in errors, wakes it, and searches for it. Knows no platform by name.
  */
 import { DeviceError, hasReason, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
@@ -39,129 +38,129 @@ import { type WakeOptions, wake } from "./wake.ts";
 export interface EndpointDependencies extends PairingDependencies {
   readonly platforms: readonly Platform[];
   config(): Config;
-  /** Told when a device did not answer, so that it may be looked for. */
+  /** Called when a device did not answer, so that a scan may find it. */
   onUnreachable(entry: Entry): void;
-  /** Told when a device is shown otherwise than before. */
+  /** Called when the API shows a device differently than before. */
   onChange(id: string): void;
-  /** Told when a device hints that it does something else than before. */
+  /** Called when a device reports that something has changed, but not what. */
   onHint(id: string): void;
-  /** Looks for devices; ends when the search is over. */
+  /** Scans for devices; ends with the scan. */
   search(): Promise<unknown>;
-  /** Turns a device on, in a test that has none. */
+  /** For tests: what turns a device on. */
   readonly wake?: typeof wake;
 }
 
-/** What contact with a device has shown since the start. */
+/** Whether a device answers, as seen since the daemon's start. */
 export interface Availability {
   readonly status: "online" | "offline" | "unknown";
   readonly last_seen: string | null;
-  /** The last word of the device on its power. */
+  /** What the device last reported of its power. */
   readonly power: Power | null;
 }
 
-/** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
+/** Takes what is observed of a device's state: pushed by it, read from it, or following from a command that it took. */
 export type Observe = (patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint) => void;
 
 /** One command or read of a device. */
 export interface Task<T> {
-  /** What is attempted, for the error: "pressing home". */
+  /** What is attempted, for errors: "pressing home". */
   readonly activity: string;
   /** Milliseconds from its turn to its end. */
   readonly timeoutMs: number;
-  /** Words of the caller's that the device is given, and may repeat. */
+  /** Texts of the caller that the device is given and may repeat: they are not redacted in its errors. */
   readonly callerTexts?: readonly string[];
-  /** The capability that it needs: of the reaches that have it the preferred is asked first. Without it, the leading one is. */
+  /** The capability that it needs; it goes to the endpoint preferred for that, and without it to the leading one. */
   readonly needs?: Capability;
-  /** Whether a reach that has the capability can do this very thing. */
+  /** Whether an endpoint that has the capability can do this very thing. */
   accepts?(endpoint: Endpoint): boolean;
-  /** It may hold a secret: it goes to nobody but those that have secrets of their own, where there are such. */
+  /** It may hold a secret: it goes to paired endpoints only, where there are such. */
   readonly isConfidential?: boolean;
-  /** The one that is to do it, and no other. */
-  readonly at?: Route;
+  /** The one endpoint that it is for. */
+  readonly route?: Route;
   work(connection: Connection, signal: AbortSignal, endpoint: Endpoint): Promise<T>;
-  /** The parts of the state that it can change; without it, any. */
+  /** The parts of the state that it can change; by default all. */
   readonly changes?: readonly StatePart[];
-  /** What is known of its state once it took the command. */
+  /** What is known of the state once the device took the command. */
   readonly resultingState?: Partial<PlatformState> | undefined;
-  /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
+  /** It may reach another device or address: its outcome does not change the availability. */
   readonly skipsAvailability?: boolean;
   /** It is a part of pairing. */
   readonly isPairing?: boolean;
-  /** Whether a part of it has been done, so that it cannot be begun again. */
+  /** Whether a part of it was done already, so that it cannot be tried again. */
   hasStarted?(): boolean;
-  /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
+  /** Its result at a device that is off: at once, or after waking it. By default the device is woken and the task run. */
   readonly whenOff?: { readonly wake: boolean; readonly result: T };
 }
 
-/** One reach of a device; `asIs`: it is neither woken nor looked for, since another may be asked. */
+/** One endpoint of a device; `withoutRecovery`: it is neither woken nor searched for, since another may be tried. */
 export interface Route {
   readonly endpoint: Endpoint;
   readonly withoutRecovery?: boolean;
 }
 
 const noParts: ReadonlySet<StatePart> = new Set();
-/** A timer set for longer would end at once. */
-const longestTimer = 2 ** 31 - 1;
-/** A platform that does not let go when its signal ends is left behind after this, or it would hold the queue. */
-const letsGoWithin = 1_000;
-/** What is under way when a pairing begins may end within this. */
-const leavesWithin = 5_000;
-/** A device that is called by magic packets answers within this, or not at all. */
+/** `setTimeout` fires at once for anything longer. */
+const longestTimerMs = 2 ** 31 - 1;
+/** A platform that ignores its aborted signal for this long is abandoned, or it would hold the queue. */
+const abandonAfterMs = 1_000;
+/** How long a pairing waits for running tasks before it disconnects. */
+const idleTimeoutMs = 5_000;
+/** A device woken by magic packets answers within this time or not at all. */
 const wakeTimeoutMs = 30_000;
-/** From the moment that it answers until it says that it is on. */
+/** From its first answer until it reports that it is on. */
 const powerOnTimeoutMs = 15_000;
 
-/** Failures that only a device which is there can give. */
-const answeredBy: ReadonlySet<string> = new Set([
+/** Failures that only a device that is there can give. */
+const answerCodes: ReadonlySet<string> = new Set([
   "device_refused",
   "unsupported_key",
   "pairing_required",
   "pairing_failed",
 ]);
 
-/** What is known of a device at one moment, and what that was made from. */
+/** What follows from the entry and from what was learned since: computed once for both. */
 interface Derived {
-  readonly of: Entry;
+  readonly from: Entry;
   readonly learned: Learned | undefined;
   readonly entry: Entry;
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
-  readonly works: readonly Capability[];
+  readonly capabilities: readonly Capability[];
   readonly keys: readonly Key[];
 }
 
-const nothing: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
+const noDescription: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
 
 export class Endpoint {
   readonly id: string;
   readonly #deps: EndpointDependencies;
   readonly #observe: Observe;
-  /** What ends each attempt that is under way. */
+  /** Ends each running attempt. */
   readonly #running = new Set<(reason: ZapdError) => void>();
   #record: Entry;
   #isKnown: boolean;
-  #opened: { of: Entry; readonly connection: Connection } | undefined;
-  /** What was learned and is not on disk yet. */
+  #opened: { entry: Entry; readonly connection: Connection } | undefined;
+  /** What the device reported and is not on disk yet. */
   #learned: Learned | undefined;
-  /** What it told last, and what was known then: told again, it is no news. */
-  #lastTold: { readonly words: string; readonly by: Entry } | undefined;
-  #known: Derived | undefined;
+  /** The last facts event, and the entry at that time: the same event again is ignored. */
+  #lastFacts: { readonly json: string; readonly entry: Entry } | undefined;
+  #derivedCache: Derived | undefined;
   #availability: Availability | undefined;
-  /** Where, and when, it was last known not to answer. */
-  #silence: (Address & { readonly at: number }) | undefined;
+  /** Where and when it last did not answer. */
+  #unreachableAt: (Address & { readonly at: number }) | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
-  /** When commands have last shown parts of it. */
-  readonly #shownAt = new Map<string, number>();
-  /** When the position of what plays was last seen. */
+  /** When commands last showed each part. */
+  readonly #confirmedAt = new Map<string, number>();
+  /** When the playback position was last observed. */
   positionAt: string | null = null;
-  readonly #seeking = new DeviceSearch();
-  /** When it last said by itself how its power is, that it is on, and that it goes off. */
-  #saidPowerAt = Number.NEGATIVE_INFINITY;
-  #saidOnAt = Number.NEGATIVE_INFINITY;
-  #saidOffAt = Number.NEGATIVE_INFINITY;
-  #over: ZapdError | undefined;
+  readonly #search = new DeviceSearch();
+  /** When the device last pushed its power, that it is on, and that it goes off. */
+  #pushedPowerAt = Number.NEGATIVE_INFINITY;
+  #pushedOnAt = Number.NEGATIVE_INFINITY;
+  #pushedOffAt = Number.NEGATIVE_INFINITY;
+  #closedReason: ZapdError | undefined;
 
   constructor(deps: EndpointDependencies, record: Entry, observe: Observe) {
     this.#deps = deps;
@@ -171,20 +170,20 @@ export class Endpoint {
     this.id = record.id;
   }
 
-  /** Takes what the registry holds of it now; `undefined`: it was removed. */
+  /** Takes over its entry as the registry has it now; `undefined`: it was removed. */
   update(record: Entry | undefined): void {
     this.#isKnown = record !== undefined;
     if (record) this.#record = record;
   }
 
-  /** What the registry holds of it; of a device that was removed, what it held. */
+  /** Its entry in the registry; of a removed device, the last one. */
   get record(): Entry {
     return this.#record;
   }
 
-  /** The same with what it has told since; its name is the registry's to give. */
+  /** Its entry with what it reported since, but for the name, which the registry gives. */
   get currentRecord(): Entry {
-    return this.#now.entry;
+    return this.#derived.entry;
   }
 
   /** Whether the registry still holds it. */
@@ -197,7 +196,7 @@ export class Endpoint {
     return this.#deps.config().devices.request_timeout_ms;
   }
 
-  /** What contact with it has shown since the start; before any, what was kept of it. */
+  /** Its availability since the daemon's start; before any contact, what the registry kept. */
   get availability(): Availability {
     if (this.#availability) return this.#availability;
     const { last_seen, last_power = null } = this.record;
@@ -205,12 +204,12 @@ export class Endpoint {
     return this.#availability;
   }
 
-  /** Its last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
+  /** Whether it last reported that it is off or going off: if it does not answer then, it is asleep rather than gone. */
   get isOff(): boolean {
     return isPowerOff(this.availability.power);
   }
 
-  /** What is known of its power without asking it: of one that is silent, and was on, nothing. */
+  /** Its power without asking it: `unknown` where it was on and does not answer. */
   get power(): Power {
     const { status, power } = this.availability;
     if (status === "online") return power ?? "unknown";
@@ -219,40 +218,44 @@ export class Endpoint {
   }
 
   /**
-   * Notes that it answered, now or at a moment of `performance.now()`; `said` is what is known anew of its power, `null` where
-   * it may be either by now. An answer from before it fell silent at the same address is ignored.
+   * Notes that it answered, now or at a time of `performance.now()`; `reported` is its new power, `null` where it may be on or
+   * off by now. An answer older than the last failure at the same address is ignored.
    */
-  answered(said?: Power | null, at = performance.now()): void {
-    const silence = this.#silence;
-    if (silence && silence.at > at && isSameAddress(silence, this.record)) return;
+  answered(reported?: Power | null, at = performance.now()): void {
+    const failed = this.#unreachableAt;
+    if (failed && failed.at > at && isSameAddress(failed, this.record)) return;
     const { power: before } = this.availability;
-    this.#note({ status: "online", last_seen: new Date().toISOString(), power: said === undefined ? before : said });
+    this.#setAvailability({
+      status: "online",
+      last_seen: new Date().toISOString(),
+      power: reported === undefined ? before : reported,
+    });
   }
 
-  /** Notes that it does not answer, or is about to; `off`, where it said so. */
-  unreachable(said?: Power): void {
+  /** Notes that it does not answer; with `reported`, that it is about to go off. */
+  unreachable(reported?: Power): void {
     const { last_seen, power } = this.availability;
     const { host, port } = this.record;
     const at = performance.now();
-    this.#silence = { host, port, at };
-    if (said !== undefined) this.#saidOffAt = at;
-    this.#note({ status: "offline", last_seen, power: said ?? power });
+    this.#unreachableAt = { host, port, at };
+    if (reported !== undefined) this.#pushedOffAt = at;
+    this.#setAvailability({ status: "offline", last_seen, power: reported ?? power });
   }
 
-  #note(availability: Availability): void {
+  #setAvailability(availability: Availability): void {
     const { status, power } = this.availability;
     this.#availability = availability;
     if (status !== availability.status || power !== availability.power) this.#deps.onChange(this.id);
   }
 
-  /** What was last seen of its state, and which parts of it it tells by itself. */
+  /** Its last observed state, and the parts that it pushes. */
   get observed(): StateSource {
     return { state: this.#lastState, pushed: this.#opened?.connection.state?.pushes ?? noParts };
   }
 
   /**
-   * Takes what was seen of its state. Power that is `unknown` after a command may be either by now; read, it says nothing new.
-   * What says by itself that it is off will not answer.
+   * Takes what was observed of its state. Power that is `unknown` after a command may be on or off; read as `unknown`, it says
+   * nothing. A device that pushes that it is off will not answer.
    */
   noteState(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
@@ -260,34 +263,34 @@ export class Endpoint {
     else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
     else this.answered(power);
     if (patch.playback !== undefined) this.positionAt = new Date().toISOString();
-    const isShown = ([, value]: [string, unknown]) => cause === "command" && value !== "unknown";
-    for (const [part] of Object.entries(patch).filter(isShown)) this.#shownAt.set(part, performance.now());
-    const before = { ...this.#lastState, ...(power === "off" && offState), ...(power === "standby" && nothingShown) };
+    const isConfirmed = ([, value]: [string, unknown]) => cause === "command" && value !== "unknown";
+    for (const [part] of Object.entries(patch).filter(isConfirmed)) this.#confirmedAt.set(part, performance.now());
+    const before = { ...this.#lastState, ...(power === "off" && offState), ...(power === "standby" && standbyState) };
     this.#lastState = { ...before, ...patch };
   }
 
-  /** What was asked at a moment of `performance.now()`, without what a command has shown since: that is newer. */
-  withoutOlder<State extends Partial<PlatformState>>(read: State, asked: number): Partial<State> {
-    const parts = Object.entries(read).filter(([part]) => !((this.#shownAt.get(part) ?? 0) > asked));
+  /** What a read that began at `startedAt` gave, without the parts that a command has shown since. */
+  withoutOutdated<State extends Partial<PlatformState>>(read: State, startedAt: number): Partial<State> {
+    const parts = Object.entries(read).filter(([part]) => !((this.#confirmedAt.get(part) ?? 0) > startedAt));
     return Object.fromEntries(parts) as Partial<State>;
   }
 
-  /** Whether it has said since a moment of `performance.now()` that it goes off: what was asked before is answered late. */
-  saidOffSince(moment: number): boolean {
-    return this.#saidOffAt > moment && this.isOff;
+  /** Whether it has reported since a time of `performance.now()` that it goes off: answers to earlier requests are outdated. */
+  reportedOffSince(moment: number): boolean {
+    return this.#pushedOffAt > moment && this.isOff;
   }
 
-  /** Whether it has said by itself since a moment how its power is. */
-  saidPowerSince(moment: number): boolean {
-    return Math.max(this.#saidPowerAt, this.#saidOffAt) > moment;
+  /** Whether it has pushed its power since a time of `performance.now()`. */
+  reportedPowerSince(moment: number): boolean {
+    return Math.max(this.#pushedPowerAt, this.#pushedOffAt) > moment;
   }
 
-  /** Whether it has a capability that its settings, or its pairing, keep back now. */
+  /** Whether its settings, or a missing pairing, withhold a capability that it has. */
   withholds(capability: Capability): boolean {
     return this.description.withheld.has(capability);
   }
 
-  /** Whether it has a capability that works now. */
+  /** Whether a capability works on it now. */
   has(capability: Capability): boolean {
     return this.capabilities.includes(capability);
   }
@@ -304,67 +307,68 @@ export class Endpoint {
     return this.#deps.platforms.find((one) => one.name === this.record.platform);
   }
 
-  /** What it can do, told without a connection; nothing where its platform is not known. */
+  /** What it can do, known without a connection; nothing where its platform is not known. */
   get description(): Description {
-    return this.#now.description;
+    return this.#derived.description;
   }
 
   /** What works on it now. */
   get capabilities(): readonly Capability[] {
-    return this.#now.works;
+    return this.#derived.capabilities;
   }
 
   /** The keys that work on it now. */
   get keys(): readonly Key[] {
-    return this.#now.keys;
+    return this.#derived.keys;
   }
 
-  /** What is known of it now, in its platform's terms. */
-  get #now(): Derived {
+  /** What its platform makes of its entry now. */
+  get #derived(): Derived {
     const { record } = this;
-    const known = this.#known;
-    if (known?.of === record && known.learned === this.#learned) return known;
+    const known = this.#derivedCache;
+    if (known?.from === record && known.learned === this.#learned) return known;
     const isPaired = this.#deps.credentials.has(this.id);
     const entry = this.#learned ? withLearned(record, this.#learned, []) : record;
     const platform = this.#platform;
-    const description = platform ? descriptionOf(entry, platform, isPaired) : nothing;
+    const description = platform ? descriptionOf(entry, platform, isPaired) : noDescription;
     const { has, withheld } = description;
-    const works = capabilities.filter((one) => has.has(one) && !withheld.has(one));
-    const takes = (key: Key) => works.includes(key === "power-on" ? "power_on" : "keys");
-    this.#known = {
-      of: record,
+    const working = capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    const takes = (key: Key) => working.includes(key === "power-on" ? "power_on" : "keys");
+    this.#derivedCache = {
+      from: record,
       learned: this.#learned,
       entry,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
       description,
-      works,
+      capabilities: working,
       keys: keys.filter((key) => description.keys.has(key) && takes(key)),
     };
-    return this.#known;
+    return this.#derivedCache;
   }
 
-  /** The connection to it, made when it is first wanted, and anew when it is another device or elsewhere. */
+  /** The connection to it: opened on first use, and again when its identity or address has changed. */
   get connection(): Connection {
     const { record } = this;
     const opened = this.#opened;
-    if (opened && isSameTarget(opened.of, record)) {
-      opened.of = record;
+    if (opened && isSameTarget(opened.entry, record)) {
+      opened.entry = record;
       return opened.connection;
     }
     opened?.connection.close();
     const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) =>
       this.handleEvent(event),
     );
-    this.#opened = { of: record, connection };
+    this.#opened = { entry: record, connection };
     return connection;
   }
 
   #target(): Target {
     const { identity, provisional = false, host, port, ports } = this.record;
-    const now = () => this.#now;
+    const derived = () => this.#derived;
     const secret = typed(this.#deps.trust.keeper(this.record), this.platform);
-    const anew = (changed: Promise<void>) => changed.finally(() => this.#describeAnew());
+    // What it can do depends on whether it is paired.
+    const saved = (change: Promise<void>) => change.finally(() => this.#forgetDerived());
     return {
       identity,
       provisional,
@@ -372,71 +376,74 @@ export class Endpoint {
       port,
       ports,
       get facts() {
-        return now().facts;
+        return derived().facts;
       },
       get memory() {
-        return now().memory;
+        return derived().memory;
       },
-      secret: { ...secret, keep: (given) => anew(secret.keep(given)), drop: () => anew(secret.drop()) },
+      secret: { ...secret, keep: (value) => saved(secret.keep(value)), drop: () => saved(secret.drop()) },
     };
   }
 
-  /** What it can do depends on whether it is paired. */
-  #describeAnew(): void {
-    this.#known = undefined;
+  #forgetDerived(): void {
+    this.#derivedCache = undefined;
   }
 
-  /** The device where it was met, when it was met elsewhere than it is known, with what it says there; and with another secret. */
+  /** The target of a pairing: at the address where it was found, with the facts from there, and with another secret. */
   targetAt(at: FoundDevice | undefined, secret: KeptSecret<unknown> | undefined): Target {
     const { record, platform } = this;
     const there = at ? { ...withLearned(record, at.sighting, []), ...at.address } : record;
     const { host, port } = there;
     const target = this.#target();
-    const known = { facts: factsOf(there), memory: memoryOf(there, platform) };
-    return { ...target, ...known, host, port, secret: secret ?? target.secret };
+    const found = { facts: factsOf(there), memory: memoryOf(there, platform) };
+    return { ...target, ...found, host, port, secret: secret ?? target.secret };
   }
 
-  /** Closes what is open once nothing is under way any more, which is waited for a while. */
+  /** Disconnects once no attempt runs, or after a while. */
   async disconnectWhenIdle(): Promise<void> {
-    await until(() => this.#running.size === 0, { timeoutMs: leavesWithin, everyMs: 20 });
+    await until(() => this.#running.size === 0, { timeoutMs: idleTimeoutMs, everyMs: 20 });
     this.disconnect();
   }
 
-  /** Hangs up on its console. */
+  /** Disconnects from its developer console. */
   closeConsole(): void {
     this.#opened?.connection.dev?.console.close();
   }
 
-  /** Closes what is open; the next call opens it anew. */
+  /** Closes the connection; the next attempt opens another. */
   disconnect(): void {
     this.#opened?.connection.close();
     this.#opened = undefined;
-    this.#describeAnew();
+    this.#forgetDerived();
   }
 
-  /** Looks for it after it did not answer where it was (`was`); whether it is elsewhere now. */
-  searchElsewhere(was: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  /** Searches for it after it did not answer where `before` has it; whether it is elsewhere now. */
+  searchElsewhere(before: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const { search, config } = this.#deps;
-    const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, was);
+    const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, before);
     const longestMs = config().discovery.timeout_ms + 1_000;
-    return this.#seeking.find({ isElsewhere, search, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+    return this.#search.find({ isElsewhere, search, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
   }
 
-  /** A search has met it: those who wait for it go on. */
+  /** A scan has found it: searches for it end. */
   foundAgain(): void {
-    this.#seeking.foundAgain();
+    this.#search.foundAgain();
   }
 
   /**
-   * After a command has not reached it: wakes a device that is known to be asleep, for as long as that takes. Any other is
-   * called and looked for elsewhere only for the time of one answer, since it may as well be unplugged. Tells which of the two
-   * has helped; fails with `error` where neither has. Without `wakes` it is only looked for: woken to be turned off, one that
-   * was off by its own remote would be left on.
+   * Recovers from a command that did not reach the device. One known to be asleep is woken, however long that takes. Any other
+   * is woken and searched for elsewhere for the time of one answer only, since it may be unplugged. Gives which of the two
+   * helped; fails with `error` where neither did. Without `wakes` it is only searched for: a device woken to be turned off,
+   * but already off by its own remote, would be left on.
    */
   async recover(
     before: Entry,
     error: ZapdError,
-    { timeoutMs, waited, wakes }: { readonly timeoutMs: number; readonly waited: number; readonly wakes: boolean },
+    {
+      timeoutMs,
+      elapsedMs,
+      wakes,
+    }: { readonly timeoutMs: number; readonly elapsedMs: number; readonly wakes: boolean },
     signal: AbortSignal,
   ): Promise<"awake" | "elsewhere"> {
     if (error.code !== "device_unreachable") throw error;
@@ -446,14 +453,14 @@ export class Endpoint {
     }
     const over = new AbortController();
     const both = AbortSignal.any([signal, over.signal]);
-    const found = this.searchElsewhere(before, "command", Math.min(this.timeoutMs, timeoutMs - waited), both).then(
+    const found = this.searchElsewhere(before, "command", Math.min(this.timeoutMs, timeoutMs - elapsedMs), both).then(
       (isElsewhere): "elsewhere" => {
         if (!isElsewhere) throw error;
         return "elsewhere";
       },
     );
     if (!wakes) return found;
-    const woken = this.#wake(error, this.timeoutMs - waited, both).then((): "awake" => "awake");
+    const woken = this.#wake(error, this.timeoutMs - elapsedMs, both).then((): "awake" => "awake");
     try {
       return await Promise.any([found, woken]);
     } catch {
@@ -473,13 +480,13 @@ export class Endpoint {
       work: (connection, within) =>
         this.turnOn(connection, within, { isSilent: !hasReason(error, "asleep"), timeoutMs }),
     };
-    await this.attempt(task, signal).catch((unwoken: unknown) => {
-      throw wasOff || signal.aborted ? unwoken : error;
+    await this.attempt(task, signal).catch((failure: unknown) => {
+      throw wasOff || signal.aborted ? failure : error;
     });
     this.#observe({ power: "on" }, "command", this);
   }
 
-  /** Turns it on and waits until it is: one that may as well be on, unless it is said how it is. */
+  /** Turns it on, and waits until it reports that it is on. */
   async turnOn(
     connection: Connection,
     signal: AbortSignal,
@@ -487,13 +494,13 @@ export class Endpoint {
   ): Promise<void> {
     const { platformHost } = this.#deps;
     const { host, ports, name, standing } = this.record;
-    // A set that uses another interface than it tells is woken by the one that the network has shown for it.
+    // A set may report another network interface than the one that the neighbour table shows for it.
     const macs = [...new Set([...this.record.macs, ...(standing?.macs ?? [])])];
     const parts = {
       power: requireCapability(connection.power, "power_on"),
       macs,
       hint: this.platform.sleepHint,
-      reportedOnAt: () => this.#saidOnAt,
+      reportedOnAt: () => this.#pushedOnAt,
       sendPackets: () => {
         const destinations = destinationsFor(host, platformHost.broadcasts());
         platformHost.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
@@ -504,61 +511,61 @@ export class Endpoint {
   }
 
   /**
-   * Runs a task once, with its deadline, which is made here and nowhere else. A failure gets the device's name, and what was
-   * attempted; what the outcome says of the device is noted.
+   * Runs a task once, with its deadline: the only place where one is made. An error gets the device's name and the activity;
+   * the outcome updates the availability.
    */
   async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
-    if (this.#over) throw this.#over;
+    if (this.#closedReason) throw this.#closedReason;
     this.#pairing?.checkNotPairing(task);
     const { log } = this.#deps;
     const controller = new AbortController();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    let behind: ReturnType<typeof setTimeout> | undefined;
+    let abandon: ReturnType<typeof setTimeout> | undefined;
     const end = (reason: unknown) => {
       controller.abort(reason);
-      behind ??= setTimeout(() => reject(reason), letsGoWithin);
+      abandon ??= setTimeout(() => reject(reason), abandonAfterMs);
     };
-    const leave = () => end(signal.reason);
-    signal.addEventListener("abort", leave);
-    if (signal.aborted) leave();
+    const callerLeft = () => end(signal.reason);
+    signal.addEventListener("abort", callerLeft);
+    if (signal.aborted) callerLeft();
     this.#running.add(end);
-    const timer = setTimeout(() => end(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
-    const asked = performance.now();
+    const timer = setTimeout(() => end(deadlineError(task)), Math.min(task.timeoutMs, longestTimerMs));
+    const startedAt = performance.now();
     try {
       if (task.needs) this.requireCapability(task.needs);
       task.work(this.connection, controller.signal, this).then(resolve, reject);
       const result = await promise;
-      // An answer from before it said that it goes off is no sign of life.
-      if (!task.skipsAvailability && !this.saidOffSince(asked)) this.answered();
+      // A device that has reported meanwhile that it goes off does not answer any more.
+      if (!task.skipsAvailability && !this.reportedOffSince(startedAt)) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.activity}: ${messageOf(error)}`);
-      // A caller who hung up says nothing of the device; what is named already is another reach's failure.
+      // An aborted call says nothing about the device; an error that names its device is another endpoint's.
       if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.skipsAvailability)
         this.#noteFailure(error);
-      // What a device says may hold a secret; what the caller said is the caller's.
-      const told = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
-      throw withDeviceName(told, subjectOf(record, this.#platform), task.activity);
+      // A device's text may hold a secret; the caller's own texts may be shown to the caller.
+      const shown = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
+      throw withDeviceName(shown, subjectOf(record, this.#platform), task.activity);
     } finally {
       clearTimeout(timer);
-      clearTimeout(behind);
-      signal.removeEventListener("abort", leave);
+      clearTimeout(abandon);
+      signal.removeEventListener("abort", callerLeft);
       this.#running.delete(end);
-      // Removed in the midst of it, it may have been connected to anew.
+      // The attempt may have opened a connection after the device was removed.
       if (this.#running.size === 0 && !this.#isKnown) this.disconnect();
     }
   }
 
   #noteFailure(error: ZapdError): void {
     const { onUnreachable } = this.#deps;
-    // It says so itself: it is where it was, and answers.
+    // The device itself says that it is asleep, so it answers.
     if (hasReason(error, "asleep")) this.answered("standby");
     else if (error.code === "device_unreachable") {
       this.unreachable();
-      // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
+      // A device that is off has not moved; where its host refuses the port, something else may have its address.
       if (!this.isOff || hasReason(error, "refused")) onUnreachable(this.record);
-    } else if (answeredBy.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
+    } else if (answerCodes.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       this.answered();
     }
   }
@@ -569,54 +576,54 @@ export class Endpoint {
     return this.#pairing;
   }
 
-  /** It is no longer known: what is open is closed, and what contact has shown is forgotten. What is under way ends by itself. */
+  /** The device was removed: disconnects and forgets the availability. Running attempts end by themselves. */
   forget(): void {
     this.disconnect();
-    // The same device, added anew, can be paired at once.
+    // The same device can be added and paired again at once.
     this.#pairing?.end(new ZapdError("device_not_found", "was removed while it was being paired"));
     this.#availability = undefined;
   }
 
-  /** Ends what is under way, too, and begins nothing any more: a device that hangs must not hold the process. */
+  /** Ends running attempts and refuses new ones: a device that hangs must not hold the process. */
   close(reason: ZapdError): void {
-    this.#over = reason;
+    this.#closedReason = reason;
     this.#pairing?.end(reason);
     for (const end of this.#running) end(reason);
     this.disconnect();
   }
 
-  /** Fails with `unsupported_operation` where it lacks a capability; one that its settings withhold it has. */
+  /** Fails with `unsupported_operation` where it lacks a capability; a withheld one it has. */
   requireCapability(capability: Capability): void {
-    // Says first that its platform is not known, where that is so.
+    // Asking for the platform fails first where that is not known.
     if (this.platform && !this.description.has.has(capability))
       throw lacksCapability(capability, this.description.keys);
   }
 
-  /** Fails with `device_unproven` while it is on probation, under its name. */
+  /** Fails with `device_unproven` while it is on probation. */
   checkTrusted(activity: string): void {
     const doubt = this.#deps.trust.doubt(this.record);
     if (doubt) throw withDeviceName(doubt, this.record, activity);
   }
 
-  /** Takes what a connection of it tells. */
+  /** Takes an event of its connection. */
   handleEvent(event: DeviceEvent): void {
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
-      const words = JSON.stringify([event.facts, event.memory]);
-      if (this.#lastTold?.words === words && this.#lastTold.by === this.#record) return;
-      this.#lastTold = { words, by: this.#record };
+      const json = JSON.stringify([event.facts, event.memory]);
+      if (this.#lastFacts?.json === json && this.#lastFacts.entry === this.#record) return;
+      this.#lastFacts = { json, entry: this.#record };
       const learned = mergeLearned(this.#learned ?? {}, event);
       this.#learned = learned;
       registry.learn(this.id, learned).then(
         () => {
           if (this.#learned === learned) this.#learned = undefined;
         },
-        (error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`),
+        (error: unknown) => log.recurring(`What a device reported could not be kept: ${textOf(error)}`),
       );
     } else if (event.type === "state") {
       const { power = "unknown" } = event.patch;
-      if (power !== "unknown") this.#saidPowerAt = performance.now();
-      if (power === "on") this.#saidOnAt = this.#saidPowerAt;
+      if (power !== "unknown") this.#pushedPowerAt = performance.now();
+      if (power === "on") this.#pushedOnAt = this.#pushedPowerAt;
       this.#observe(event.patch, "push", this);
     } else if (event.type === "hint") {
       this.#deps.onHint(this.id);
@@ -624,36 +631,34 @@ export class Endpoint {
       this.#observe({ power: "off" }, "push", this);
     } else {
       this.unreachable();
-      // It pushes nothing until it is connected to again.
+      // It pushes nothing until the next connection.
       this.#deps.onHint(this.id);
     }
   }
 }
 
-/** Whether a connection to a device is one to what is known of it now. */
+/** Whether a connection made for one entry serves another. */
 function isSameTarget(one: Entry, other: Entry): boolean {
   if (one === other) return true;
-  const of = ({ identity, host, port, ports }: Entry) => JSON.stringify([identity, host, port, ports]);
-  return of(one) === of(other);
+  const keyOf = ({ identity, host, port, ports }: Entry) => JSON.stringify([identity, host, port, ports]);
+  return keyOf(one) === keyOf(other);
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? `${error.message} ${String(error.cause ?? "")}` : String(error);
 }
 
-function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
+function deadlineError({ timeoutMs }: { timeoutMs: number }): ZapdError {
   return new ZapdError("device_timeout", `did not finish within ${Math.round(timeoutMs / 1000)} s`);
 }
-
-// Off is a state, not an error: what the last word of a device and its silence say together.
 
 /** Off or in standby: `power-off` leads to standby on most devices. */
 export function isPowerOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
 }
 
-/** What one in standby shows, where it says no more. */
-const nothingShown = { app: null, playback: null, input: null } as const;
+/** What a device in standby shows. */
+const standbyState = { app: null, playback: null, input: null } as const;
 
 /** The state of a device that is off. */
 export const offState: PlatformState & { readonly app: null } = {

@@ -8,9 +8,9 @@ import type { BodyOf } from "../api/operations.ts";
 import { type Key, keys } from "../platforms/platform.ts";
 import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
-import { isKeptDown, keepDown, pressKey } from "./commands.ts";
+
 import type { Device } from "./device.ts";
-import { onceOnlyKeys, readPress } from "./press.ts";
+import { isHeldByDevice, keepDown, onceOnlyKeys, pressKey, readPress } from "./press.ts";
 import type { Turn } from "./queue.ts";
 
 /** Milliseconds between two presses, and after which a key that is down is let go, unless it is said again that it is down. */
@@ -37,7 +37,7 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
     return null;
   }
   const signal = AbortSignal.any([turn.signal, device.heldKey.stopped]);
-  if (repeat === undefined && isKeptDown(device, held)) {
+  if (repeat === undefined && isHeldByDevice(device, held)) {
     await keepDown(device, held, { ...turn, signal }, { ms: hold_ms });
     return 1;
   }
@@ -48,11 +48,11 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
 
 async function down(device: Device, key: Key, turn: Turn): Promise<void> {
   if (device.heldKey.renew(key)) return;
-  if (isKeptDown(device, key)) {
+  if (isHeldByDevice(device, key)) {
     await device.heldKey.first(key, async () => {
       const isDown = Promise.withResolvers<void>();
       await device.heldKey.begin(key, (signal) => {
-        const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
+        const keeping = keepDown(device, key, { ...turn, signal }, { onDown: isDown.resolve });
         keeping.catch(isDown.reject);
         return keeping;
       });

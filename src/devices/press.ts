@@ -1,14 +1,11 @@
-/** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
-
-import { ZapdError } from "../api/errors.ts";
-import { pressLimits } from "../api/limits.ts";
+/** Presses of the remote: read, checked against the device, and sent: alone, held down, or in a sequence. */
+import { DeviceError, hasCode, ZapdError } from "../api/errors.ts";
+import { pressLimits, sequenceLimits } from "../api/limits.ts";
 import {
   type Connection,
   type Description,
   type Key,
   keys,
-  type Power,
-  type StatePart,
   shownParts,
   stateParts,
   volumeKeys,
@@ -18,16 +15,24 @@ import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
 import type { Endpoint, Task } from "./endpoint.ts";
-import { lacksCapability, requireCapability } from "./failures.ts";
+import { requireCapability } from "./failures.ts";
+import type { Turn } from "./queue.ts";
 
-/** Stands before a text that is typed. */
+/** Stands before a text to type. */
 export const literal = "literal:";
-/** Keys that mean another thing when they come twice. */
+/** Keys that mean something else when they are pressed twice. */
 export const onceOnlyKeys: ReadonlySet<string> = new Set(["power", "power-on", "power-off"] satisfies Key[]);
-/** Waking a set, and waiting until it answers and says that it is on. */
-const powerOnAtMost = 45_000;
+const playerKeys: ReadonlySet<Key> = new Set<Key>([
+  ...(["play", "pause", "play-pause", "stop"] as const),
+  ...(["rewind", "fast-forward", "replay", "skip"] as const),
+]);
 
-/** A key as it was asked for: a normalized name, or text to type. */
+/** Waking a device, and waiting until it answers and reports that it is on. */
+const powerOnTimeoutMs = 45_000;
+/** A key is let go after this time, even if its caller goes on holding it. */
+const longestHoldMs = 600_000;
+
+/** A key, or a text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
 
 /** Reads a key as the API takes it; fails with `invalid_key`. */
@@ -61,50 +66,71 @@ export function checkPress(name: string, { has, keys: its }: Description, press:
   });
 }
 
-/** What a press attempts, for its failure. */
-export function activityOf(press: Press): string {
+/** Typed text may be a password, so a device on probation gets none (SECURITY.md 2.4). */
+function checkTyped(device: Device, press: Press): void {
+  if ("text" in press) device.checkTrusted(activityOf(press));
+}
+
+function activityOf(press: Press): string {
   return "key" in press ? `pressing ${press.key}` : "typing text";
 }
 
-/** The longest that one press may take, in milliseconds. */
-export function pressTimeoutMs(press: Press, device: Pick<Device, "preferredEndpoint" | "timeoutMs">): number {
-  // A press may prove first who is there, and look at the player: three answers at most.
+/** The longest that one press may take. */
+function timeoutMsOf(press: Press, device: Device): number {
+  // A press may first ask who is there and what plays: three answers at most.
   const answers = 3 * device.timeoutMs + 500;
   if ("text" in press) return answers + (device.preferredEndpoint("text").connection.text?.longestMs(press.text) ?? 0);
-  return press.key === "power-on" ? powerOnAtMost : answers;
+  return press.key === "power-on" ? powerOnTimeoutMs : answers;
 }
 
-/** What a press does at a device that is off, where that is not to wake it and press. */
-export function offBehavior(press: Press): Pick<Task<void>, "whenOff" | "hasStarted"> {
-  const key = "key" in press ? press.key : null;
-  // It is off already; `power` turns it on, once; and `power-on` has called it in its own way.
-  if (key === "power-off") return { whenOff: { wake: false, result: undefined } };
-  if (key === "power") return { whenOff: { wake: true, result: undefined } };
-  return key === "power-on" ? { hasStarted: () => true } : {};
-}
+type Effect = Pick<
+  Task<void>,
+  "needs" | "accepts" | "isConfidential" | "changes" | "resultingState" | "whenOff" | "hasStarted"
+>;
 
-/** What a device's power is after a press that it took; `unknown`: it may be either, `undefined`: as before. */
-export function powerAfter(press: Press): Power | undefined {
-  const key = "key" in press ? press.key : null;
-  if (key === "power-off") return "off";
-  if (key === "power-on") return "on";
-  return key === "power" ? "unknown" : undefined;
-}
-
-/** What of a device's state a press can change. */
-export function partsChangedBy(press: Press): readonly StatePart[] {
-  // Typed text stands in a field, of which the state says nothing.
-  if ("text" in press) return [];
+/** What a press needs, what it changes, and what it does at a device that is off. */
+function effectOf(press: Press): Effect {
+  // Typed text appears in a field, which is no part of the state.
+  if ("text" in press) return { needs: "text", isConfidential: true, changes: [] };
   const { key } = press;
-  if (onceOnlyKeys.has(key)) return stateParts;
-  if (volumeKeys.has(key)) return ["volume"];
-  return playerKeys.has(key) ? ["playback"] : shownParts;
+  const needs = { needs: "keys", accepts: ({ description }: Endpoint) => description.keys.has(key) } as const;
+  const changes = stateParts;
+  switch (key) {
+    case "power-on":
+      // It wakes the device in its own way, so it is not sent again to one that was woken.
+      return { needs: "power_on", changes, resultingState: { power: "on" }, hasStarted: () => true };
+    case "power-off":
+      return { ...needs, changes, resultingState: { power: "off" }, whenOff: { wake: false, result: undefined } };
+    case "power":
+      return { ...needs, changes, resultingState: { power: "unknown" }, whenOff: { wake: true, result: undefined } };
+    default:
+      if (volumeKeys.has(key)) return { ...needs, changes: ["volume"] };
+      return { ...needs, changes: playerKeys.has(key) ? ["playback"] : shownParts };
+  }
 }
 
-const playerKeys: ReadonlySet<Key> = new Set([
-  ...(["play", "pause", "play-pause", "stop"] as const),
-  ...(["rewind", "fast-forward", "replay", "skip"] as const),
-]);
+function taskOf(device: Device, press: Press): Task<void> {
+  return {
+    activity: activityOf(press),
+    timeoutMs: timeoutMsOf(press, device),
+    callerTexts: ["text" in press ? press.text : press.key],
+    ...effectOf(press),
+    work: async (connection, signal, endpoint) => {
+      checkTyped(device, press);
+      await perform(endpoint, connection, press, signal);
+    },
+  };
+}
+
+/** Presses a key, or types; without `recovers`, a device that does not answer is neither woken nor searched for. */
+export async function pressKey(device: Device, wanted: string, turn: Turn, recovers = true): Promise<void> {
+  const press = readPress(wanted);
+  checkPress(device.record.name, device.description, press);
+  checkTyped(device, press);
+  const task = taskOf(device, press);
+  const endpoint = recovers ? undefined : device.endpointForPress(task, device.leading);
+  await device.command(turn, { ...task, ...(endpoint && { route: { endpoint, withoutRecovery: true } }) });
+}
 
 /** Sends one press. The keys of power go by `connection.power`, where it has that. */
 export async function perform(
@@ -115,30 +141,111 @@ export async function perform(
 ): Promise<void> {
   if ("text" in press) return requireCapability(connection.text, "text").type(press.text, signal);
   const { key } = press;
-  const { keys: ofDevice, power } = connection;
+  const { power } = connection;
   if (power && key === "power-on") return endpoint.turnOn(connection, signal);
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
     return (await unlessSlept(power.isOn(signal))) === false ? endpoint.turnOn(connection, signal) : power.off(signal);
-  if (!ofDevice) throw lacksCapability("keys");
-  await ofDevice.press(key, signal);
+  await requireCapability(connection.keys, "keys").press(key, signal);
+}
+
+/** Whether the device itself holds a key: it is told when the key goes down and when it goes up. */
+export function isHeldByDevice(device: Device, key: Key): boolean {
+  const endpoint = device.endpointForPress(effectOf({ key }), device.preferredEndpoint("keys"));
+  return endpoint.connection.keys?.down !== undefined;
+}
+
+/** Keeps a key down for a time, or until the signal of the turn ends; calls `onDown` once it is down. Always lets go of it. */
+export async function keepDown(
+  device: Device,
+  key: Key,
+  turn: Turn,
+  { ms = longestHoldMs, onDown = () => {} }: { readonly ms?: number | undefined; onDown?(): void } = {},
+): Promise<void> {
+  const press = { key };
+  checkPress(device.record.name, device.description, press);
+  await device.command(turn, {
+    activity: `holding ${key}`,
+    timeoutMs: timeoutMsOf(press, device) + ms,
+    callerTexts: [key],
+    ...effectOf(press),
+    work: async (connection, within) => {
+      const letGo = await requireCapability(connection.keys?.down, "hold")(key, within);
+      onDown();
+      try {
+        await sleep(ms, within).catch(() => {});
+      } finally {
+        await letGo().catch((error: unknown) => {
+          // The key has reached the device, so it is not pressed again on another connection.
+          throw hasCode(error, "device_unreachable") ? closedWhileDown(error) : error;
+        });
+      }
+    },
+  });
+}
+
+function closedWhileDown(cause: unknown): DeviceError {
+  return new DeviceError("device_error", "hung up before the key was up", { phase: "sent", reason: "closed", cause });
+}
+
+/** Sends a sequence of presses as one command, once every one of them was checked; it ends when its caller hangs up. */
+export async function pressKeys(
+  device: Device,
+  wanted: readonly string[],
+  delayMs: number,
+  turn: Turn,
+): Promise<{ sent: number; duration_ms: number }> {
+  const delaysMs = delayMs * (wanted.length - 1);
+  if (delaysMs > sequenceLimits.totalMs) {
+    throw new ZapdError(
+      "invalid_payload",
+      `The delays of this sequence add up to ${Math.round(delaysMs / 1000)} s; at most ${sequenceLimits.totalMs / 1000} s are allowed`,
+    );
+  }
+  const presses = wanted.map(readPress);
+  for (const press of presses) checkPress(device.record.name, device.description, press);
+  for (const press of presses) checkTyped(device, press);
+  const tasks = presses.map((press) => taskOf(device, press));
+  const progress = { sent: 0 };
+  const { needs, accepts, isConfidential } = tasks[0] ?? {};
+  const task: Task<{ sent: number; duration_ms: number }> = {
+    activity: "running a sequence",
+    timeoutMs: delaysMs + tasks.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0),
+    hasStarted: () => progress.sent > 0,
+    callerTexts: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
+    ...(needs && { needs }),
+    ...(accepts && { accepts }),
+    ...(isConfidential && { isConfidential }),
+    changes: tasks.flatMap(({ changes = [] }) => changes),
+    resultingState: tasks.findLast(({ resultingState }) => resultingState)?.resultingState,
+    work: (connection, signal, endpoint) => {
+      const send = (one: Task<void>) => {
+        // A key that this endpoint lacks goes to one that has it.
+        const other = device.endpointForPress(one, endpoint);
+        return other === endpoint ? one.work(connection, signal, endpoint) : other.attempt(one, signal);
+      };
+      return runSequence(tasks, delayMs, { progress, send }, signal);
+    },
+  };
+  const timing = { expectedMs: delaysMs + presses.length * 50, minimumMs: delaysMs, waitsForLongCommands: true };
+  return device.command({ ...timing, ...turn }, task);
 }
 
 /**
  * Sends presses, and counts in `progress` what was sent. On an absolute schedule, so that the time that a key takes does not
- * add to the delays; none after the last. A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
+ * add to the delays; a key that took longer than a whole delay moves the schedule, or those behind it would come in a burst.
  */
-export async function runSequence(
-  presses: readonly Press[],
+async function runSequence(
+  tasks: readonly Task<void>[],
   delayMs: number,
-  { progress, send }: { progress: { sent: number }; send(press: Press): Promise<void> },
+  { progress, send }: { progress: { sent: number }; send(task: Task<void>): Promise<void> },
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
   const watch = new SleepWatch();
   let due = start;
   try {
-    for (const press of presses) {
+    for (const task of tasks) {
       if (progress.sent > 0) {
         due += delayMs;
         if (performance.now() > due + delayMs) due = performance.now() + delayMs;
@@ -147,13 +254,13 @@ export async function runSequence(
       signal.throwIfAborted();
       if (watch.sleepCount > 0)
         throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
-      await send(press);
-      // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
+      await send(task);
+      // The first press may have waited for a connection: the schedule begins when it was taken.
       if (progress.sent++ === 0) due = performance.now();
     }
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    throw error.reworded(`${error.message}; ${progress.sent} of ${presses.length} keys were sent`);
+    throw error.reworded(`${error.message}; ${progress.sent} of ${tasks.length} keys were sent`);
   } finally {
     watch.end();
   }

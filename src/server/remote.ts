@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
-import { pressKey, pressKeys } from "../devices/commands.ts";
+
 import { holdKey } from "../devices/hold.ts";
+import { pressKey, pressKeys } from "../devices/press.ts";
 import { deviceRoute, type Env } from "./route.ts";
 
 /** The remote: one key, or a timed sequence. */

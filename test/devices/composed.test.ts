@@ -6,10 +6,11 @@ import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
-import { launchApp, listApps, pressKey, pressKeys, stopApp } from "../../src/devices/commands.ts";
+import { launchApp, listApps, stopApp } from "../../src/devices/commands.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
+import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { doubted, firstMet } from "../../src/devices/standing.ts";
 import { waitFor } from "../../src/devices/wait.ts";
@@ -174,10 +175,10 @@ describe("its state", () => {
   test("has the position of what plays as of when that was told, whatever another says meanwhile", async () => {
     await den().state(neverAborted);
     beta.emit({ type: "state", patch: { playback: playing } });
-    const at = den().shownState?.playback?.position_at;
+    const at = den().lastState?.playback?.position_at;
     await Bun.sleep(5);
     alpha.emit({ type: "state", patch: { playback: null } });
-    expect(den().shownState?.playback).toMatchObject({ position_ms: 0, position_at: at });
+    expect(den().lastState?.playback).toMatchObject({ position_ms: 0, position_at: at });
   });
 
   test("is asked of one that let nobody in, too: it may do so again", async () => {

@@ -9,6 +9,7 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
+import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust, type TrustDependencies } from "../../src/devices/trust.ts";
 import type {
@@ -92,8 +93,8 @@ function actionsOf(devices: Devices) {
     refresh: of(commands.refreshApps),
     launch: of(commands.launchApp),
     stop: of(commands.stopApp),
-    key: of(commands.pressKey),
-    sequence: of(commands.pressKeys),
+    key: of(pressKey),
+    sequence: of(pressKeys),
     install: of(commands.installPackage),
     reload: of(commands.reloadPackage),
     logs: of(commands.readLogs),

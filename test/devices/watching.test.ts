@@ -74,9 +74,9 @@ test("what has not been seen yet is neither taken for nothing by a wait nor told
   for (const { emit } of house.connected) emit({ type: "state", patch: { app: null, playback: null } });
   expect(await Promise.all(waits)).toContainEqual(["app:none", true]);
   // What is shown without asking was seen when it was seen.
-  const seenAt = device.shownState?.observed_at;
+  const seenAt = device.lastState?.observed_at;
   await Bun.sleep(5);
-  expect(device.shownState?.observed_at).toBe(seenAt);
+  expect(device.lastState?.observed_at).toBe(seenAt);
   events.close();
   house.remove();
 });

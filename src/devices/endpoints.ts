@@ -1,0 +1,113 @@
+/** The endpoints of one device, the leading one first: what they can do together, and which of them takes a command. */
+import {
+  type Capability,
+  capabilities,
+  type Description,
+  type PlatformState,
+  type StatePart,
+} from "../platforms/platform.ts";
+import { type StateSource, sortByPlatform } from "./compose.ts";
+import type { Endpoint, Task } from "./endpoint.ts";
+import type { Entry } from "./entry.ts";
+import { removedError } from "./names.ts";
+import type { Registry } from "./registry.ts";
+import type { Trust } from "./trust.ts";
+
+export interface EndpointSetDependencies {
+  readonly registry: Registry;
+  readonly trust: Trust;
+  /** The live endpoint of a registry entry. */
+  endpointOf(entry: Entry): Endpoint;
+}
+
+type Needs = Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">;
+
+const platformOf = (endpoint: Endpoint) => endpoint.record.platform;
+
+export class EndpointSet {
+  readonly all: readonly Endpoint[];
+  readonly leading: Endpoint;
+  readonly #deps: EndpointSetDependencies;
+
+  constructor(deps: EndpointSetDependencies, entries: readonly Entry[]) {
+    this.#deps = deps;
+    const { leading } = deps.registry.composition;
+    this.all = sortByPlatform(entries, leading, ({ platform }) => platform).map(deps.endpointOf);
+    const [first] = this.all;
+    if (!first) throw removedError();
+    this.leading = first;
+  }
+
+  /** The endpoints that drive the whole device; all of them where none does. */
+  get whole(): readonly Endpoint[] {
+    const whole = this.all.filter((endpoint) => !this.#isPartial(endpoint));
+    return whole.length > 0 ? whole : this.all;
+  }
+
+  /** The endpoints whose keys are the device's own: the keys of a part of it may mean something else. */
+  get #withDeviceKeys(): readonly Endpoint[] {
+    const { whole } = this;
+    return whole.some(({ description }) => description.has.has("keys")) ? whole : this.all;
+  }
+
+  /** What works on the device now. */
+  get capabilities(): readonly Capability[] {
+    if (this.all.length < 2) return this.leading.capabilities;
+    return capabilities.filter((one) => this.all.some((endpoint) => endpoint.has(one)));
+  }
+
+  /** What the device can do, known without a connection. */
+  get description(): Description {
+    if (this.all.length < 2) return this.leading.description;
+    const has = new Set(this.all.flatMap(({ description }) => [...description.has]));
+    const works = this.capabilities;
+    const withheld = new Set([...has].filter((one) => !works.includes(one)));
+    return { has, withheld, keys: new Set(this.#withDeviceKeys.flatMap(({ description }) => [...description.keys])) };
+  }
+
+  /** The keys that work on the device now. */
+  get keys(): ReadonlySet<string> {
+    return new Set(this.#withDeviceKeys.flatMap(({ keys }) => keys));
+  }
+
+  /** The endpoints that can do a task, the preferred first; where none can, one that can say why. */
+  candidates({ needs, accepts, isConfidential }: Needs): readonly Endpoint[] {
+    if (this.all.length < 2 || needs === undefined) return [this.leading];
+    const { trust, registry } = this.#deps;
+    const preferred = registry.composition.preferred[needs] ?? [];
+    const inOrder = sortByPlatform(needs === "keys" ? this.#withDeviceKeys : this.all, preferred, platformOf);
+    const able = inOrder.filter((endpoint) => endpoint.has(needs) && (accepts?.(endpoint) ?? true));
+    const paired = isConfidential ? able.filter(({ record }) => trust.hasSecrets(record)) : [];
+    const chosen = paired.length > 0 ? paired : able;
+    return chosen.length > 0 ? chosen : [inOrder.find((endpoint) => endpoint.withholds(needs)) ?? this.leading];
+  }
+
+  /** The endpoint preferred for a capability. */
+  preferred(needs: Capability): Endpoint {
+    return this.candidates({ needs })[0] ?? this.leading;
+  }
+
+  /** The endpoints that report state, the preferred first. */
+  get withState(): readonly Endpoint[] {
+    const { state = [] } = this.#deps.registry.composition.preferred;
+    // An endpoint that is not paired may have been paired at the device meanwhile: reading its state shows that.
+    const all = this.all.filter(({ description }) => description.has.has("state"));
+    return sortByPlatform(all, state, platformOf);
+  }
+
+  /** The state that an endpoint has shown, with how much it counts beside that of the others. */
+  sourceOf<State extends object = Partial<PlatformState>>(endpoint: Endpoint, state: State): StateSource<State> {
+    const { behind = {} } = this.#deps.registry.composition;
+    const { pushed } = endpoint.observed;
+    return { state, pushed, isPartial: this.#isPartial(endpoint), behind: behind[platformOf(endpoint)] ?? [] };
+  }
+
+  /** The state parts that the device reports by itself while it is connected. */
+  get pushedParts(): ReadonlySet<StatePart> {
+    return new Set(this.whole.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
+  }
+
+  #isPartial(endpoint: Endpoint): boolean {
+    return this.#deps.registry.composition.partial?.includes(platformOf(endpoint)) === true;
+  }
+}

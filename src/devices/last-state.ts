@@ -1,0 +1,143 @@
+/** The last state of one device, as its endpoints have reported it: merged part by part, and published when it changes. */
+import type { State } from "../api/schemas.ts";
+import { type PlatformState, stateParts } from "../platforms/platform.ts";
+import { type Catalog, describeApp } from "./catalog.ts";
+import { mergeStates } from "./compose.ts";
+import { type Endpoint, offState } from "./endpoint.ts";
+import type { EndpointSet } from "./endpoints.ts";
+import type { Cause, Feed } from "./feed.ts";
+
+/** A change within this time after a command is published as its effect. */
+const effectWindowMs = 2_200;
+
+/** The state of a device about which nothing is known. */
+export const unknownState: PlatformState = { ...offState, power: "unknown" };
+
+export interface LastStateDependencies {
+  readonly deviceId: string;
+  readonly catalog: Catalog;
+  readonly feed: Feed;
+  endpoints(): EndpointSet;
+  /** Called after each observation; `isNew`: the state has changed. */
+  onObserved(isNew: boolean): void;
+}
+
+export class LastState {
+  readonly #deps: LastStateDependencies;
+  readonly #observers = new Set<(state: State) => void>();
+  #observedAt: string | undefined;
+  /** The command that runs, or the one that ended last. */
+  command: { readonly id: string; readonly endedAt: number } | undefined;
+  #fullReads = 0;
+  /** Publishes what was observed during the first full read, once that has ended. */
+  #publishLater: (() => unknown) | undefined;
+
+  constructor(deps: LastStateDependencies) {
+    this.#deps = deps;
+  }
+
+  /** The parts that were ever observed. */
+  get parts(): Partial<PlatformState> {
+    const endpoints = this.#deps.endpoints();
+    const [first, ...others] = this.#credible.map((one) => endpoints.sourceOf(one, one.observed.state));
+    return first ? mergeStates(first, ...others) : {};
+  }
+
+  /** The endpoints whose last report still counts: not one that became unreachable without reporting that it is off. */
+  get #credible(): readonly Endpoint[] {
+    const { all } = this.#deps.endpoints();
+    if (all.length < 2) return all;
+    const credible = all.filter(({ availability, isOff }) => availability.status !== "offline" || isOff);
+    return credible.length > 0 ? credible : all;
+  }
+
+  /** The state as the API shows it; `null` where nothing was ever observed. */
+  get view(): State | null {
+    const { parts } = this;
+    return Object.keys(parts).length > 0 ? this.#viewOf(parts) : null;
+  }
+
+  /** The same; all unknown where nothing was ever observed. */
+  get viewOrUnknown(): State {
+    return this.#viewOf(this.parts);
+  }
+
+  #viewOf(parts: Partial<PlatformState>): State {
+    const { all, leading } = this.#deps.endpoints();
+    const { power } = all.find((endpoint) => endpoint.power !== "unknown") ?? leading;
+    const reporterOf = (part: "app" | "playback") =>
+      all.find(({ observed }) => parts[part] != null && observed.state[part] === parts[part]) ?? leading;
+    return this.show({ ...unknownState, power, ...parts }, reporterOf("app"), {
+      observedAt: this.#observedAt,
+      positionAt: reporterOf("playback").positionAt,
+    });
+  }
+
+  /** A platform's state as the API shows it; its app is known by the catalog of the endpoint that reported it. */
+  show(
+    { power, app, screensaver, playback, volume, input }: PlatformState,
+    { id, positionAt: reportedAt }: Endpoint,
+    { observedAt = new Date().toISOString(), positionAt = reportedAt }: ShownTimes = {},
+  ): State {
+    return {
+      power,
+      app: app && describeApp(app, this.#deps.catalog.apps(id)),
+      screensaver,
+      playback: playback && {
+        ...playback,
+        artist: playback.artist ?? null,
+        artwork: playback.artwork ?? false,
+        position_at: playback.position_ms === null ? null : (positionAt ?? observedAt),
+        rate: playback.rate ?? (playback.status === "playing" ? 1 : 0),
+      },
+      volume,
+      input,
+      observed_at: observedAt,
+    };
+  }
+
+  /** Takes what an endpoint reports; nothing else writes the last state. */
+  observe(patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint): void {
+    if (!endpoint.isKnown) return;
+    endpoint.noteState(patch, cause);
+    this.#observedAt = new Date().toISOString();
+    const { view } = this;
+    if (view === null) return;
+    const { parts } = this;
+    // Published before the first full read has ended, parts not yet read would look as if there were nothing.
+    const isIncomplete = this.#fullReads > 0 && stateParts.some((part) => parts[part] === undefined);
+    this.#publishLater = isIncomplete ? () => endpoint.isKnown && this.#publish(cause) : undefined;
+    if (!isIncomplete) this.#publish(cause);
+    for (const observer of this.#observers) observer(view);
+  }
+
+  #publish(cause: Cause): void {
+    this.#publishLater = undefined;
+    const { view } = this;
+    if (view === null) return;
+    const { id, endedAt } = this.command ?? { id: undefined, endedAt: 0 };
+    const actionId = performance.now() - endedAt < effectWindowMs ? id : undefined;
+    this.#deps.onObserved(this.#deps.feed.publishState(this.#deps.deviceId, view, cause, actionId));
+  }
+
+  /** Reads the whole state. */
+  async readFully(read: () => Promise<State>): Promise<State> {
+    this.#fullReads++;
+    try {
+      return await read();
+    } finally {
+      if (--this.#fullReads === 0) this.#publishLater?.();
+    }
+  }
+
+  /** Calls `observer` with every state observed from now on, until the function that is returned is called. */
+  onState(observer: (state: State) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+}
+
+interface ShownTimes {
+  readonly observedAt?: string | undefined;
+  readonly positionAt?: string | null;
+}
