@@ -177,7 +177,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     sleep,
     config: () => running,
     onUnreachable: () => discovery.scanInBackground(),
-    search: () => discovery.scanForMissing(),
+    scan: () => discovery.scanForMissing(),
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });

@@ -1,4 +1,4 @@
-/** All devices: which one is meant, which is the default one, those that are found or added, and those that are removed. */
+/** All devices: finds the one that is meant, takes in those that are found or added, and removes them. */
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import { allWord, labelPrefix } from "../api/routes.ts";
@@ -20,50 +20,50 @@ import type { EntryChange, MergeResult } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
 import { type Location, provesToBe, sightingOf } from "./trust.ts";
 
-/** What each device gets from `Devices` itself. */
-type Own = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "pairing" | "feed";
+/** The dependencies of a device that `Devices` itself provides. */
+type Provided = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "pairing" | "feed";
 
-export interface DevicesDependencies extends Omit<DeviceDependencies, Own> {
+export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> {
   discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
-  /** Writes down in the config what the default device is called now. */
+  /** Saves the new name of the default device in the config. */
   nameDefault(name: string): Promise<unknown>;
 }
 
-/** What was found, and when it answered (`performance.now()`), which may be a while before its turn comes. */
+/** A found device with the time at which it answered (`performance.now()`), which may be a while before it is taken in. */
 interface Answer extends FoundDevice {
   readonly at: number;
 }
 
-/** Milliseconds that a device may take to show that it is still at its old address. */
+/** How long a device may take to answer at its old address. */
 const oldAddressMs = 2_000;
 const pairHint = "Check the address in the network settings of the device, and that it is on";
 const addHint = `${pairHint}: a device that is off cannot be added`;
 
-/** So many words for devices are remembered. */
-const mostMeant = 1_000;
+/** Path segments for which the device is cached. */
+const maxCachedSegments = 1_000;
 
 export class Devices {
   readonly #deps: DeviceDependencies & DevicesDependencies;
   readonly #devices = new Map<string, Device>();
-  /** The entries of the registry, live: what is joined or split keeps its connections. */
+  /** By the entry's id: entries keep their connections when devices are joined or split. */
   readonly #endpoints = new Map<string, Endpoint>();
-  /** What happens to them, for those who follow. */
+  /** What happens to the devices, for subscribers. */
   readonly journal = new Journal({ devices: () => this.#shown() });
   readonly #feed = new Feed(this.journal);
-  /** The entries, and the default device, as those who follow know them. */
-  #told: {
+  /** What was last published of the registry. */
+  #published: {
     readonly entries: readonly Entry[];
     readonly ids: readonly string[];
     readonly defaultId: string | undefined;
   };
-  /** How many are interested in every device, and what is held for them. */
-  #interested = 0;
-  readonly #held = new Map<string, () => void>();
-  #over: ZapdError | undefined;
-  readonly #ending = new AbortController();
-  /** The devices that path segments were found to mean, until the registry changes. */
-  readonly #meant = new Map<string, Device>();
-  /** What is being decided of each device, by its identity: two findings of one are judged one after the other. */
+  /** The subscribers to every device, and their subscriptions. */
+  #subscribers = 0;
+  readonly #subscriptions = new Map<string, () => void>();
+  #closedReason: ZapdError | undefined;
+  readonly #stopping = new AbortController();
+  /** The devices that path segments mean, until the registry changes. */
+  readonly #bySegment = new Map<string, Device>();
+  /** What is being decided of each identity: a device found twice is taken in once, then again. */
   readonly #deciding = new Map<string, Promise<unknown>>();
 
   constructor(deps: DevicesDependencies) {
@@ -79,10 +79,10 @@ export class Devices {
       deviceOf: (entry) => this.deviceOf(entry),
       onChange: (id) => this.#changed(id),
       onHint: (id) => this.#hinted(id),
-      pairing: (entryId, news) => {
+      pairing: (entryId, progress) => {
         const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
-        this.journal.publish({ type: "pairing.changed", device_id, ...news });
-        const entry = news.status === "paired" ? deps.registry.deviceOf(entryId) : undefined;
+        this.journal.publish({ type: "pairing.changed", device_id, ...progress });
+        const entry = progress.status === "paired" ? deps.registry.deviceOf(entryId) : undefined;
         if (entry) this.deviceOf(entry).reappeared();
       },
     };
@@ -96,33 +96,33 @@ export class Devices {
         this.#changed(device_id);
       },
     });
-    this.#told = this.#tellable();
+    this.#published = this.#publishable();
     this.#feed.seed(this.describeAll());
     deps.registry.onChange(() => this.#registryChanged());
   }
 
-  /** Somebody is interested in what devices do (`null`: in all of them), until they let go. */
+  /** Polls devices for a subscriber (`null`: all of them), until the function that is returned is called. */
   watchDevices(ids: ReadonlySet<string> | null): () => void {
     if (ids !== null) {
       const wanted = this.#deps.registry.devices.filter(({ id }) => ids.has(id));
-      const held = wanted.map((entry) => this.deviceOf(entry).watch.subscribe());
+      const subscriptions = wanted.map((entry) => this.deviceOf(entry).watch.subscribe());
       return () => {
-        for (const release of held) release();
+        for (const unsubscribe of subscriptions) unsubscribe();
       };
     }
-    this.#interested++;
-    this.#holdAll();
+    this.#subscribers++;
+    this.#subscribeAll();
     return () => {
-      if (--this.#interested > 0) return;
-      for (const release of this.#held.values()) release();
-      this.#held.clear();
+      if (--this.#subscribers > 0) return;
+      for (const unsubscribe of this.#subscriptions.values()) unsubscribe();
+      this.#subscriptions.clear();
     };
   }
 
-  #holdAll(): void {
-    if (this.#interested === 0) return;
+  #subscribeAll(): void {
+    if (this.#subscribers === 0) return;
     for (const entry of this.#deps.registry.devices)
-      if (!this.#held.has(entry.id)) this.#held.set(entry.id, this.deviceOf(entry).watch.subscribe());
+      if (!this.#subscriptions.has(entry.id)) this.#subscriptions.set(entry.id, this.deviceOf(entry).watch.subscribe());
   }
 
   #shown(): { id: string; show(): { device: View; state: State | null } }[] {
@@ -136,7 +136,7 @@ export class Devices {
     });
   }
 
-  #tellable() {
+  #publishable() {
     const { entries, devices, defaultEntry } = this.#deps.registry;
     return { entries, ids: devices.map(({ id }) => id), defaultId: defaultEntry?.id };
   }
@@ -146,7 +146,7 @@ export class Devices {
     if (entry) this.deviceOf(entry).hinted();
   }
 
-  /** A device is shown otherwise than before, over any of its protocols. */
+  /** An endpoint of a device has changed what the API shows. */
   #changed(entryId: string): void {
     const entry = this.#deps.registry.deviceOf(entryId);
     if (entry) this.#feed.publishDevice(this.deviceOf(entry).describe());
@@ -154,12 +154,12 @@ export class Devices {
 
   #registryChanged(): void {
     const { registry } = this.#deps;
-    this.#meant.clear();
+    this.#bySegment.clear();
     for (const [id, endpoint] of this.#endpoints) endpoint.update(registry.get(id));
     for (const device of this.#devices.values()) device.update();
-    const before = this.#told;
-    const now = this.#tellable();
-    this.#told = now;
+    const before = this.#published;
+    const now = this.#publishable();
+    this.#published = now;
     const known = new Set(before.entries);
     const changed = now.entries.filter((entry) => !known.has(entry)).map(({ id }) => id);
     if (before.defaultId !== now.defaultId)
@@ -167,23 +167,23 @@ export class Devices {
     const ids = new Set(now.ids);
     for (const id of before.ids) {
       if (ids.has(id)) continue;
-      this.#held.get(id)?.();
-      this.#held.delete(id);
+      this.#subscriptions.get(id)?.();
+      this.#subscriptions.delete(id);
       this.#deps.leases?.drop(id);
       this.#feed.publishRemoval(id);
       if (this.#deps.registry.get(id)) this.#devices.get(id)?.mergedIntoOther();
     }
     for (const id of new Set(changed)) this.#changed(id);
-    this.#holdAll();
+    this.#subscribeAll();
   }
 
-  /** The device that a path segment means; `device_not_found`, `default_device_missing` and their like. */
+  /** The device that a path segment means; fails with `device_not_found`, `ambiguous_device` or `default_device_missing`. */
   find(segment: string): Device {
-    const known = this.#meant.get(segment);
-    if (known) return known;
+    const cached = this.#bySegment.get(segment);
+    if (cached) return cached;
     const device = this.deviceOf(this.#deps.registry.resolve(segment) ?? this.#default());
-    if (this.#meant.size >= mostMeant) this.#meant.clear();
-    this.#meant.set(segment, device);
+    if (this.#bySegment.size >= maxCachedSegments) this.#bySegment.clear();
+    this.#bySegment.set(segment, device);
     return device;
   }
 
@@ -203,7 +203,7 @@ export class Devices {
     });
   }
 
-  /** The same, where it is known. */
+  /** The same; `null` where there is none. */
   findOrNull(segment: string): Device | null {
     try {
       return this.find(segment);
@@ -212,7 +212,7 @@ export class Devices {
     }
   }
 
-  /** The live device that an entry of the registry is, or is a part of. */
+  /** The live device that a registry entry belongs to. */
   deviceOf(entry: Entry): Device {
     const { registry } = this.#deps;
     return this.#device([registry.deviceOf(entry.id) ?? entry]);
@@ -225,12 +225,12 @@ export class Devices {
     return device;
   }
 
-  /** An entry of the registry, live. */
+  /** The live endpoint of a registry entry. */
   endpointOf(entry: Entry): Endpoint {
     const known = this.#endpoints.get(entry.id);
     if (known) return known;
-    const endpoint = new Endpoint(this.#deps, entry, (...seen) => this.deviceOf(entry).observe(...seen));
-    if (this.#over) endpoint.close(this.#over);
+    const endpoint = new Endpoint(this.#deps, entry, (...observed) => this.deviceOf(entry).observe(...observed));
+    if (this.#closedReason) endpoint.close(this.#closedReason);
     this.#endpoints.set(entry.id, endpoint);
     return endpoint;
   }
@@ -241,15 +241,15 @@ export class Devices {
     return registry.devices.map((entry) => this.deviceOf(entry).describe());
   }
 
-  /** Looks for devices now; answers with those found. */
+  /** Scans for devices; gives those found. */
   async discover(): Promise<Device[]> {
     const found = await this.#deps.discovery().scan();
-    // Some may have given way to others by its end.
+    // Some may have been evicted by the end of the scan.
     const known = found.flatMap((entry) => this.#deps.registry.get(entry.id) ?? []);
     return [...new Set(known.map((entry) => this.deviceOf(entry)))];
   }
 
-  /** The device that is known at an address, said that it goes off, and would be turned on by being asked who it is. */
+  /** The device that is known at an address, is off, and would be turned on by a probe. */
   sleepingAt(platform: string, address: Address): Entry | null {
     const entry = this.#deps.registry.entries.find((one) => one.platform === platform && isSameAddress(one, address));
     const endpoint = entry && this.endpointOf(entry);
@@ -257,22 +257,22 @@ export class Devices {
   }
 
   /**
-   * Takes in a device that a scan found; a new one needs a seat. A changed address is followed, unless the device still
-   * answers at the old one.
+   * Takes in a device that a scan found; a new one needs a seat. A known one gets its new address, unless it still answers at
+   * the old one.
    */
   addFound(finding: FoundDevice, seats?: Seats): Promise<Entry> {
     return this.#inTurn(finding, async (answer) => {
       const { registry, trust, log } = this.#deps;
       const { platform, sighting, address } = answer;
       const before = registry.find(platform, sighting, address);
-      const stranger = before && trust.impostorReason(before, answer);
-      if (stranger) {
-        log.recurring(`${before.name} ${stranger}: it is not taken for it`);
-        throw new ZapdError("device_error", stranger);
+      const impostor = before && trust.impostorReason(before, answer);
+      if (impostor) {
+        log.recurring(`${before.name} ${impostor}: it is not taken for it`);
+        throw new ZapdError("device_error", impostor);
       }
       if (before) {
         registry.markFound(before.id);
-        return this.#follow(before, answer, await trust.locate(before, answer, oldAddressMs));
+        return this.#saveLocation(before, answer, await trust.locate(before, answer, oldAddressMs));
       }
       const seat = seats?.take(address.host);
       if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
@@ -284,7 +284,7 @@ export class Devices {
         evicts: seat?.instead,
         scanStartedAt: seats?.since,
       });
-      // A part of a device that is known is no new one.
+      // An endpoint of a known device is no new device.
       if (registry.partsOf(merged.entry.id).length > 1) seats?.giveBack(address.host);
       else seats?.took(address.host, merged.entry.id);
       const entry = await this.#added(merged, answer);
@@ -294,13 +294,12 @@ export class Devices {
   }
 
   /**
-   * Asks an address which device lives there, and adds it. One that is known, and that answers where it is, or has secrets
-   * that only the set itself may get, is not moved there: `device_elsewhere`. One that is leased is renamed, or given ports, by
-   * its holder alone: `device_leased`.
+   * Probes an address and adds the device there. A known device is not moved there while it answers at its own address, or has
+   * secrets: `device_elsewhere`. Only the holder of its lease renames it or sets its ports: `device_leased`.
    */
   async add(addition: BodyOf<"addDevice">, lease?: string): Promise<Device> {
     const { host, port } = addressIn(addition.host, addition.port);
-    // A name that cannot be is refused before the network is asked; whether it is taken, when the device is known.
+    // An invalid name is refused before the probe; a name that is taken, once the device is known.
     if (addition.name !== undefined) checkName(addition.name, []);
     const found = await this.#probe(host, port, addition.platform ?? null, addHint);
     this.#checkPorts(found.platform, addition.ports);
@@ -314,22 +313,22 @@ export class Devices {
         return this.#added(await registry.merge({ ...answer, ...given, mac }), answer);
       }
       if (addition.name !== undefined || addition.ports !== undefined) this.deviceOf(before).checkLease(lease);
-      const stranger = trust.impostorReason(before, answer);
-      if (stranger)
-        throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {
+      const impostor = trust.impostorReason(before, answer);
+      if (impostor)
+        throw new ZapdError("device_elsewhere", `${before.name} ${impostor}`, {
           hint: `It is driven where it is known, at ${addressText(before)}; if it was really replaced, or shows another since: ${trust.startOverHint(before, address)}`,
         });
-      const patienceMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
-      const whereabouts = await trust.locate(before, answer, patienceMs);
-      await this.#checkElsewhere(before, answer, whereabouts);
-      const after = await this.#follow(before, answer, whereabouts, given);
+      const timeoutMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
+      const location = await trust.locate(before, answer, timeoutMs);
+      await this.#checkElsewhere(before, answer, location);
+      const after = await this.#saveLocation(before, answer, location, given);
       await this.#followDefault(before, after);
       return after;
     });
     return this.deviceOf(entry);
   }
 
-  /** Asks an address whether a known device is there, to pair with it anew. Fails when nobody is, or another. */
+  /** Probes an address for a known device, to pair it again there. Fails where there is no device, or another. */
   async recognize(entry: Entry, text: string): Promise<FoundDevice> {
     const { platforms, registry } = this.#deps;
     const { host, port } = addressIn(text);
@@ -342,7 +341,7 @@ export class Devices {
     if (provesToBe(sighting, entry)) return finding;
     const at = addressText(address);
     const other = registry.find(platform, sighting, address);
-    // A record without an identity of its own has nothing that could be compared: the user says who it is.
+    // A provisional identity cannot be compared: the user says which device it is.
     if (entry.provisional && (!other || other.id === entry.id)) return finding;
     if (sighting.provisional)
       throw new ZapdError(
@@ -358,7 +357,7 @@ export class Devices {
     );
   }
 
-  /** One decision about one device at a time. */
+  /** Makes one decision about one identity at a time. */
   #inTurn<T>(finding: FoundDevice, decide: (answer: Answer) => Promise<T>): Promise<T> {
     const key = `${finding.platform} ${finding.sighting.identity}`;
     const answer = { ...finding, at: performance.now() };
@@ -372,15 +371,15 @@ export class Devices {
     return turn;
   }
 
-  /** Drops what has given way to a new device, and notes that this one answered. */
+  /** Forgets the devices that were evicted for a new one, and notes that this one answered. */
   async #added({ entry, evicted }: MergeResult, { at, sighting }: Answer): Promise<Entry> {
     await this.forget(evicted).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
     this.#answered(entry, at, sighting);
     return entry;
   }
 
-  /** Writes down where a known device is, and what it says there. */
-  async #follow(
+  /** Saves where a known device is, and what it reports there. */
+  async #saveLocation(
     before: Entry,
     { platform, at }: Answer,
     { place, sighting }: Location,
@@ -404,16 +403,16 @@ export class Devices {
     return entry;
   }
 
-  /** It has said who it is, and perhaps what its power is. */
+  /** Notes that a device answered a probe, with its power where it reported that. */
   #answered(entry: Entry, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
     this.endpointOf(entry).answered(power === "unknown" ? undefined : power, at);
   }
 
-  /** Adding moves no device that answers where it is, and none that is silent and has secrets (SECURITY.md 2.4, T28). */
-  async #checkElsewhere(before: Entry, answer: Answer, whereabouts: Location): Promise<void> {
+  /** Adding moves no device that answers at its address, and none that does not answer but has secrets (SECURITY.md 2.4, T28). */
+  async #checkElsewhere(before: Entry, answer: Answer, location: Location): Promise<void> {
     const { registry, trust } = this.#deps;
     const { address } = answer;
-    const { place, answering } = whereabouts;
+    const { place, answering } = location;
     const stays = isSameAddress(place, before);
     if (stays && (isSameAddress(before, address) || trust.isOtherPort(before, address))) return;
     if (isSameAddress(place, address)) {
@@ -421,9 +420,9 @@ export class Devices {
       const isHome = former !== undefined && isSameAddress(former, address);
       if (isHome || !trust.hasSecrets(before)) return;
     } else if (!stays) {
-      // Its former address has answered: there it is, whoever answers where it was taken to be.
+      // The device answers at its former address, so it is there, whatever answers at its current one.
       const known = answering.filter((one) => isSameAddress(before, one) || !isSameAddress(address, one));
-      await this.#follow(before, answer, { ...whereabouts, place: trust.placeOf(before, null, known) });
+      await this.#saveLocation(before, answer, { ...location, place: trust.placeOf(before, null, known) });
     }
     throw trust.elsewhereError(registry.get(before.id) ?? before, address, answering);
   }
@@ -435,14 +434,14 @@ export class Devices {
       .catch((error: unknown) => {
         if (!isPredicate(error)) throw error;
         const { message } = redacted(error, log, [host]);
-        // A platform that recognized what is there says what to do about it.
+        // A platform that recognized its device may give a better hint.
         const subject = { name: host, host, port: port ?? 0, canWake: false };
         const own = error.code === "device_error" ? fillHint(error.hint, subject) : undefined;
         throw error.reworded(`${host} ${message}`, { hint: own ?? hint, namesDevice: true });
       });
   }
 
-  /** Renames a device or sets its ports or labels; the default device stays the default under its new name. */
+  /** Sets a device's name, ports or labels; the default device stays the default under its new name. */
   async change({ record }: Device, change: EntryChange): Promise<void> {
     const { registry } = this.#deps;
     const words = Object.keys(change.ports ?? {});
@@ -468,7 +467,7 @@ export class Devices {
     return Object.keys(ports).filter((word) => word !== "control");
   }
 
-  /** The user says that two devices are one; where one of them is the default device, it is that by the name it has then. */
+  /** Joins two devices at the user's word; where one of them is the default device, the config gets the joined name. */
   async join(one: Device, other: Device): Promise<Device> {
     const { registry } = this.#deps;
     const before = registry.defaultEntry;
@@ -485,7 +484,7 @@ export class Devices {
     if (after.name !== before.name && isDefault) await nameDefault(after.name);
   }
 
-  /** Removes a device, with all that is kept of it; answers with what it was. */
+  /** Removes a device and all that is kept of it; gives what it was. */
   async remove(device: Device): Promise<View> {
     const view = device.describe();
     await this.forget(await this.#deps.registry.remove(device.id));
@@ -497,7 +496,7 @@ export class Devices {
     return this.forget(await this.#deps.registry.removeUnused());
   }
 
-  /** Drops what is kept of devices that are no longer known, by their entries; answers with what they were. */
+  /** Deletes what is kept of removed devices, by their entries; gives what they were. */
   async forget(entries: readonly Entry[]): Promise<View[]> {
     const views: View[] = [];
     for (const entry of entries) {
@@ -510,39 +509,34 @@ export class Devices {
     return views;
   }
 
-  /** How much is held in memory, for tests: nothing of a device that is gone. */
-  get sizes(): {
-    readonly devices: number;
-    readonly endpoints: number;
-    readonly words: number;
-    readonly views: number;
-  } {
+  /** For tests: how much is kept in memory. */
+  get sizes(): Readonly<Record<"devices" | "endpoints" | "words" | "views", number>> {
     const [devices, endpoints] = [this.#devices.size, this.#endpoints.size];
-    return { devices, endpoints, words: this.#meant.size, views: this.#feed.size };
+    return { devices, endpoints, words: this.#bySegment.size, views: this.#feed.size };
   }
 
-  /** Keeps when each device was last seen, and its last word on its power. */
+  /** Saves when each device was last seen, and its last reported power. */
   saveAvailability(): Promise<void> {
     return this.#deps.registry.saveAvailability((id) => this.#endpoints.get(id)?.availability);
   }
 
-  /** Ends when the daemon stops: whatever goes on for longer than a command goes on no more. */
+  /** Aborts when the daemon stops: waits and scenes end. */
   get stopping(): AbortSignal {
-    return this.#ending.signal;
+    return this.#stopping.signal;
   }
 
-  /** Lets go of every key that is held, and ends what goes on for longer than a command. */
+  /** Lets go of every key that is held, and ends waits and scenes. */
   releaseKeys(): void {
-    this.#ending.abort(new ZapdError("internal_error", "zapd is stopping"));
+    this.#stopping.abort(new ZapdError("internal_error", "zapd is stopping"));
     for (const device of this.#devices.values()) device.releaseKey();
   }
 
-  /** Ends what is under way at every device, and begins nothing any more. */
+  /** Ends running attempts at every device, and refuses new ones. */
   close(): void {
     this.#feed.close();
     for (const device of this.#devices.values()) device.stop();
-    this.#over = new ZapdError("internal_error", "zapd is stopping");
-    for (const endpoint of this.#endpoints.values()) endpoint.close(this.#over);
+    this.#closedReason = new ZapdError("internal_error", "zapd is stopping");
+    for (const endpoint of this.#endpoints.values()) endpoint.close(this.#closedReason);
   }
 
   #default(): Entry {
@@ -558,7 +552,7 @@ export class Devices {
   }
 }
 
-/** Host and port of an address that a user gives; its port may be given apart. */
+/** Host and port of an address given by the user; the port may be given separately. */
 function addressIn(text: string, port?: number): { host: string; port: number | null } {
   const given = splitHost(text);
   if (given.port !== null && port !== undefined && given.port !== port) throw invalidHost(text, "two ports are given");

@@ -45,7 +45,7 @@ export interface EndpointDependencies extends PairingDependencies {
   /** Called when a device reports that something has changed, but not what. */
   onHint(id: string): void;
   /** Scans for devices; ends with the scan. */
-  search(): Promise<unknown>;
+  scan(): Promise<unknown>;
   /** For tests: what turns a device on. */
   readonly wake?: typeof wake;
 }
@@ -419,10 +419,10 @@ export class Endpoint {
 
   /** Searches for it after it did not answer where `before` has it; whether it is elsewhere now. */
   searchElsewhere(before: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    const { search, config } = this.#deps;
+    const { scan, config } = this.#deps;
     const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, before);
     const longestMs = config().discovery.timeout_ms + 1_000;
-    return this.#search.find({ isElsewhere, search, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+    return this.#search.find({ isElsewhere, scan, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
   }
 
   /** A scan has found it: searches for it end. */

@@ -1,7 +1,7 @@
 /**
- * Pairing with one device: it begins, waits for what its user does at the set or types here, and ends by itself in time.
- * One at a time; whoever comes second waits for the same prompt. Only success changes anything. A device that may be another
- * than the one that was paired before is paired anew, with nothing of what was kept (SECURITY.md 2.4).
+ * Pairing with one endpoint: it waits for what the user does at the device or types here, and ends by itself in time. One
+ * attempt runs at a time; a second caller takes part in it. Only success changes anything. A device that may not be the one
+ * that was paired before is paired afresh, without its kept secrets (SECURITY.md 2.4).
  */
 import { DeviceError, hasReason, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
@@ -21,10 +21,10 @@ import type { Registry } from "./registry.ts";
 import { firstMet, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
-/** What a caller gives: the code that the device shows, or the login that was set on it. */
+/** The code that the device shows, or the login that was set on it. */
 export type PairingRequest = Pick<BodyOf<"pairDevice">, "begin" | "pin" | "user" | "password">;
 
-/** How a pairing that has begun goes on. What does not belong to its step is `null`. */
+/** The next step of a pairing; fields that do not belong to the step are `null`. */
 export interface PairingStep {
   readonly step: Pairing["step"];
   readonly form: CodeForm | null;
@@ -38,63 +38,62 @@ export interface PairingDependencies {
   readonly trust: Trust;
   readonly platformHost: PlatformHost;
   readonly log: Log;
-  /** Told how far a pairing has come, once the device waits for it. */
-  pairing(entryId: string, news: PairingProgress): void;
+  /** Publishes the progress of a pairing, once the device waits for the user. */
+  pairing(entryId: string, progress: PairingProgress): void;
 }
 
-/** What those are told who follow. */
 export type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
 
-/** A pairing that has begun and is not over. */
+/** A pairing that runs. */
 class PairingAttempt {
-  /** Where its caller said that the device is, and who was met there. */
-  readonly at: FoundDevice | undefined;
-  readonly anew: boolean;
+  /** The device as it was found at the address that the caller gave. */
+  readonly foundAt: FoundDevice | undefined;
+  /** Without the secrets that are kept. */
+  readonly isFresh: boolean;
   /** Aborted with the reason of its end. */
-  readonly over = new AbortController();
-  /** Calls that wait for it; without any it is over, unless it is `held`. */
-  waiting = 0;
+  readonly end = new AbortController();
+  /** Calls that wait for it; without any it ends, unless it is kept open. */
+  callers = 0;
   /** A caller was told to come back to it. */
-  held = false;
-  /** Something that was typed is being tried. */
-  entering = false;
-  /** It has let us in, which is being written down. */
-  taking = false;
-  /** The device has ended it by itself. */
-  lost = false;
+  isKeptOpen = false;
+  /** A code or login is being tried. */
+  isEntering = false;
+  /** The device has accepted, and its secret is being saved. */
+  isSaving = false;
+  hasDeviceEnded = false;
   /** What the device waits for, once it does. */
   step: Pairing["step"] | undefined;
 
-  constructor(at: FoundDevice | undefined, anew: boolean) {
-    this.at = at;
-    this.anew = anew;
+  constructor(foundAt: FoundDevice | undefined, isFresh: boolean) {
+    this.foundAt = foundAt;
+    this.isFresh = isFresh;
   }
 }
 
 /** A pairing for which the device waits. */
-interface Opened {
+interface OpenPairing {
   readonly pairing: Pairing;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** Milliseconds until then, whatever becomes of the time of day. */
+  /** Milliseconds until then, on the monotonic clock. */
   leftMs(): number;
-  /** The end of one that is accepted at the device. */
+  /** Settles when the user accepts or denies at the device. */
   readonly accepted: Promise<void> | undefined;
 }
 
-/** Until the device has begun to ask. */
+/** Until the device asks its user. */
 const openTimeoutMs = 20_000;
-/** For the device's own part, beside the time that its user takes. */
+/** For the device's own answer, beside the time that the user takes. */
 const answerTimeoutMs = 15_000;
-/** For this long a code that is typed after its pairing has ended is told how that ended, and begins no other. */
-const endedForMs = 300_000;
+/** A code typed within this time after its pairing has ended fails as that did, and begins no new one. */
+const lateCodeMs = 300_000;
 
 export class DevicePairing {
   readonly #deps: PairingDependencies;
   readonly #endpoint: Endpoint;
-  #current: (PairingAttempt & { readonly opened: Promise<Opened> }) | undefined;
-  /** How the last pairing by a code came to nothing, until somebody was told. */
-  #ended: { readonly error: unknown; readonly at: number } | undefined;
+  #current: (PairingAttempt & { readonly opened: Promise<OpenPairing> }) | undefined;
+  /** How the last pairing by a code failed, until a caller was told. */
+  #lastFailure: { readonly error: unknown; readonly at: number } | undefined;
 
   constructor(deps: PairingDependencies, endpoint: Endpoint) {
     this.#deps = deps;
@@ -102,81 +101,82 @@ export class DevicePairing {
   }
 
   /**
-   * Pairs, or takes part in the pairing that is under way; gives what is to be done next, or `null` when it has let us in.
-   * `at` is where the caller says that the device is: it is paired anew there, and is there from then on.
+   * Begins a pairing, or takes part in the one that runs; gives the next step, or `null` once it is paired. With `foundAt` the
+   * device is paired afresh at that address, and stays there.
    */
-  async pair(request: PairingRequest, signal: AbortSignal, at?: FoundDevice): Promise<PairingStep | null> {
-    const words = wordsIn(request);
-    // What the caller says is a secret: on probation it goes to an address that the caller has named, and to no other.
-    if (!at && words.length > 0) this.#endpoint.checkTrusted("pairing");
+  async pair(request: PairingRequest, signal: AbortSignal, foundAt?: FoundDevice): Promise<PairingStep | null> {
+    const hasSecret = textsIn(request).length > 0;
+    // On probation a secret goes only to an address that the caller has named.
+    if (!foundAt && hasSecret) this.#endpoint.checkTrusted("pairing");
     const before = this.#current;
-    if (before && !isMeant(before, at, words.length > 0)) throw this.#busy(before);
-    if (!before && request.pin !== undefined && !request.begin) this.#tellEnded();
-    const current = before ?? this.#begin(at);
-    current.waiting++;
+    if (before && !isMeant(before, foundAt, hasSecret)) throw this.#busy(before);
+    if (!before && request.pin !== undefined && !request.begin) this.#throwLastFailure();
+    const current = before ?? this.#begin(foundAt);
+    current.callers++;
     try {
       const opened = await orAborted(current.opened, signal);
       if (opened.accepted) {
-        if (request.begin && !(await isDone(opened.pairing))) return hold(current, opened);
+        if (request.begin && !(await isDone(opened.pairing))) return keepOpen(current, opened);
         await orAborted(opened.accepted, signal);
         return null;
       }
-      const enter = entryOf(opened.pairing, request);
-      if (current.entering || (before && !enter)) throw this.#busy(current);
-      if (!enter) return hold(current, opened);
-      current.held ||= request.begin === true;
+      const enter = enterWith(opened.pairing, request);
+      if (current.isEntering || (before && !enter)) throw this.#busy(current);
+      if (!enter) return keepOpen(current, opened);
+      current.isKeptOpen ||= request.begin === true;
       await orAborted(this.#enter(current, opened, enter, request), signal);
       return null;
     } finally {
-      if (--current.waiting === 0 && !current.held) this.#end(current, signal.aborted ? signal.reason : givenUp());
-      await this.#dropIfGone();
+      if (--current.callers === 0 && !current.isKeptOpen)
+        this.#end(current, signal.aborted ? signal.reason : cancelled());
+      await this.#dropIfRemoved();
     }
   }
 
-  /** Gives up what is under way; whether there was anything to give up. */
+  /** Cancels the pairing that runs; whether there was one. */
   cancel(): boolean {
     const current = this.#current;
-    if (!current || current.taking) return false;
-    this.#end(current, givenUp());
+    if (!current || current.isSaving) return false;
+    this.#end(current, cancelled());
     return true;
   }
 
-  /** Fails with `device_busy` for what may not be done while a pairing is under way: all but reading the state, where it talks to one at a time. */
+  /** Fails with `device_busy` while a pairing runs, where the device holds one conversation; its state may still be read. */
   checkNotPairing({ needs, isPairing = false }: Pick<Task<unknown>, "needs" | "isPairing">): void {
     const current = this.#current;
     if (!current || isPairing || needs === "state" || !this.#endpoint.platform.oneConversation) return;
     throw this.#busy(current);
   }
 
-  /** Ends what is under way for a reason of the daemon's own. */
+  /** Ends the pairing that runs, for a reason of the daemon's own. */
   end(reason: ZapdError): void {
     if (this.#current) this.#end(this.#current, reason);
   }
 
-  #begin(at: FoundDevice | undefined): PairingAttempt & { readonly opened: Promise<Opened> } {
-    const anew = at !== undefined || this.#deps.trust.doubt(this.#endpoint.record) !== null;
-    const underway = new PairingAttempt(at, anew);
-    const current = Object.assign(underway, { opened: this.#open(underway) });
-    // The callers that wait get the failure.
+  #begin(foundAt: FoundDevice | undefined): PairingAttempt & { readonly opened: Promise<OpenPairing> } {
+    const isFresh = foundAt !== undefined || this.#deps.trust.doubt(this.#endpoint.record) !== null;
+    const attempt = new PairingAttempt(foundAt, isFresh);
+    const current = Object.assign(attempt, { opened: this.#open(attempt) });
+    // The callers get the failure.
     current.opened.catch(() => {});
-    this.#ended = undefined;
+    this.#lastFailure = undefined;
     this.#current = current;
     return current;
   }
 
   /** Has the device begin to ask. */
-  async #open(current: PairingAttempt): Promise<Opened> {
-    const { at, anew, over } = current;
+  async #open(current: PairingAttempt): Promise<OpenPairing> {
+    const { foundAt, isFresh, end } = current;
     const { platform } = this.#endpoint;
-    const target = this.#endpoint.targetAt(at, anew ? nothingKept : undefined);
+    const target = this.#endpoint.targetAt(foundAt, isFresh ? noSecret : undefined);
     const work = async (within: AbortSignal) => {
-      // A device that lets everybody in has nothing to pair with: that it was met there is enough.
-      const pair: Platform["pair"] = platform.pair ?? (at && (async () => accepted));
+      // A device without pairing is accepted where it was found.
+      const pair: Platform["pair"] = platform.pair ?? (foundAt && (async () => accepted));
       const pairing = await requireCapability(pair, "pair").call(
         platform,
         target,
         this.#deps.platformHost,
-        { fresh: anew },
+        { fresh: isFresh },
         within,
       );
       if (within.aborted) pairing.cancel();
@@ -193,17 +193,17 @@ export class DevicePairing {
       const elapsed = stopwatch();
       const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
-      over.signal.addEventListener("abort", () => {
+      end.signal.addEventListener("abort", () => {
         clearTimeout(timer);
         pairing.cancel();
       });
-      const end =
+      const accepted =
         pairing.step === "confirm"
           ? this.#finish(current, pairing.expiresMs + answerTimeoutMs, [], () => pairing.done)
           : undefined;
-      end?.catch(() => {});
+      accepted?.catch(() => {});
       if (pairing.step === "code") pairing.ended?.catch((error: unknown) => this.#endedByDevice(current, error));
-      return { pairing, expiresAt, leftMs, accepted: end };
+      return { pairing, expiresAt, leftMs, accepted };
     } catch (error) {
       this.#end(current, error);
       throw error;
@@ -212,37 +212,38 @@ export class DevicePairing {
 
   async #enter(
     current: PairingAttempt,
-    { leftMs }: Opened,
+    { leftMs }: OpenPairing,
     enter: () => Promise<Paired>,
     request: PairingRequest,
   ): Promise<void> {
     const secrets = [request.pin, request.password].filter((word) => word !== undefined);
-    current.entering = true;
+    current.isEntering = true;
     try {
-      await this.#finish(current, leftMs() + answerTimeoutMs, wordsIn(request), () =>
+      await this.#finish(current, leftMs() + answerTimeoutMs, textsIn(request), () =>
         enter().catch((error: unknown) => {
-          throw without(secrets, error);
+          throw masked(secrets, error);
         }),
       );
     } finally {
-      current.entering = false;
+      current.isEntering = false;
     }
   }
 
-  /** Waits for what lets us in, and writes it down. Of all failures, one can be mended by another try. */
+  /** Waits until the device accepts, and saves its secret. After a wrong code, one kept open may be tried again. */
   async #finish(
     current: PairingAttempt,
     timeoutMs: number,
-    words: readonly string[],
+    callerTexts: readonly string[],
     work: () => Promise<Paired>,
   ): Promise<void> {
     try {
-      const paired = await this.#attempt(current, timeoutMs, words, work);
-      current.over.signal.throwIfAborted();
-      current.taking = true;
-      await this.#take(current, paired);
+      const paired = await this.#attempt(current, timeoutMs, callerTexts, work);
+      current.end.signal.throwIfAborted();
+      current.isSaving = true;
+      await this.#save(current, paired);
     } catch (error) {
-      if (current.lost || !(current.held && hasReason(error, "wrong"))) this.#end(current, error);
+      const mayTryAgain = current.isKeptOpen && !current.hasDeviceEnded && hasReason(error, "wrong");
+      if (!mayTryAgain) this.#end(current, error);
       throw error;
     }
     const { step } = current;
@@ -251,9 +252,9 @@ export class DevicePairing {
     this.#end(current, new ZapdError("pairing_failed", "has been paired"));
   }
 
-  /** A part of the pairing, which ends with it and for its reason. */
+  /** A part of the pairing, which ends with it and for the same reason. */
   async #attempt<T>(
-    { over, anew }: PairingAttempt,
+    { end, isFresh }: PairingAttempt,
     timeoutMs: number,
     callerTexts: readonly string[],
     work: (signal: AbortSignal) => Promise<T>,
@@ -262,36 +263,36 @@ export class DevicePairing {
       activity: "pairing",
       timeoutMs,
       callerTexts,
-      skipsAvailability: anew,
+      skipsAvailability: isFresh,
       isPairing: true,
       work: (_connection: unknown, within: AbortSignal) =>
         work(within).catch((error: unknown) => {
-          throw over.signal.aborted ? over.signal.reason : error;
+          throw end.signal.aborted ? end.signal.reason : error;
         }),
     };
     try {
-      return await this.#endpoint.attempt(task, over.signal);
+      return await this.#endpoint.attempt(task, end.signal);
     } catch (error) {
       const { id } = this.#endpoint.record;
-      if (!anew && hasReason(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
+      if (!isFresh && hasReason(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
       throw error;
     }
   }
 
   /**
-   * It has let us in: what it gave is written down. First the place, where what was kept is withheld, then what it gave, and
-   * at last that it is believed: whatever is cut off in between, no key goes to the wrong one.
+   * Saves what the device gave: first its place, so that the old secret is withheld, then the new secret, and last that it is
+   * trusted. Wherever that is interrupted, no secret goes to the wrong device.
    */
-  async #take({ at, anew }: PairingAttempt, paired: Paired): Promise<void> {
+  async #save({ foundAt, isFresh }: PairingAttempt, paired: Paired): Promise<void> {
     const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
     const { record } = this.#endpoint;
     const { id, host, port, standing = firstMet } = record;
-    // Removed meanwhile, it leaves no key behind.
+    // A device removed meanwhile leaves no secret behind.
     if (!registry.get(id)) return;
     const kept = typed(credentials.keeper(id), this.#endpoint.platform);
-    if (anew) {
-      await trust.move(record, at?.address ?? { host, port });
+    if (isFresh) {
+      await trust.move(record, foundAt?.address ?? { host, port });
       try {
         await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {
@@ -299,59 +300,59 @@ export class DevicePairing {
         throw error;
       }
     } else if (secret) await kept.keep(secret);
-    if (anew || standing.former) await trust.trust(record);
+    if (isFresh || standing.former) await trust.trust(record);
     await registry
-      .learn(id, mergeLearned(at?.sighting ?? {}, paired))
+      .learn(id, mergeLearned(foundAt?.sighting ?? {}, paired))
       .catch((error: unknown) => log.debug(textOf(error)));
-    // The connection that is open has the key of before.
+    // The open connection has the old secret.
     this.#endpoint.disconnect();
     this.#endpoint.answered();
-    // The next caller is to see what it said when it let us in.
+    // The next caller sees the facts that came with the pairing.
     await registry.settled();
   }
 
-  /** The device has ended it; a code that is being entered fails by itself, and says more. */
+  /** The device has ended the pairing; a code that is being entered fails by itself, with a better error. */
   #endedByDevice(current: PairingAttempt, error: unknown): void {
-    current.lost = true;
-    if (!current.entering && !current.taking) this.#end(current, error);
+    current.hasDeviceEnded = true;
+    if (!current.isEntering && !current.isSaving) this.#end(current, error);
   }
 
   #expire(current: PairingAttempt, { step, expiresMs }: Pairing): void {
-    if (current.taking) return;
-    const { problem, hint } = lateWords[step];
+    if (current.isSaving) return;
+    const { problem, hint } = expiredTexts[step];
     this.#end(current, pairingFailed("late", `${problem} within ${Math.round(expiresMs / 1_000)} s`, { hint }));
   }
 
   #end(current: PairingAttempt, reason: unknown): void {
-    if (current.over.signal.aborted) return;
+    if (current.end.signal.aborted) return;
     const error = withDeviceName(reason, this.#endpoint.record, "pairing");
-    current.over.abort(error);
+    current.end.abort(error);
     const { step } = current;
-    if (step) this.#deps.pairing(this.#endpoint.id, { status: "failed", step, reason: whyOf(reason) });
+    if (step) this.#deps.pairing(this.#endpoint.id, { status: "failed", step, reason: reasonWord(reason) });
     if (this.#current !== current) return;
     this.#current = undefined;
-    if (current.held && hasReason(reason, "late", "cancelled", "denied"))
-      this.#ended = { error, at: performance.now() };
+    if (current.isKeptOpen && hasReason(reason, "late", "cancelled", "denied"))
+      this.#lastFailure = { error, at: performance.now() };
   }
 
-  /** A code that is typed too late is for no other pairing than the one that showed it. */
-  #tellEnded(): void {
-    const ended = this.#ended;
-    this.#ended = undefined;
-    if (ended && performance.now() - ended.at < endedForMs) throw ended.error;
+  /** A code that is typed too late is not tried with another pairing than its own. */
+  #throwLastFailure(): void {
+    const last = this.#lastFailure;
+    this.#lastFailure = undefined;
+    if (last && performance.now() - last.at < lateCodeMs) throw last.error;
   }
 
-  #busy({ at }: PairingAttempt): ZapdError {
+  #busy({ foundAt }: PairingAttempt): ZapdError {
     const { name } = this.#endpoint.record;
-    const where = at ? ` at ${addressText(at.address)}` : "";
+    const where = foundAt ? ` at ${addressText(foundAt.address)}` : "";
     return new ZapdError("device_busy", `${name} is being paired already${where}`, {
       namesDevice: true,
       hint: `Answer what it asks for, or give it up: zapd pair ${asShellWord(name)} --cancel`,
     });
   }
 
-  /** A device that was removed while it was being paired leaves no key behind. */
-  async #dropIfGone(): Promise<void> {
+  /** A device that was removed while it was being paired leaves no secret behind. */
+  async #dropIfRemoved(): Promise<void> {
     const { registry, credentials } = this.#deps;
     const { id, name } = this.#endpoint.record;
     if (registry.get(id)) return;
@@ -360,15 +361,15 @@ export class DevicePairing {
   }
 }
 
-/** For pairing anew: what is kept is not for a device that may be another, and nothing is written before it succeeds. */
-const nothingKept: KeptSecret<unknown> = {
+/** For a fresh pairing: another device must not get the kept secret, and nothing is saved before the pairing succeeds. */
+const noSecret: KeptSecret<unknown> = {
   read: () => null,
   readAnyway: () => null,
   keep: async () => {},
   drop: async () => {},
 };
 
-/** A pairing that needs nothing. */
+/** The pairing of a device that accepts everybody. */
 const accepted: Pairing = {
   step: "confirm",
   expiresMs: answerTimeoutMs,
@@ -376,7 +377,7 @@ const accepted: Pairing = {
   cancel() {},
 };
 
-const lateWords: Readonly<Record<Pairing["step"], { readonly problem: string; readonly hint: string }>> = {
+const expiredTexts: Readonly<Record<Pairing["step"], { readonly problem: string; readonly hint: string }>> = {
   confirm: {
     problem: "was not answered: nobody accepted the request on it",
     hint: "Run zapd pair {device} again, and look at its screen",
@@ -385,24 +386,24 @@ const lateWords: Readonly<Record<Pairing["step"], { readonly problem: string; re
   login: { problem: "was not given its name and password", hint: "Run zapd pair {device} again" },
 };
 
-/** Why a pairing has ended, in one word; one whose callers have hung up was given up. */
-function whyOf(reason: unknown): string {
+/** Why a pairing has ended, in one word; `cancelled` where its callers have hung up. */
+function reasonWord(reason: unknown): string {
   if (reason instanceof DeviceError) return reason.code === "pairing_failed" ? reason.reason : reason.code;
   return reason instanceof ZapdError ? reason.code : "cancelled";
 }
 
-function givenUp(): ZapdError {
+function cancelled(): ZapdError {
   return pairingFailed("cancelled", "was not paired: it was given up", { hint: "To begin again: zapd pair {device}" });
 }
 
-/** Keeps it for its caller to come back to; gives what is to be done next. */
-function hold(current: PairingAttempt, { pairing, expiresAt }: Opened): PairingStep {
-  current.held = true;
+/** Keeps a pairing open for its caller to come back to; gives the next step. */
+function keepOpen(current: PairingAttempt, { pairing, expiresAt }: OpenPairing): PairingStep {
+  current.isKeptOpen = true;
   const { form = null, length = null } = pairing.step === "code" ? pairing : {};
   return { step: pairing.step, form, length, expires_at: new Date(expiresAt).toISOString() };
 }
 
-/** Whether nobody need be waited for: it let us in, or refused, as soon as it was asked. */
+/** Whether the device accepted or refused at once, without asking its user. */
 function isDone(pairing: Pairing): Promise<boolean> {
   if (pairing.step !== "confirm") return Promise.resolve(false);
   const settled = () => true;
@@ -410,24 +411,24 @@ function isDone(pairing: Pairing): Promise<boolean> {
   return Promise.race([pairing.done.then(settled, settled), soon]);
 }
 
-/** Whether a caller means the pairing that is under way: what is typed goes to no address that its caller has not named. */
-function isMeant(current: PairingAttempt, at: FoundDevice | undefined, isTyped: boolean): boolean {
-  if (at) return current.at !== undefined && isSameAddress(current.at.address, at.address);
-  return !(current.at && isTyped);
+/** Whether a caller means the pairing that runs: a secret goes to no address that its caller has not named. */
+function isMeant(current: PairingAttempt, foundAt: FoundDevice | undefined, hasSecret: boolean): boolean {
+  if (foundAt) return current.foundAt !== undefined && isSameAddress(current.foundAt.address, foundAt.address);
+  return !(current.foundAt && hasSecret);
 }
 
-function wordsIn({ pin, user, password }: PairingRequest): string[] {
+function textsIn({ pin, user, password }: PairingRequest): string[] {
   return [pin, user, password].filter((word) => word !== undefined);
 }
 
-/** What is to be tried with a device; `null` where the caller has not given what it wants. */
-function entryOf(pairing: Pairing, { pin, user, password = pin }: PairingRequest): (() => Promise<Paired>) | null {
+/** Enters the caller's code or login; `null` where the caller has not given what the device wants. */
+function enterWith(pairing: Pairing, { pin, user, password = pin }: PairingRequest): (() => Promise<Paired>) | null {
   if (pairing.step === "code" && pin !== undefined) return async () => pairing.enter(codeIn(pin, pairing));
   if (pairing.step === "login" && password !== undefined) return async () => pairing.enter(user, password);
   return null;
 }
 
-/** A code as the device shows it; what cannot be one is not tried, since some devices count. */
+/** A code as the device shows it; anything else is not tried, since some devices count the tries. */
 function codeIn(pin: string, { form, length }: { readonly form: CodeForm; readonly length: number }): string {
   const code = pin.replace(/[\s-]/g, "").toUpperCase();
   if (code.length === length && (form === "digits" ? /^[0-9]*$/ : /^[0-9A-F]*$/).test(code)) return code;
@@ -435,15 +436,15 @@ function codeIn(pin: string, { form, length }: { readonly form: CodeForm; readon
   throw pairingFailed("wrong", `shows a code of ${shape}, and this is none`, { hint: "Look at its screen again" });
 }
 
-/** A shorter one is a part of other words. */
-const maskedFrom = 4;
+/** Characters; a shorter secret would be found within other words. */
+const shortestMasked = 4;
 
-/** A failure in which no code and no password stands that was typed, whether it was right or not (SECURITY.md T31). */
-function without(secrets: readonly string[], error: unknown): unknown {
+/** An error without the code or password that was typed, whether that was right or wrong (SECURITY.md T31). */
+function masked(secrets: readonly string[], error: unknown): unknown {
   if (!(error instanceof ZapdError)) return error;
-  const typed = secrets.filter((word) => word.length >= maskedFrom);
-  const masked = (text: string) => typed.reduce((rest, word) => rest.replaceAll(word, "…"), text);
-  const message = masked(error.message);
-  const hint = error.hint && masked(error.hint);
+  const long = secrets.filter((secret) => secret.length >= shortestMasked);
+  const mask = (text: string) => long.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
+  const message = mask(error.message);
+  const hint = error.hint && mask(error.hint);
   return message === error.message && hint === error.hint ? error : error.reworded(message, { hint, cause: undefined });
 }

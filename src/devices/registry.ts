@@ -1,6 +1,6 @@
 /**
- * The devices zapd knows, kept in `devices.json`: an entry for each protocol over which a device is reached, and which of
- * them are one device. Merged by the hardware's identity; nothing is removed but by the user.
+ * The known devices, kept in `devices.json`: one entry for each protocol over which a device is reached, and which entries are
+ * one device. Found devices are merged by the identity of their hardware; only the user removes one.
  */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
@@ -42,22 +42,21 @@ import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
 const maxBytes = 8 * 1024 * 1024;
-/** Characters of a hardware id. */
-const maxId = 128;
+const maxIdCharacters = 128;
 
 const chosenSchema: z.ZodType<ChosenDefault> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
 
-/** What a change of the registry came to. */
+/** What became of a merged device. */
 export interface MergeResult {
   readonly entry: Entry;
   readonly isNew: boolean;
-  /** Devices that gave way to it. */
+  /** Entries of devices that were evicted for it. */
   readonly evicted: readonly Entry[];
 }
 
 export interface RegistryOptions {
   readonly path: string;
-  /** Which platforms go together; without it, only what has a hardware id in common does. */
+  /** Which platforms one device may speak; without it, only entries with a common hardware id are joined. */
   readonly composition?: Composition | undefined;
   damaged(problem: string): void;
 }
@@ -67,41 +66,41 @@ export type EntryChange = BodyOf<"changeDevice">;
 
 export class Registry {
   readonly #store: Store<Content>;
-  /** Which platforms go together, and which comes first. */
   readonly composition: Composition;
   #index: Index | undefined;
-  /** What the config calls the default device; `undefined` before it was read. */
+  /** The name of the default device in the config; `undefined` before the config was read. */
   #wanted: string | undefined;
-  /** The default device, and what it was found from. */
+  /** The default device, and the content and name from which it follows. */
   #default:
-    | { readonly of: Content; readonly wanted: string | undefined; readonly entry: Entry | undefined }
+    | { readonly content: Content; readonly wanted: string | undefined; readonly entry: Entry | undefined }
     | undefined;
-  /** When a search last met each device, as a count: who was met longest ago gives way first. */
-  readonly #met = new Map<string, number>();
-  #meetings = 0;
+  /** The order in which scans last found each device: the one found longest ago is evicted first. */
+  readonly #lastFound = new Map<string, number>();
+  #findings = 0;
 
   readonly #listeners = new Set<() => void>();
-  #told: { readonly of: Content; readonly wanted: string | undefined } | undefined;
+  /** What the listeners know. */
+  #notified: { readonly content: Content; readonly wanted: string | undefined } | undefined;
 
   private constructor(store: Store<Content>, composition: Composition) {
     this.#store = store;
     this.composition = composition;
   }
 
-  /** Tells of every change, once it is on disk, and of another default device. */
+  /** Calls `listener` after every change, once it is on disk, and when another device becomes the default. */
   onChange(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
-  /** Opens the file. An entry in it that is damaged is set aside and told of; the others live. */
+  /** Opens the file. A damaged entry is set aside and reported; the others are kept. */
   static async open(options: RegistryOptions): Promise<Registry> {
-    const { path, damaged, composition = alone } = options;
+    const { path, damaged, composition = noComposition } = options;
     let bad: readonly unknown[] = [];
     let found: readonly Entry[] = [];
     const parse = (content: unknown): Content => {
       const read = readContent(content);
       bad = read.bad;
-      found = bad.length > 0 ? spareFor(path, read) : [];
+      found = bad.length > 0 ? fromBackup(path, read) : [];
       return regroup({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
     };
     const store = await Store.open<Content>({
@@ -119,7 +118,7 @@ export class Registry {
     return new Registry(store, composition);
   }
 
-  /** Every entry, in the order of adding: a device over one protocol. */
+  /** Every entry, in the order of adding. */
   get entries(): readonly Entry[] {
     return this.#store.value.devices;
   }
@@ -133,7 +132,7 @@ export class Registry {
     return this.#indexed.byId.get(id);
   }
 
-  /** The device that an entry is a part of, by its oldest entry: the id of each of its entries means it. */
+  /** The oldest entry of the device that an entry belongs to. */
   deviceOf(id: string): Entry | undefined {
     const entry = this.get(id);
     return entry?.part_of === undefined ? entry : (this.get(entry.part_of) ?? entry);
@@ -152,39 +151,36 @@ export class Registry {
 
   get #indexed(): Index {
     const { entries } = this;
-    if (this.#index?.of !== entries) this.#index = indexOf(entries);
+    if (this.#index?.entries !== entries) this.#index = indexOf(entries);
     return this.#index;
   }
 
-  /**
-   * The device that a sighting is of: by its identity; or, where one of the two identities only stands for the
-   * hardware's own, by its address.
-   */
+  /** The entry of a sighting: by its identity, or by its address where one of the two identities is provisional. */
   find(platform: string, sighting: Sighting, address: Address): Entry | undefined {
     return findIn(this.entries, platform, sighting, address);
   }
 
-  /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
+  /** Adds a device, or updates the one that is known; on disk when it returns. */
   async merge(found: Discovered): Promise<MergeResult> {
-    const metAt = (id: string) => this.#met.get(id) ?? 0;
-    const result = await this.#update((content) => mergeInto(content, found, metAt, this.composition));
-    for (const { id } of result.evicted) this.#met.delete(id);
+    const lastFound = (id: string) => this.#lastFound.get(id) ?? 0;
+    const result = await this.#update((content) => mergeInto(content, found, lastFound, this.composition));
+    for (const { id } of result.evicted) this.#lastFound.delete(id);
     this.markFound(result.entry.id);
-    // Under the name, and as the part, that it was found to have.
+    // The update may have given it another name, or made it a part of another device.
     return { ...result, entry: this.get(result.entry.id) ?? result.entry };
   }
 
-  /** A search has met a device that is known: it does not give way to others that the same one brings. */
+  /** A scan has found a known device: that scan's new devices do not evict it. */
   markFound(id: string): void {
-    this.#met.set(id, ++this.#meetings);
+    this.#lastFound.set(id, ++this.#findings);
   }
 
-  /** Brings up to date what was learned of a device on the way; the address stays. */
+  /** Saves what a connection learned of a device; the address stays. */
   async learn(id: string, learned: Learned): Promise<void> {
     await this.#changeEntry(id, (entry, content) => withLearned(entry, learned, namesIn(content, entry)));
   }
 
-  /** Renames the device of an entry, or sets the entry's ports. */
+  /** Renames the device of an entry, sets its labels, or sets the entry's ports. */
   async change(id: string, change: EntryChange): Promise<Entry> {
     const changed = await this.#update((content) => {
       const entry = known(content, id);
@@ -200,8 +196,8 @@ export class Registry {
   }
 
   /**
-   * The user says that two devices are one: it keeps the older one's id, and the name that the user gave the first, or else the
-   * second, or else the name of the first. Fails with `invalid_payload` where both are reached over one platform already.
+   * Joins two devices at the user's word. The device keeps the older one's id, and the name that the user gave the first, or
+   * the second, or else the first one's own. Fails with `invalid_payload` where both have an endpoint over one platform.
    */
   async join(id: string, withId: string): Promise<Entry> {
     const older = await this.#update((content) => joinDevices(content, known(content, id), known(content, withId)));
@@ -209,7 +205,7 @@ export class Registry {
   }
 
   /**
-   * The user says that what reaches a device over a platform is a device of its own; the rest keeps the name. Fails with
+   * Makes a device's entry over a platform a device of its own, at the user's word; the rest keeps the name. Fails with
    * `invalid_payload` where there is nothing to split.
    */
   async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
@@ -217,64 +213,64 @@ export class Registry {
     return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
 
-  /** Says anew how a device stands; with a place, also where it is. Fails with `device_not_found` when it is gone. */
+  /** Changes how far an entry is trusted, and with a place also where it is. Fails with `device_not_found`. */
   setStanding(id: string, change: (entry: Entry) => Standing | Place): Promise<Entry> {
     return this.#update((content) => {
       const entry = known(content, id);
-      const made = change(entry);
-      const place = "standing" in made ? made : { host: entry.host, port: entry.port, standing: made };
+      const changed = change(entry);
+      const place = "standing" in changed ? changed : { host: entry.host, port: entry.port, standing: changed };
       const result = placed(entry, place);
       return { next: replace(content, entry, result), result };
     });
   }
 
-  /** Somebody drives a device: it never gives way any more. Written once. */
+  /** Marks a device as used: it is never evicted. Written once. */
   async markUsed(id: string): Promise<void> {
     const entry = this.get(id);
     if (!entry || isUsed(entry)) return;
     await this.#changeEntry(id, (now) => ({ ...now, used: true }));
   }
 
-  /** The name that the config has for the default device. The device that it means stays the default, even under another name, until this changes. */
+  /** Sets the default device by its name in the config. It stays the default under another name, until this changes. */
   async setDefaultName(wanted: string): Promise<void> {
     if (this.#wanted === wanted) return;
     this.#wanted = wanted;
-    this.#tell();
+    this.#notify();
     await this.#update((content) => ({ next: content, result: undefined }));
   }
 
-  /** The user has said what the default device is called: the name is looked up anew, though it be the same. */
+  /** The user has set the default device again: its name is looked up again, even if it is the same. */
   async resetDefault(): Promise<void> {
     await this.#update(({ devices }) => ({ next: { devices }, result: undefined }));
   }
 
-  /** The device that the config's name stands for; the only one there is, when it names none. */
+  /** The device that the config names; where it names none, the only device there is. */
   get defaultEntry(): Entry | undefined {
     const content = this.#store.value;
     const wanted = this.#wanted;
-    if (this.#default?.of === content && this.#default.wanted === wanted) return this.#default.entry;
+    if (this.#default?.content === content && this.#default.wanted === wanted) return this.#default.entry;
     const { devices } = this;
     const chosen = content.default;
-    const meant = () =>
-      chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : meantBy(wanted ?? "", content);
-    const entry = wanted ? meant() : devices.length === 1 ? devices[0] : undefined;
-    this.#default = { of: content, wanted, entry };
+    const named = () =>
+      chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : findByName(wanted ?? "", content);
+    const entry = wanted ? named() : devices.length === 1 ? devices[0] : undefined;
+    this.#default = { content, wanted, entry };
     return entry;
   }
 
-  /** Waits for what is being written. */
+  /** Waits for pending writes. */
   settled(): Promise<void> {
     return this.#store.settled();
   }
 
-  /** Removes a device with all its entries; answers with them. */
+  /** Removes a device; gives its entries. */
   remove(id: string): Promise<readonly Entry[]> {
     return this.#removeAll((content) => partsIn(content, known(content, id)));
   }
 
   /** Removes every device that a scan found and nobody has used. */
   removeUnused(): Promise<readonly Entry[]> {
-    return this.#removeAll((content) => groupsIn(content).filter(allGiveWay).flat());
+    return this.#removeAll((content) => groupsIn(content).filter(areAllEvictable).flat());
   }
 
   async #removeAll(which: (content: Content) => readonly Entry[]): Promise<readonly Entry[]> {
@@ -283,17 +279,17 @@ export class Registry {
       const devices = content.devices.filter((entry) => !result.includes(entry));
       return { next: result.length === 0 ? content : { ...content, devices }, result };
     });
-    for (const { id } of removed) this.#met.delete(id);
+    for (const { id } of removed) this.#lastFound.delete(id);
     return removed;
   }
 
-  /** Writes when each device was last seen, and what it said of its power, as far as that is known. */
+  /** Saves when each device was last seen, and what it said of its power, as far as that is known. */
   async saveAvailability(
-    contactOf: (id: string) => Pick<Availability, "last_seen" | "power"> | undefined,
+    availabilityOf: (id: string) => Pick<Availability, "last_seen" | "power"> | undefined,
   ): Promise<void> {
     await this.#update((content) => {
       const devices = content.devices.map((entry) => {
-        const availability = contactOf(entry.id);
+        const availability = availabilityOf(entry.id);
         if (!availability) return entry;
         const { last_seen, power: last_power } = availability;
         const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
@@ -306,7 +302,7 @@ export class Registry {
     });
   }
 
-  /** Changes an entry, where it is still known. */
+  /** Changes an entry that is still known. */
   async #changeEntry(id: string, change: (entry: Entry, content: Content) => Entry): Promise<void> {
     await this.#update((content) => {
       const entry = content.devices.find((device) => device.id === id);
@@ -314,37 +310,33 @@ export class Registry {
     });
   }
 
-  /**
-   * A change, after which it is judged which entries are one device now, and the name of the default device is looked up where
-   * that has not been done.
-   */
+  /** Makes a change; then regroups the entries into devices, and looks up the default device where that is open. */
   async #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
     const result = await this.#store.update((content) => {
       const before = withDefault(content, this.#wanted);
       const { next, result } = change(before);
-      const judged = next.devices === before.devices ? next : regroup(next, this.composition);
-      return { next: withDefault(judged, this.#wanted), result };
+      const regrouped = next.devices === before.devices ? next : regroup(next, this.composition);
+      return { next: withDefault(regrouped, this.#wanted), result };
     });
-    this.#tell();
+    this.#notify();
     return result;
   }
 
-  /** Tells the listeners, where anything has changed since they were told last. */
-  #tell(): void {
-    const of = this.#store.value;
+  /** Calls the listeners, where anything has changed since the last time. */
+  #notify(): void {
+    const content = this.#store.value;
     const wanted = this.#wanted;
-    if (this.#told?.of === of && this.#told.wanted === wanted) return;
-    this.#told = { of, wanted };
+    if (this.#notified?.content === content && this.#notified.wanted === wanted) return;
+    this.#notified = { content, wanted };
     for (const listener of this.#listeners) listener();
   }
 }
 
-/** What the entries are found by. */
 interface Index {
-  readonly of: readonly Entry[];
+  readonly entries: readonly Entry[];
   readonly byId: ReadonlyMap<string, Entry>;
   readonly devices: readonly Entry[];
-  /** The entries of devices that have more than one, by the device's id. */
+  /** The entries of devices that have more than one, by device id. */
   readonly parts: ReadonlyMap<string, readonly Entry[]>;
 }
 
@@ -352,19 +344,18 @@ function indexOf(entries: readonly Entry[]): Index {
   const byId = new Map(entries.map((one) => [one.id, one]));
   const groups = groupsIn({ devices: entries });
   const parts = new Map(groups.filter((group) => group.length > 1).map((group) => [firstOf(group).id, group]));
-  return { of: entries, byId, devices: groups.map(firstOf), parts };
+  return { entries, byId, devices: groups.map(firstOf), parts };
 }
 
-/** Where no platforms are told to go together. */
-const alone: Composition = { pairs: [], leading: [], preferred: {} };
+const noComposition: Composition = { pairs: [], leading: [], preferred: {} };
 
-/** What a file holds: its sound entries, each id once, and the damaged ones. Throws when it holds no devices at all. */
+/** The valid entries of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
 function readContent(content: unknown): { content: Content; bad: unknown[] } {
   const devices = isObject(content) ? content["devices"] : null;
   if (!isObject(content) || !Array.isArray(devices)) throw new Error("it does not hold devices as zapd writes them");
   const ids = new Set<string>();
   const bad: unknown[] = [];
-  const sound = devices.flatMap((one) => {
+  const valid = devices.flatMap((one) => {
     const { data: entry } = entrySchema.safeParse(one);
     if (!entry || ids.has(entry.id)) {
       bad.push(one);
@@ -373,33 +364,33 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
     ids.add(entry.id);
     return [entry];
   });
-  // Nothing of it can be read: what was there before its last change is worth more.
-  if (bad.length > 0 && sound.length === 0) throw new Error("it does not hold devices as zapd writes them");
+  // With no valid entry at all, the backup is worth more.
+  if (bad.length > 0 && valid.length === 0) throw new Error("it does not hold devices as zapd writes them");
   const { data: chosen } = chosenSchema.safeParse(content["default"]);
-  return { content: chosen ? { devices: sound, default: chosen } : { devices: sound }, bad };
+  return { content: chosen ? { devices: valid, default: chosen } : { devices: valid }, bad };
 }
 
-/** What the backup of a file knows of the entries that are damaged in it. */
-function spareFor(path: string, { content, bad }: ReturnType<typeof readContent>): readonly Entry[] {
-  let spare: readonly Entry[];
+/** The backup's entries for those that are damaged. */
+function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly Entry[] {
+  let backup: readonly Entry[];
   try {
-    spare = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
+    backup = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
   } catch {
     return [];
   }
   const isMissing = ({ id }: Entry) => content.devices.every((one) => one.id !== id);
-  const found = bad.flatMap((one) => spare.find((entry) => isMissing(entry) && isOf(one, entry)) ?? []);
+  const found = bad.flatMap((one) => backup.find((entry) => isMissing(entry) && isOf(one, entry)) ?? []);
   return [...new Set(found)];
 }
 
-/** Whether a damaged entry is of a device: something that tells the device from others is intact in it. */
+/** Whether a damaged entry belongs to a device, by what is intact in it. */
 function isOf(damaged: unknown, entry: Entry): boolean {
   if (!isObject(damaged)) return false;
   const isSame = (...keys: readonly (keyof Entry)[]) => keys.every((key) => damaged[key] === entry[key]);
   return isSame("id") || isSame("platform", "identity") || isSame("name", "added_at");
 }
 
-/** What was damaged, where it is kept, and what zapd goes on with, in words. */
+/** The message about damaged entries. */
 function damageOf(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
   const named = (one: unknown) =>
     isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
@@ -409,8 +400,8 @@ function damageOf(path: string, bad: readonly unknown[], isMended: boolean, asid
   return `${path} holds ${what}: ${bad.slice(0, 8).map(named).join(", ")}. ${kept}; zapd goes on ${instead}`;
 }
 
-/** The device that a name or an id means, or none. */
-function meantBy(wanted: string, content: Content): Entry | undefined {
+/** The device that a name or an id means, if any. */
+function findByName(wanted: string, content: Content): Entry | undefined {
   const { devices } = content;
   const byId = (id: string) => devices.find((entry) => entry.id === id);
   try {
@@ -421,28 +412,25 @@ function meantBy(wanted: string, content: Content): Entry | undefined {
 }
 
 /**
- * Which device is the default one, found once for each name in the config; and again when it has been forgotten, for the name
- * may be given to another. Until it is, one that is added anew is the default still.
+ * Looks up the default device once for each name in the config, and again after that device was removed, since another may
+ * have the name. Until another has it, the removed device is the default again when it is added again.
  */
 function withDefault(content: Content, wanted: string | undefined): Content {
   if (wanted === undefined) return content;
   const { devices, default: chosen } = content;
   const isSame = chosen?.wanted === wanted;
   if (isSame && devices.some(({ id }) => id === chosen.id)) return content;
-  const meant = wanted === "" ? undefined : meantBy(wanted, content);
-  if (!meant) return chosen && !isSame ? { devices } : content;
-  return { ...replace({ devices }, meant, { ...meant, used: true }), default: { wanted, id: meant.id } };
+  const entry = wanted === "" ? undefined : findByName(wanted, content);
+  if (!entry) return chosen && !isSame ? { devices } : content;
+  return { ...replace({ devices }, entry, { ...entry, used: true }), default: { wanted, id: entry.id } };
 }
 
-/**
- * The names that are taken for an entry: those of other devices than its own, and the one in the config, which belongs to the
- * default device.
- */
+/** The names that an entry may not take: those of other devices, and the name in the config unless its device is the default. */
 function namesIn(content: Content, { id, part_of }: Pick<Entry, "id" | "part_of">): readonly Named[] {
   const own = part_of ?? id;
   const chosen = content.default;
-  const default_ = chosen && content.devices.find((entry) => entry.id === chosen.id);
-  const isOwn = default_ && (default_.part_of ?? default_.id) === own;
+  const defaultEntry = chosen && content.devices.find((entry) => entry.id === chosen.id);
+  const isOwn = defaultEntry && (defaultEntry.part_of ?? defaultEntry.id) === own;
   const devices = othersThan(own, content);
   return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
 }
@@ -459,21 +447,20 @@ function known(content: Content, id: string): Entry {
   return entry;
 }
 
-/** The hardware's own identity takes the place of one that stood for it; never the other way round. */
+/** The hardware's own identity replaces a provisional one, never the other way round. */
 function withIdentity(entry: Entry, { identity, provisional }: Sighting): Entry {
   if (provisional) return entry.identity === identity ? { ...entry, provisional } : entry;
   if (!entry.provisional && entry.identity === identity) return entry;
-  const { provisional: _stood, ...own } = entry;
+  const { provisional: _before, ...own } = entry;
   return { ...own, identity };
 }
 
-/** The ids by which it may be one device with other entries; on probation those of before stay. */
+/** Takes over the hardware ids by which entries are joined; on probation the old ones stay. */
 function withHardwareIds(entry: Entry, { ids = [], alone }: Sighting): Entry {
   if (entry.standing?.probation) return entry;
-  const judged = alone === entry.alone ? entry : { ...entry, alone };
-  return ids.length === 0
-    ? judged
-    : { ...judged, hardware_ids: ids.filter((id) => id.length <= maxId).slice(0, maxIds) };
+  const updated = alone === entry.alone ? entry : { ...entry, alone };
+  if (ids.length === 0) return updated;
+  return { ...updated, hardware_ids: ids.filter((id) => id.length <= maxIdCharacters).slice(0, maxIds) };
 }
 
 function replace(content: Content, entry: Entry, next: Entry): Content {
@@ -495,7 +482,7 @@ function findIn(
   );
 }
 
-/** Whether what answers cannot be a device that did not say who it is: it has other hardware. */
+/** Whether facts show other hardware than an entry's. */
 function contradicts(entry: Entry, { serial, macs }: Facts): boolean {
   if (serial !== null && entry.serial !== null && serial !== entry.serial) return true;
   return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
@@ -504,7 +491,7 @@ function contradicts(entry: Entry, { serial, macs }: Facts): boolean {
 function mergeInto(
   content: Content,
   found: Discovered,
-  metAt: (id: string) => number,
+  lastFound: (id: string) => number,
   composition: Composition,
 ): Change<Content, MergeResult> {
   const { platform, sighting, place } = found;
@@ -514,7 +501,7 @@ function mergeInto(
   const id = before?.id ?? idOf(platform, sighting.identity);
   const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
   const names = namesIn(content, before ?? { id });
-  // What was decided of its place holds only where nothing else has been decided meanwhile.
+  // A decision about its place no longer holds where the place was changed meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
   const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, found);
@@ -524,15 +511,15 @@ function mergeInto(
   const by = found.by === "user" ? { ...named, added_by: found.by } : named;
   const { host, port } = before && (to || isStale) ? base : found.address;
   const entry: Entry = { ...by, host, port, ports };
-  if (!before) return seated(content, entry, found, metAt, composition);
+  if (!before) return withNewEntry(content, entry, found, lastFound, composition);
   const next = replace(content, before, entry);
-  // A name that the user gives with a part is its device's.
+  // A name that the user gives belongs to the whole device.
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
   const renamed = device && given !== null ? replace(next, device, { ...device, name: given, named_by: "user" }) : next;
   return { next: renamed, result: { entry, isNew: false, evicted: [] } };
 }
 
-/** A device with other labels, which its oldest entry keeps for all of it. */
+/** Sets a device's labels, which its oldest entry keeps. */
 function labelled(content: Content, of: Entry, labels: readonly string[] | undefined): Content {
   if (labels === undefined) return content;
   const parts = partsIn(content, of);
@@ -550,14 +537,14 @@ function isSamePlace(one: Entry, other: Entry): boolean {
 }
 
 /**
- * A new entry, with room for it: a device that a scan found and nobody has used gives way, the one met longest ago, or the
- * one that is named. What joins a device that is known needs no room of its own among the devices.
+ * Adds a new entry. Where the registry is full, it evicts an unused device: the one that `evicts` names, or the one found
+ * longest ago. An entry that joins a known device needs no room among the devices.
  */
-function seated(
+function withNewEntry(
   content: Content,
   entry: Entry,
   { evicts, scanStartedAt }: Pick<Discovered, "evicts" | "scanStartedAt">,
-  metAt: (id: string) => number,
+  lastFound: (id: string) => number,
   composition: Composition,
 ): Change<Content, MergeResult> {
   const next = regroupWithLeader(
@@ -568,27 +555,20 @@ function seated(
   );
   const groups = groupsIn(next);
   const isOwn = (group: readonly Entry[]) => group.some(({ id }) => id === entry.id);
-  const mayGo = groups.filter((group) => !isOwn(group) && allGiveWay(group));
-  const lastMet = (group: readonly Entry[]) => Math.max(...group.map(({ id }) => metAt(id)));
+  const evictable = groups.filter((group) => !isOwn(group) && areAllEvictable(group));
+  const foundAt = (group: readonly Entry[]) => Math.max(...group.map(({ id }) => lastFound(id)));
   const isFull = groups.length > maxDevices || next.devices.length > maxEntries;
-  const named = mayGo.find((group) => group.some(({ id }) => id === evicts));
-  const gone =
-    named ??
-    (isFull
-      ? mayGo.reduce<readonly Entry[] | undefined>(
-          (first, one) => (first && lastMet(first) <= lastMet(one) ? first : one),
-          undefined,
-        )
-      : undefined);
-  if (isFull && !gone)
+  const named = evictable.find((group) => group.some(({ id }) => id === evicts));
+  const oldest = isFull ? evictable.toSorted((one, other) => foundAt(one) - foundAt(other))[0] : undefined;
+  const evicted = named ?? oldest;
+  if (isFull && !evicted)
     throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
       hint: "Remove devices that you do not use: zapd forget NAME",
     });
-  const devices = gone ? next.devices.filter((one) => !gone.includes(one)) : next.devices;
-  return { next: { ...next, devices }, result: { entry, isNew: true, evicted: gone ?? [] } };
+  const devices = evicted ? next.devices.filter((one) => !evicted.includes(one)) : next.devices;
+  return { next: { ...next, devices }, result: { entry, isNew: true, evicted: evicted ?? [] } };
 }
 
-/** Whether a device may give way to a new one: each of its entries may. */
-function allGiveWay(group: readonly Entry[]): boolean {
+function areAllEvictable(group: readonly Entry[]): boolean {
   return group.every(isEvictable);
 }

@@ -1,42 +1,42 @@
 /**
- * Where a device stands: at which addresses it was met, and how far what answers there is believed to be it
- * (SECURITY.md 2.4). Pure: who answered and what time it is are given. An address is host and control port.
+ * The standing of a device: at which addresses it was found, and how far what answers there is trusted to be it (SECURITY.md
+ * 2.4). Pure: who answered and the time are arguments. An address is host and control port.
  */
 import { z } from "zod";
 import type { Address } from "../platforms/platform.ts";
 import { instant, port } from "../system/schemas.ts";
 
-/** After this many milliseconds without a rival, what answers is plausible. */
-export const settlesAfter = 24 * 60 * 60 * 1_000;
+/** After this time without a rival, what answers is trusted. */
+export const probationMs = 24 * 60 * 60 * 1_000;
 
-const most = { rivals: 4, dismissed: 16, macs: 16 } as const;
+const limits = { rivals: 4, dismissed: 16, macs: 16 } as const;
 
-/** An address that answers for the device too. */
+/** Another address that answers as the device. */
 export interface Rival extends Address {
   readonly seen_at: string;
 }
 
 const doubts = ["moved", "rival", "hardware"] as const;
 
-/** Why nothing secret goes to the device now: it moved, two answer for it, or other hardware has its address. */
+/** Why the device gets no secret now: it moved, two addresses answer as it, or other hardware has its address. */
 export interface Probation {
   readonly reason: (typeof doubts)[number];
   readonly since: string;
-  /** The hardware's address that was not known, where the neighbour table showed one. */
+  /** The unknown hardware address that the neighbour table showed, if any. */
   readonly mac?: string | undefined;
 }
 
-/** What the registry keeps of it. A device without one is where it was first met, and plausible. */
+/** As the registry keeps it. A device without one is where it was first found, and trusted. */
 export interface Standing {
-  /** Since when it is where it is; missing where it was first met, or where it has been for a day. */
+  /** Since when it has its address; missing where it was first found there, or has been there for a day. */
   readonly since?: string | undefined;
-  /** The plausible address that it left less than a day ago, or while its probation lasts: who answers there again is it. */
+  /** The trusted address that it left less than a day ago or during its probation: if it answers there again, it is back. */
   readonly former?: Address | undefined;
   readonly probation?: Probation | undefined;
   readonly rivals: readonly Rival[];
-  /** Rivals that the user knows of, and has dismissed. */
+  /** Rivals that the user has dismissed. */
   readonly dismissed: readonly Address[];
-  /** Hardware addresses that the neighbour table has shown for it, beside those that it tells itself. */
+  /** Hardware addresses that the neighbour table has shown for it, beside those that it reports itself. */
   readonly macs: readonly string[];
 }
 
@@ -52,25 +52,25 @@ export const standingSchema: z.ZodType<Standing> = z.looseObject({
   macs: z.array(mac),
 });
 
-/** A device at the address where it was first met. */
+/** The standing of a device at the address where it was first found. */
 export const firstMet: Standing = { rivals: [], dismissed: [], macs: [] };
 
-/** A device's address, and how it stands there. */
+/** A device's address, and its standing there. */
 export interface Place extends Address {
   readonly standing: Standing;
 }
 
-/** What was seen of a device at one time. */
+/** What one contact with a device has shown. */
 export interface Observation {
-  /** Where it was met; `null` when only the addresses that are known were asked. */
+  /** Where it was found; `null` when only its known addresses were asked. */
   readonly at: Address | null;
-  /** Every address at which its very identity was shown, that one among them. */
+  /** Every address at which its identity was proven, that one among them. */
   readonly answering: readonly Address[];
   /** Whether it has secrets of its own. */
   readonly hasSecrets: boolean;
-  /** Hardware addresses that it has told itself. */
+  /** The hardware addresses that it reports itself. */
   readonly reportedMacs: readonly string[];
-  /** What the neighbour table shows for a host; `null` where it shows nothing. */
+  /** The neighbour table's hardware address for a host. */
   macOf(host: string): string | null;
 }
 
@@ -78,23 +78,23 @@ export function isSameAddress(one: Address, other: Address): boolean {
   return one.host === other.host && one.port === other.port;
 }
 
-/** How a device stands at a time: a day without a rival makes what answers plausible. */
+/** The standing at a time: after a day without a rival, probation and rivals have expired. */
 export function withoutExpired(standing: Standing, now: number): Standing {
   const { since, probation, rivals, dismissed, macs } = standing;
-  // Nearly every device, at each look at the health: nothing is to be forgotten.
+  // True of nearly every device, at each health check.
   if (since === undefined && probation === undefined && rivals.length === 0) return standing;
   const last = [since, probation?.since, ...rivals.map((one) => one.seen_at)].filter((one) => one !== undefined);
-  const quiet = now - Math.max(...last.map((one) => Date.parse(one)));
-  if (quiet < settlesAfter) return standing;
+  const quietMs = now - Math.max(...last.map((one) => Date.parse(one)));
+  if (quietMs < probationMs) return standing;
   return { rivals: [], dismissed, macs: withMac(macs, probation?.mac) };
 }
 
-/** Why nothing secret may go to it at a time; `undefined` when it is plausible. */
+/** Its probation at a time, if any. */
 export function probationAt(standing: Standing | undefined, now: number): Probation | undefined {
   return standing && withoutExpired(standing, now).probation;
 }
 
-/** Addresses other than its own to ask whether the device is there: the one that it left, and those of its rivals. */
+/** The addresses beside its own where the device may be: the one that it left, and those of its rivals. */
 export function otherAddresses(standing: Standing | undefined, now: number): Address[] {
   if (!standing) return [];
   const { former, rivals } = withoutExpired(standing, now);
@@ -102,8 +102,8 @@ export function otherAddresses(standing: Standing | undefined, now: number): Add
 }
 
 /**
- * Where a device is, and how it stands there, after it was met. Its home, the last plausible address, wins whenever it
- * answers; whoever else answers then is a rival. Where home is silent, one that moves is followed.
+ * The place of a device after a contact. Its home, the last trusted address, wins whenever it answers; any other address that
+ * answers then is a rival. Where home does not answer, the device is followed to where it was found.
  */
 export function placeAfterContact(before: Place, seen: Observation, now: number): Place {
   const standing = withoutExpired(before.standing, now);
@@ -111,40 +111,40 @@ export function placeAfterContact(before: Place, seen: Observation, now: number)
   const home = standing.former ?? here;
   const answers = (one: Address) => seen.answering.some((other) => isSameAddress(one, other));
   if (answers(home)) {
-    // It was followed to another address wrongly, or has come home.
-    const at = isSameAddress(home, here) ? here : { ...home, standing: { ...standing, ...forgiven } };
-    return weighed(withRivals(at, seen, now), seen, now);
+    // It has come home, or was wrongly followed to another address.
+    const at = isSameAddress(home, here) ? here : { ...home, standing: { ...standing, ...withoutDoubt } };
+    return withHardware(withRivals(at, seen, now), seen, now);
   }
-  if (answers(here) || !seen.at) return weighed(withRivals(here, seen, now), seen, now);
+  if (answers(here) || !seen.at) return withHardware(withRivals(here, seen, now), seen, now);
   const { at } = seen;
-  const doubted = seen.hasSecrets || standing.probation !== undefined;
+  const isDoubted = seen.hasSecrets || standing.probation !== undefined;
   const moved: Standing = {
     ...standing,
     since: new Date(now).toISOString(),
     former: { host: home.host, port: home.port },
-    probation: doubted ? { ...standing.probation, reason: "moved", since: new Date(now).toISOString() } : undefined,
+    probation: isDoubted ? { ...standing.probation, reason: "moved", since: new Date(now).toISOString() } : undefined,
     rivals: standing.rivals.filter((one) => !isSameAddress(one, at)),
   };
-  return weighed(withRivals({ host: at.host, port: at.port, standing: moved }, seen, now), seen, now);
+  return withHardware(withRivals({ host: at.host, port: at.port, standing: moved }, seen, now), seen, now);
 }
 
-const forgiven = { since: undefined, former: undefined, probation: undefined, rivals: [] } as const;
+const withoutDoubt = { since: undefined, former: undefined, probation: undefined, rivals: [] } as const;
 
-/** The user says that what answers where the device is now is it; whoever else answered for it is dismissed. */
-export function trusted({ host, port, standing }: Place, mac: string | null): Standing {
+/** The user says that what answers at its address is the device: its rivals are dismissed. */
+export function standingWhenTrusted({ host, port, standing }: Place, mac: string | null): Standing {
   const { rivals, dismissed, macs, probation } = standing;
   const known = rivals
     .map((one) => ({ host: one.host, port: one.port }))
     .filter((one) => ![...dismissed, { host, port }].some((other) => isSameAddress(one, other)));
   return {
     rivals: [],
-    dismissed: [...dismissed, ...known].slice(-most.dismissed),
+    dismissed: [...dismissed, ...known].slice(-limits.dismissed),
     macs: withMac(withMac(macs, probation?.mac), mac),
   };
 }
 
-/** How a device stands that is being paired anew at an address: the others that answered for it, where it was among them, are its rivals. */
-export function repaired({ standing, ...here }: Place, at: Address, now: number): Standing {
+/** The standing of a device that is being paired again at another address: its other addresses become rivals. */
+export function standingWhenPaired({ standing, ...here }: Place, at: Address, now: number): Standing {
   const seen_at = new Date(now).toISOString();
   const left = [here, ...(standing.former ? [standing.former] : [])].map((one) => ({ ...one, seen_at }));
   const { former: _left, ...rest } = standing;
@@ -155,8 +155,8 @@ export function repaired({ standing, ...here }: Place, at: Address, now: number)
   };
 }
 
-/** How a device stands when the neighbour table shows a hardware address for it that is not known. */
-export function doubted(standing: Standing, mac: string, now: number): Standing {
+/** The standing of a device for which the neighbour table shows an unknown hardware address. */
+export function standingWithStrangeMac(standing: Standing, mac: string, now: number): Standing {
   const { probation } = standing;
   if (probation?.mac === mac) return standing;
   const reason = probation?.reason ?? "hardware";
@@ -164,8 +164,8 @@ export function doubted(standing: Standing, mac: string, now: number): Standing 
 }
 
 /** Whether the neighbour table shows another hardware address than every known one. */
-export function isStrangeMac(mac: string | null, standing: Standing | undefined, told: readonly string[]): boolean {
-  const known = [...(standing?.macs ?? []), ...told];
+export function isStrangeMac(mac: string | null, standing: Standing | undefined, reported: readonly string[]): boolean {
+  const known = [...(standing?.macs ?? []), ...reported];
   return mac !== null && known.length > 0 && !known.includes(mac);
 }
 
@@ -177,24 +177,25 @@ function withRivals(at: Place, { answering }: Observation, now: number): Place {
   if (others.length === 0) return at;
   const seen_at = new Date(now).toISOString();
   const before = standing.rivals.filter((one) => !others.some((other) => isSameAddress(one, other)));
-  const rivals = [...before, ...others.map(({ host, port }) => ({ host, port, seen_at }))].slice(-most.rivals);
+  const rivals = [...before, ...others.map(({ host, port }) => ({ host, port, seen_at }))].slice(-limits.rivals);
   const probation: Probation = standing.probation
     ? { ...standing.probation, reason: "rival" }
     : { reason: "rival", since: seen_at };
   return { ...at, standing: { ...standing, rivals, probation } };
 }
 
-function weighed(at: Place, { reportedMacs, macOf }: Observation, now: number): Place {
+/** Puts a device on probation where the neighbour table shows unknown hardware; else learns the hardware address. */
+function withHardware(at: Place, { reportedMacs, macOf }: Observation, now: number): Place {
   const mac = macOf(at.host);
   if (mac === null) return at;
   const { standing } = at;
-  if (isStrangeMac(mac, standing, reportedMacs)) return { ...at, standing: doubted(standing, mac, now) };
-  const plausible = !standing.probation && !standing.former;
-  return plausible && !standing.macs.includes(mac)
+  if (isStrangeMac(mac, standing, reportedMacs)) return { ...at, standing: standingWithStrangeMac(standing, mac, now) };
+  const isTrusted = !standing.probation && !standing.former;
+  return isTrusted && !standing.macs.includes(mac)
     ? { ...at, standing: { ...standing, macs: withMac(standing.macs, mac) } }
     : at;
 }
 
 function withMac(macs: readonly string[], mac: string | null | undefined): readonly string[] {
-  return !mac || macs.includes(mac) ? macs : [...macs, mac].slice(-most.macs);
+  return !mac || macs.includes(mac) ? macs : [...macs, mac].slice(-limits.macs);
 }

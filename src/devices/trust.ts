@@ -1,4 +1,4 @@
-/** How far what answers as a device is believed to be it, where it is then, and what is withheld from it (SECURITY.md 2.4). */
+/** How far what answers as a device is trusted to be it, where it is then, and what it does not get (SECURITY.md 2.4). */
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { KnownAddress } from "../discovery/discover.ts";
 import type { FoundDevice } from "../discovery/probe-queue.ts";
@@ -11,7 +11,6 @@ import { descriptionOf, type Entry, memoryOf } from "./entry.ts";
 import { asShellWord } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import {
-  doubted,
   firstMet,
   isSameAddress,
   isStrangeMac,
@@ -21,8 +20,9 @@ import {
   type Probation,
   placeAfterContact,
   probationAt,
-  repaired,
-  trusted,
+  standingWhenPaired,
+  standingWhenTrusted,
+  standingWithStrangeMac,
   withoutExpired,
 } from "./standing.ts";
 
@@ -37,16 +37,16 @@ export interface TrustDependencies {
   now(): number;
 }
 
-const mostWarnings = 32;
-/** The rest of a scan is for those that answer it. */
-const mostAlsoAsked = 128;
+const maxWarnings = 32;
+/** Known addresses that one scan asks beside the devices that answer it. */
+const maxKnownAddresses = 128;
 
-/** Where a known device is that was met. */
+/** Where a known device is. */
 export interface Location {
   readonly place: Place;
-  /** What it says there; `null` where it has not been asked. */
+  /** What it reports there; `null` where it was not asked. */
   readonly sighting: Sighting | null;
-  /** Addresses at which it showed its identity when it was asked. */
+  /** The addresses at which it proved its identity. */
   readonly answering: readonly Address[];
 }
 
@@ -57,25 +57,24 @@ export class Trust {
     this.#deps = deps;
   }
 
-  /** Why nothing secret may go to a device now, as a predicate with its way out; `null` when it is plausible. */
+  /** Why a device gets no secret now, as an error without its subject; `null` where it is trusted. */
   doubt(entry: Entry): ZapdError | null {
     const { registry, neighbours, now } = this.#deps;
     const known = registry.get(entry.id) ?? entry;
     return this.#doubt(known, neighbours.macOf(known.host), now());
   }
 
-  /** The same of an entry as the registry has it, by what the neighbour table shows for its host, at a time. */
   #doubt(entry: Entry, mac: string | null, now: number): ZapdError | null {
     const probation = this.#probation(entry, mac, now);
     if (!probation) return null;
     return new ZapdError(
       "device_unproven",
       `${predicateOf(entry, probation)}: it gets no key, no password and no typed text`,
-      { hint: this.#wayOut(entry) },
+      { hint: this.#probationHint(entry) },
     );
   }
 
-  /** Where a platform keeps what lets us in at a device; on probation nothing of it can be read. */
+  /** A device's kept credentials; on probation they cannot be read. */
   keeper(entry: Entry): CredentialKeeper {
     const keeper = this.#deps.credentials.keeper(entry.id);
     return {
@@ -89,7 +88,7 @@ export class Trust {
     };
   }
 
-  /** Where a device is, and how it stands, after it was met; `answering` are the addresses where its very identity was shown. */
+  /** The place of a device after it was found at `at`; at the addresses `answering` it proved its identity. */
   placeOf(entry: Entry, at: Address | null, answering: readonly Address[]): Place {
     const { credentials, neighbours, now } = this.#deps;
     const seen: Observation = {
@@ -103,13 +102,13 @@ export class Trust {
     return placeAfterContact({ host, port, standing }, seen, now());
   }
 
-  /** Where else than at their own addresses a scan asks for devices that are known. */
+  /** The addresses beside their own at which a scan asks for known devices. */
   knownAddresses(): KnownAddress[] {
     const { registry, now } = this.#deps;
     return registry.entries
       .flatMap((entry) => {
         const { platform, identity } = entry;
-        const memory = this.#remembered(entry);
+        const memory = this.#memoryOf(entry);
         return otherAddresses(entry.standing, now()).map(({ host, port }) => ({
           platform,
           identity,
@@ -118,15 +117,15 @@ export class Trust {
           memory,
         }));
       })
-      .slice(0, mostAlsoAsked);
+      .slice(0, maxKnownAddresses);
   }
 
-  /** The address that a device left not long ago, where it is believed as soon as it answers. */
+  /** The address that a device left less than a day ago, where it is trusted as soon as it answers. */
   formerAddress(entry: Entry): Address | undefined {
     return withoutExpired(entry.standing ?? firstMet, this.#deps.now()).former;
   }
 
-  /** What the neighbour table shows for a host. */
+  /** The neighbour table's hardware address for a host. */
   macOf(host: string): string | null {
     return this.#deps.neighbours.macOf(host);
   }
@@ -135,35 +134,35 @@ export class Trust {
     return this.#deps.credentials.has(entry.id);
   }
 
-  /** The user says that what answers where a device is now is it. */
+  /** The user says that what answers at a device's address is the device. */
   trust(entry: Entry): Promise<Entry> {
     const { registry, neighbours } = this.#deps;
     return registry.setStanding(entry.id, ({ host, port, standing = firstMet }) =>
-      trusted({ host, port, standing }, neighbours.macOf(host)),
+      standingWhenTrusted({ host, port, standing }, neighbours.macOf(host)),
     );
   }
 
-  /** A device is being paired anew at an address: it is there from now on, and no secret of before goes there. */
+  /** Moves a device to the address where it is being paired: its old secret does not go there. */
   move(entry: Entry, { host, port }: Address): Promise<Entry> {
     const { registry, now } = this.#deps;
     return registry.setStanding(entry.id, (before) => {
       const place = { host: before.host, port: before.port, standing: before.standing ?? firstMet };
-      return { host, port, standing: repaired(place, { host, port }, now()) };
+      return { host, port, standing: standingWhenPaired(place, { host, port }, now()) };
     });
   }
 
-  /** What a person should know of devices that are on probation. */
+  /** The warnings about devices on probation. */
   warnings(): string[] {
     const { registry, neighbours } = this.#deps;
-    // Read once: a clock that is asked for each of a hundred devices costs half of what an answer of the health does.
+    // Read once: reading the clock for each of a hundred devices takes half the time of a health check.
     const [macs, now] = [neighbours.table(), this.#deps.now()];
     const all: string[] = [];
     for (const entry of registry.entries) {
       const doubt = this.#doubt(entry, macs.get(entry.host) ?? null, now);
       if (doubt) all.push(`${entry.name} ${doubt.message}. ${doubt.hint}`);
     }
-    const more = all.length - mostWarnings;
-    return more > 0 ? [...all.slice(0, mostWarnings), `${more} more devices are on probation`] : all;
+    const more = all.length - maxWarnings;
+    return more > 0 ? [...all.slice(0, maxWarnings), `${more} more devices are on probation`] : all;
   }
 
   /** Whether a device's platform pairs at all. */
@@ -173,8 +172,8 @@ export class Trust {
   }
 
   /**
-   * Why what answers at an address is not a device that it says to be: what is known of it was shown under a certificate, and
-   * here there is another or none (SECURITY.md 2.4). At its own address its platform judges that, with every connection.
+   * Why a found device is not the known one that it claims to be: the known one was paired under a certificate, and this one
+   * shows another or none (SECURITY.md 2.4). At the known address the platform checks that with every connection.
    */
   impostorReason(before: Entry, { sighting, address }: FoundDevice): string | null {
     const { certificate = null } = sighting;
@@ -185,46 +184,46 @@ export class Trust {
     return `is known at ${addressText(before)}, and what says at ${addressText(address)} that it is the same device shows ${shows}`;
   }
 
-  /** Whether an address is of the same machine as the device, and its port one that its platform uses beside the control port. */
+  /** Whether an address has the device's host, with one of its platform's ports beside the control port. */
   isOtherPort({ platform, host, port, ports }: Entry, address: Address): boolean {
     const known = this.#platformOf(platform);
     if (!known || host !== address.host || port === address.port) return false;
     return [...Object.values(known.ports), ...Object.values(ports)].includes(address.port);
   }
 
-  /** Finds out where a known device is that was met at an address: the others where it may be are asked, too. */
+  /** Finds out where a known device is that was found at an address, by asking its other known addresses, too. */
   async locate(before: Entry, finding: FoundDevice, timeoutMs: number): Promise<Location> {
     const { sighting, address } = finding;
     const here = { host: before.host, port: before.port };
     const former = this.formerAddress(before);
-    // What does not say who it is tells nothing of where the device is.
+    // A device that does not prove its identity shows nothing about where the known one is.
     const isIt = provesToBe(sighting, before) && !this.impostorReason(before, finding);
     const others = [here, ...(former ? [former] : [])].filter((one) => !isSameAddress(one, address));
     const asked = await Promise.all(
       others.map(async (at) => ({ at, sighting: await this.#identityAt(before, at, timeoutMs) })),
     );
-    // One that was asked at a port beside its control port is where that is.
-    const answers = asked.flatMap(({ at, sighting: told }) =>
-      told && !this.impostorReason(before, { ...finding, sighting: told, address: at })
-        ? [{ at: { host: at.host, port: told.port ?? at.port }, sighting: told }]
+    // A device may answer at another port with its control port.
+    const answers = asked.flatMap(({ at, sighting: answer }) =>
+      answer && !this.impostorReason(before, { ...finding, sighting: answer, address: at })
+        ? [{ at: { host: at.host, port: answer.port ?? at.port }, sighting: answer }]
         : [],
     );
     const atHome = answers.find(({ at }) => isSameAddress(at, here));
-    // One device, by another of its own ports.
+    // The device itself, found at another of its ports.
     const isOtherPort =
       before.host === address.host &&
       (sighting.atSecondaryPort === true || (atHome !== undefined && this.isOtherPort(before, address)));
     if (isIt && !isOtherPort) answers.push({ at: address, sighting });
     const answering = answers.map(({ at }) => at);
     const place = this.placeOf(before, isIt && !isOtherPort ? address : null, answering);
-    const told = answers.find(({ at }) => isSameAddress(at, place))?.sighting;
-    return { place, sighting: told ?? (isSameAddress(place, address) ? sighting : null), answering };
+    const there = answers.find(({ at }) => isSameAddress(at, place))?.sighting;
+    return { place, sighting: there ?? (isSameAddress(place, address) ? sighting : null), answering };
   }
 
-  /** What answers at an address, if it shows that it is the very device; one that cannot say who it is does not. */
+  /** What answers at an address, if it proves to be the device. */
   async #identityAt(entry: Entry, at: Address, timeoutMs: number): Promise<Sighting | null> {
     const { host, port } = at;
-    const lead = { host, port, memory: this.#remembered(entry) };
+    const lead = { host, port, memory: this.#memoryOf(entry) };
     const sighting = await this.#platformOf(entry.platform)
       ?.identify(lead, this.#deps.platformHost, AbortSignal.timeout(timeoutMs))
       .catch(() => null);
@@ -233,8 +232,7 @@ export class Trust {
     return mayBe(sighting, entry, at) ? sightingOf(entry) : null;
   }
 
-  /** What its platform remembers of a device; nothing where there is no such platform. */
-  #remembered(entry: Entry): unknown {
+  #memoryOf(entry: Entry): unknown {
     const platform = this.#platformOf(entry.platform);
     return platform && memoryOf(entry, platform);
   }
@@ -243,7 +241,7 @@ export class Trust {
     return this.#deps.platforms.find((one) => one.name === name);
   }
 
-  /** The failure of adding a device at an address that is another than where it answers, or where its secrets are. */
+  /** The error of adding a known device at another address, while it answers at its own or has secrets. */
   elsewhereError(entry: Entry, address: Address, answering: readonly Address[]): ZapdError {
     const [name, at, other] = [asShellWord(entry.name), addressText(entry), addressText(address)];
     const anew = `if it has moved to ${other} for good: ${this.startOverHint(entry, address)}`;
@@ -260,7 +258,7 @@ export class Trust {
         );
   }
 
-  /** What a user can do who knows that a device is at an address from now on. */
+  /** The commands for a user who knows that a device is at an address from now on. */
   startOverHint(entry: Entry, address: Address): string {
     const [name, at] = [asShellWord(entry.name), addressText(address)];
     const forget = `zapd forget ${name}, then zapd add ${at}`;
@@ -268,10 +266,10 @@ export class Trust {
     return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
-  #wayOut(entry: Entry): string {
+  #probationHint(entry: Entry): string {
     const name = asShellWord(entry.name);
     const { former, rivals } = entry.standing ?? firstMet;
-    // Where another device has moved to meanwhile, that is the one there.
+    // Another known device may have such an address by now.
     const isOthers = (at: Address) => this.#deps.registry.entries.some((one) => isSameAddress(one, at));
     const elsewhere = [...(former ? [former] : []), ...rivals].filter((at) => !isOthers(at));
     const canPair = this.canPair(entry);
@@ -288,7 +286,7 @@ export class Trust {
     const known = probationAt(entry.standing, now);
     if (known) return known;
     if (mac === null || !isStrangeMac(mac, entry.standing, entry.macs)) return undefined;
-    const change = doubted(withoutExpired(entry.standing ?? firstMet, now), mac, now);
+    const change = standingWithStrangeMac(withoutExpired(entry.standing ?? firstMet, now), mac, now);
     this.#deps.registry
       .setStanding(entry.id, () => change)
       .catch((error: unknown) =>
@@ -298,15 +296,15 @@ export class Trust {
   }
 }
 
-/** Whether facts are of the very device: by its identity, or, where it cannot say that now, by its hardware's address. */
+/** Whether a sighting is of the device: by its identity, or, where that is provisional, by a hardware address. */
 export function provesToBe({ identity, provisional, facts: { macs } }: Sighting, entry: Entry): boolean {
   if (identity === entry.identity) return !provisional || entry.provisional === true;
   return provisional === true && macs.some((mac) => entry.macs.includes(mac));
 }
 
 /**
- * Whether what answers where a device is known, in its platform's own way, may be it, though it says nothing of itself before
- * it is paired with. It holds its place against others, and nothing else comes of it: what is secret waits for more.
+ * Whether an unpaired device that reports nothing of itself may be the one known at that address. It holds its place against
+ * rivals, but gets no secret.
  */
 function mayBe({ provisional, pairing, facts: { macs } }: Sighting, entry: Entry, at: Address): boolean {
   const known = [entry, ...(entry.standing?.former ? [entry.standing.former] : [])];
@@ -315,7 +313,7 @@ function mayBe({ provisional, pairing, facts: { macs } }: Sighting, entry: Entry
   );
 }
 
-/** A sighting that tells nothing new of a device. */
+/** A sighting that reports nothing new of a device. */
 export function sightingOf({ identity, provisional }: Entry): Sighting {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, access: null };
   return {

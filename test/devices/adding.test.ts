@@ -67,7 +67,7 @@ beforeEach(async () => {
     trust,
     config: () => config.running,
     onUnreachable: () => {},
-    search: async () => {},
+    scan: async () => {},
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
   });

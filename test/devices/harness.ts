@@ -35,7 +35,7 @@ export function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Tr
 
 /** What devices are looked for and added with, where a test does neither. */
 export const withoutDiscovery = {
-  search: async () => {},
+  scan: async () => {},
   discovery(): never {
     throw new Error("nothing is looked for");
   },

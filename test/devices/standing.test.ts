@@ -7,10 +7,10 @@ import {
   type Place,
   placeAfterContact,
   probationAt,
-  repaired,
-  settlesAfter,
+  probationMs,
   standingSchema,
-  trusted,
+  standingWhenPaired,
+  standingWhenTrusted,
   withoutExpired,
 } from "../../src/devices/standing.ts";
 import type { Address } from "../../src/platforms/platform.ts";
@@ -85,7 +85,7 @@ describe("T29 the former address wins when it answers again", () => {
 
   test("but not when a day has made the new one plausible: then it is a rival", () => {
     const moved = after(atHome, away, [away]);
-    const late = start + settlesAfter;
+    const late = start + probationMs;
     expect(reason(moved, late - 1)).toBe("moved");
     expect(reason(moved, late)).toBeUndefined();
     expect(otherAddresses(moved.standing, late)).toEqual([]);
@@ -107,7 +107,7 @@ describe("probation", () => {
 
   test("ends with trust; a rival that was dismissed is none while the trusted address answers, another one is", () => {
     const doubted = after(atHome, away, [home, away]);
-    const believed = { ...home, standing: trusted(doubted, null) };
+    const believed = { ...home, standing: standingWhenTrusted(doubted, null) };
     expect(reason(believed)).toBeUndefined();
     expect(after(believed, away, [home, away])).toEqual(believed);
     expect(reason(after(believed, third, [home, third]))).toBe("rival");
@@ -119,9 +119,9 @@ describe("probation", () => {
 
   test("ends with pairing anew elsewhere, which dismisses the address that was left", () => {
     const doubted = after(atHome, away, [home, away]);
-    const standing = repaired(doubted, away, start);
+    const standing = standingWhenPaired(doubted, away, start);
     expect(probationAt(standing, start)).toBeDefined();
-    const believed = { ...away, standing: trusted({ ...away, standing }, null) };
+    const believed = { ...away, standing: standingWhenTrusted({ ...away, standing }, null) };
     expect(after(believed, home, [home, away])).toEqual(believed);
   });
 
@@ -152,9 +152,9 @@ describe("the neighbour table", () => {
 
   test("is known from then on by trust, or by a day", () => {
     const doubted = after(atHome, home, [home], { reportedMacs: [own], ...shows(other) });
-    const believed = { ...home, standing: trusted(doubted, other) };
+    const believed = { ...home, standing: standingWhenTrusted(doubted, other) };
     expect(reason(after(believed, home, [home], { reportedMacs: [own], ...shows(other) }))).toBeUndefined();
-    const late = start + settlesAfter;
+    const late = start + probationMs;
     const later = after(doubted, home, [home], { reportedMacs: [own], now: late, ...shows(other) });
     expect(reason(later, late)).toBeUndefined();
   });
