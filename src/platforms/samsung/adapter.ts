@@ -1,4 +1,7 @@
-/** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
+/**
+ * Samsung Tizen, 2016 and newer: found by SSDP and mDNS, read over HTTP, driven over one WebSocket, paired by a prompt.
+ * Facts: protocols/smart-tvs.md 3.
+ */
 import { hasCode, hasReason } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted } from "../../system/sleep.ts";
@@ -20,7 +23,7 @@ import {
 import { Apps } from "./apps.ts";
 import { pairHint } from "./failures.ts";
 import { identifySamsung, queries } from "./identity.ts";
-import { allKeys, hasInputs, inputCodeOf, inputsOfSets, keysOf } from "./keys.ts";
+import { allInputs, allKeys, hasInputs, inputCodeOf, keysOf } from "./keys.ts";
 import { type SamsungMemory, type SamsungSecret, type SamsungTarget, samsungMemory, samsungSecret } from "./memory.ts";
 import { pairSamsung } from "./pairing.ts";
 import { powerOf } from "./power.ts";
@@ -47,9 +50,9 @@ export const samsung: Platform<SamsungMemory, SamsungSecret> = {
   connect: connectSamsung,
 };
 
-/** What sets do for everybody in their network. */
+/** What a TV does for everybody in its network. */
 const open = ["state", "apps", "launch", "stop"] as const;
-/** What wants the socket, to which a TV lets those alone whom its user has accepted. */
+/** What needs the WebSocket, which a TV opens only to clients that its user has accepted. */
 const pairedOnly = ["keys", "text", "playback"] as const;
 
 function describeSamsung({ macs, access }: Facts, { year, renderer, saysPower }: SamsungMemory): Description {
@@ -65,7 +68,7 @@ function describeSamsung({ macs, access }: Facts, { year, renderer, saysPower }:
   return { has, withheld, keys: keysOf(year, canWake), hint: pairHint };
 }
 
-const asleep = { app: null, screensaver: null, playback: null, volume: null, input: null } as const;
+const nothing = { app: null, screensaver: null, playback: null, volume: null, input: null } as const;
 
 function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit: Emit<SamsungMemory>): Connection {
   const rest = new Rest(target, platformHost);
@@ -75,26 +78,26 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
   const { reconnecting } = remote;
   let lastMedia: "play" | "pause" = "play";
 
-  /** Runs a command on a TV that is on, and has proven to be the one that is meant. */
+  /** Runs a command on a TV that is on and has proven its identity. */
   async function command<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
-      await unlessSlept(rest.mustBeOn(signal));
+      await unlessSlept(rest.requireOn(signal));
     } catch (error) {
-      // What is silent or asleep must not be driven over a socket that it has left open.
+      // A TV that is silent or asleep must not be driven over a socket that it has left open.
       if (hasCode(error, "device_unreachable")) reconnecting.drop();
       throw error;
     }
     return work();
   }
 
-  const session = (signal: AbortSignal) => command(signal, () => reconnecting.use(signal, { eager: true }));
+  const openRemote = (signal: AbortSignal) => command(signal, () => reconnecting.use(signal, { eager: true }));
 
-  async function driven<T>(signal: AbortSignal, work: (remote: RemoteSession) => Promise<T>): Promise<T> {
-    const current = await session(signal);
+  async function withRemote<T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>): Promise<T> {
+    const session = await openRemote(signal);
     try {
-      return await work(current);
+      return await work(session);
     } catch (error) {
-      // It let us in, and takes nothing all the same (3.4).
+      // The TV accepted the connection, and still refuses every key (3.4).
       if (hasReason(error, "denied") && error.code === "pairing_required") {
         emit({ type: "facts", facts: { access: "unpaired" } });
         reconnecting.drop();
@@ -109,68 +112,68 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     emit({ type: "facts", facts: { ...facts, access: target.facts.access ?? (isPaired ? "full" : null) }, memory });
     if (power === "standby") {
       reconnecting.drop();
-      return { power, ...asleep };
+      return { power, ...nothing };
     }
-    // A part that is slow is not known, and keeps the others from nobody.
+    // A slow part is unknown, and does not delay the others.
     const within = deadline(platformHost.requestTimeoutMs() / 2, signal);
     const [app, level] = await Promise.all([
-      parts.has("app") ? apps.current(within).catch(unlessOver(signal)) : undefined,
-      parts.has("volume") ? volume.read(within).catch(unlessOver(signal)) : undefined,
+      parts.has("app") ? apps.current(within).catch(nullUnlessAborted(signal)) : undefined,
+      parts.has("volume") ? volume.read(within).catch(nullUnlessAborted(signal)) : undefined,
     ]);
-    // One that does not say whether it is on answers while it is.
+    // A TV that does not report its power answers only while it is on.
     return { power: "on", ...(app !== undefined && { app }), ...(level !== undefined && { volume: level }) };
   }
 
   const press = (key: Key, signal: AbortSignal) =>
-    driven(signal, (one) => {
-      const wanted = key === "play-pause" ? (lastMedia === "play" ? "pause" : "play") : key;
-      if (wanted === "play" || wanted === "pause") lastMedia = wanted;
-      return one.press(ofKey(allKeys, wanted), "Click", signal);
+    withRemote(signal, (session) => {
+      const sent = key === "play-pause" ? (lastMedia === "play" ? "pause" : "play") : key;
+      if (sent === "play" || sent === "pause") lastMedia = sent;
+      return session.press(ofKey(allKeys, sent), "Click", signal);
     });
 
   return {
     state: {
-      read: async (signal) => ({ power: "unknown", ...asleep, ...(await readParts(allParts, signal)) }),
+      read: async (signal) => ({ power: "unknown", ...nothing, ...(await readParts(allParts, signal)) }),
       readParts: (parts, signal) => readParts(new Set(parts), signal),
     },
     apps: {
       list: (signal) =>
         command(signal, async () => {
-          // Those that it does not let in, or not just now, can ask for each that is known.
-          const isIn = target.facts.access === "full";
-          const socket = isIn ? await reconnecting.use(signal).catch(unlessOver(signal)) : null;
-          return apps.list(socket, signal);
+          // A TV that is not paired, or not reachable by WebSocket now, is asked for each known app instead.
+          const isPaired = target.facts.access === "full";
+          const session = isPaired ? await reconnecting.use(signal).catch(nullUnlessAborted(signal)) : null;
+          return apps.list(session, signal);
         }),
-      launch: (id, link, signal) => command(signal, () => apps.launch(id, link, () => session(signal), signal)),
+      launch: (id, link, signal) => command(signal, () => apps.launch(id, link, () => openRemote(signal), signal)),
       stop: (signal) => command(signal, () => apps.stop(signal)),
     },
     keys: {
       press,
       down: (key, signal) =>
-        driven(signal, async (one) => {
+        withRemote(signal, async (session) => {
           const code = ofKey(allKeys, key === "play-pause" ? "play" : key);
-          const letGo = () => one.press(code, "Release", neverAborted);
+          const release = () => session.press(code, "Release", neverAborted);
           try {
-            await one.press(code, "Press", signal);
+            await session.press(code, "Press", signal);
           } catch (error) {
-            // It may be down all the same.
-            await letGo().catch(() => {});
+            // The key may be down all the same.
+            await release().catch(() => {});
             throw error;
           }
-          return letGo;
+          return release;
         }),
     },
     text: {
       longestMs: () => 1_000,
-      type: (text, signal) => driven(signal, (one) => one.type(text, signal)),
+      type: (text, signal) => withRemote(signal, (session) => session.type(text, signal)),
     },
-    power: powerOf(remote, rest, target, emit, session),
+    power: powerOf(remote, rest, target, emit, openRemote),
     playback: {
       does: new Set(["play", "pause", "stop"]),
       isShown: false,
       do: (what, signal) => press(what === "play" || what === "pause" ? what : "stop", signal),
     },
-    // That it has a renderer may be learned while this connection lives.
+    // Whether it has a renderer may be learned while this connection lives.
     get volume(): VolumeControl {
       return {
         step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
@@ -182,8 +185,8 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     },
     ...(hasInputs(target.memory.year) && {
       inputs: {
-        list: async () => [...inputsOfSets],
-        select: (id, signal) => driven(signal, (one) => one.press(inputCodeOf(id), "Click", signal)),
+        list: async () => [...allInputs],
+        select: (id, signal) => withRemote(signal, (session) => session.press(inputCodeOf(id), "Click", signal)),
         isShown: false,
       },
     }),
@@ -197,8 +200,8 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
 
 const allParts: ReadonlySet<StatePart> = new Set(["app", "volume"]);
 
-/** A part that the TV refuses is not known; a caller who has hung up is told so. */
-function unlessOver(signal: AbortSignal): () => null {
+/** Takes a part that the TV refuses as unknown; rethrows when the caller has gone. */
+function nullUnlessAborted(signal: AbortSignal): () => null {
   return () => {
     signal.throwIfAborted();
     return null;

@@ -1,27 +1,26 @@
 /**
- * Apps of a TV (smart-tvs.md 3.3): from its own list where it gives one, else those that are known, each asked for by its id.
- * What it has is remembered, since what is on the screen is told app by app.
+ * Apps (smart-tvs.md 3.3): from the TV's own list where it gives one, else those that are known, each requested by its
+ * id. The apps it has are remembered, since the app on the screen is found by asking app by app.
  */
 import { until } from "../../system/sleep.ts";
 import type { Confirmed, DeepLink, Emit, PlatformApp } from "../platform.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
-import { type AppNow, appOf, type ListedApp, metaTagOf, readApps } from "./protocol.ts";
+import { type AppStatus, appOf, type ListedApp, metaTagOf, readApps } from "./protocol.ts";
 import { noSuchApp, type Rest } from "./rest.ts";
 import { knownApps } from "./services.ts";
 import type { RemoteSession } from "./session.ts";
 
-/** TVs that list nothing do not answer at all (3.4). */
-const listsWithin = 3_000;
-const seenWithin = 5_000;
-const goneWithin = 3_000;
-/** Apps that are asked for at a time. */
-const lanes = 4;
+/** TVs that list no apps do not answer at all (3.4). */
+const listTimeoutMs = 3_000;
+const shownTimeoutMs = 5_000;
+const closedTimeoutMs = 3_000;
+const parallelRequests = 4;
 
 export class Apps {
   readonly #target: SamsungTarget;
   readonly #rest: Rest;
   readonly #emit: Emit<SamsungMemory>;
-  /** What was on the screen last: it most likely still is. */
+  /** The app that was on the screen last: it most likely still is. */
   #last: string | null = null;
 
   constructor(target: SamsungTarget, rest: Rest, emit: Emit<SamsungMemory>) {
@@ -30,28 +29,26 @@ export class Apps {
     this.#emit = emit;
   }
 
-  /** `session` is that of a TV that lets us in; without it those that are known are looked for. */
+  /** Without a `session`, looks for the known apps. */
   async list(session: RemoteSession | null, signal: AbortSignal): Promise<PlatformApp[]> {
     const { lists } = this.#target.memory;
-    const listed = session && lists !== false ? readApps(await session.apps(signal, listsWithin)) : null;
-    const apps = listed ?? (await this.#probed(signal));
+    const listed = session && lists !== false ? readApps(await session.apps(signal, listTimeoutMs)) : null;
+    const apps = listed ?? (await this.#probe(signal));
     this.#emit({ type: "facts", memory: { apps, ...(session && lists === undefined && { lists: listed !== null }) } });
     return apps.map(({ id, name }) => appOf(id, name));
   }
 
-  /** The app on the screen; `null` for home, and for those that keep their state to themselves. */
+  /** The app on the screen; `null` for the home screen, and for apps that have no status. */
   async current(signal: AbortSignal): Promise<PlatformApp | null> {
-    const known = this.#target.memory.apps ?? (await this.#learn(signal));
+    const known = this.#target.memory.apps ?? (await this.#probe(signal));
+    if (!this.#target.memory.apps) this.#emit({ type: "facts", memory: { apps: [...known] } });
     const ids = known.filter(({ native }) => !native).map(({ id }) => id);
     const last = this.#last;
     if (last !== null && (await this.#rest.app(last, signal))?.visible) return this.#app(last, known);
-    const seen = await this.#each(
-      ids.filter((id) => id !== last),
-      signal,
-      (now) => now.visible,
-    );
-    this.#last = seen[0]?.app.platformId ?? null;
-    return seen[0] ? this.#app(seen[0].app.platformId, known) : null;
+    const others = ids.filter((id) => id !== last);
+    const [shown] = await this.#query(others, signal, (status) => status.visible);
+    this.#last = shown?.app.platformId ?? null;
+    return this.#last === null ? null : this.#app(this.#last, known);
   }
 
   async launch(
@@ -61,10 +58,10 @@ export class Apps {
     signal: AbortSignal,
   ): Promise<Confirmed> {
     const listed = this.#target.memory.apps?.find((app) => app.id === id);
-    const isTold = !listed?.native && (await this.#rest.app(id, signal)) !== null;
-    // The TV's own, whose ids have dots, keep their state to themselves, and may be there all the same.
-    const native = listed?.native ?? (!isTold && id.includes("."));
-    if (!isTold && !native) throw noSuchApp(id);
+    const hasStatus = !listed?.native && (await this.#rest.app(id, signal)) !== null;
+    // The TV's own apps, whose ids have dots, have no status, and may be installed all the same.
+    const native = listed?.native ?? (!hasStatus && id.includes("."));
+    if (!hasStatus && !native) throw noSuchApp(id);
     const metaTag = metaTagOf(link);
     if (native || metaTag !== "") {
       const status = await (await open()).launch(id, native, metaTag, signal);
@@ -72,17 +69,17 @@ export class Apps {
     } else await this.#rest.launch(id, signal);
     if (native) return null;
     const isShown = async () => (await this.#rest.app(id, signal))?.visible === true;
-    const seen = await until(isShown, { timeoutMs: seenWithin, everyMs: 200, signal });
-    if (seen) this.#last = id;
-    return seen;
+    const confirmed = await until(isShown, { timeoutMs: shownTimeoutMs, everyMs: 200, signal });
+    if (confirmed) this.#last = id;
+    return confirmed;
   }
 
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const app = await this.current(signal);
     if (app === null) return null;
     await this.#rest.stop(app.platformId, signal);
-    const isGone = async () => !(await this.#rest.app(app.platformId, signal))?.visible;
-    await until(isGone, { timeoutMs: goneWithin, everyMs: 200, signal });
+    const isClosed = async () => !(await this.#rest.app(app.platformId, signal))?.visible;
+    await until(isClosed, { timeoutMs: closedTimeoutMs, everyMs: 200, signal });
     this.#last = null;
     return app;
   }
@@ -91,30 +88,28 @@ export class Apps {
     return appOf(id, known.find((app) => app.id === id)?.name ?? null);
   }
 
-  async #learn(signal: AbortSignal): Promise<readonly ListedApp[]> {
-    const apps = await this.#probed(signal);
-    this.#emit({ type: "facts", memory: { apps } });
-    return apps;
+  async #probe(signal: AbortSignal): Promise<ListedApp[]> {
+    const remembered = this.#target.memory.apps?.map(({ id }) => id) ?? [];
+    const ids = [...new Set([...knownApps.map(([id]) => id), ...remembered])];
+    const installed = await this.#query(ids, signal, () => true);
+    return installed.map(({ app: { platformId, name } }) => ({ id: platformId, name, native: false }));
   }
 
-  async #probed(signal: AbortSignal): Promise<ListedApp[]> {
-    const had = this.#target.memory.apps?.map(({ id }) => id) ?? [];
-    const ids = [...new Set([...knownApps.map(([id]) => id), ...had])];
-    const found = await this.#each(ids, signal, () => true);
-    return found.map(({ app: { platformId, name } }) => ({ id: platformId, name, native: false }));
-  }
-
-  /** Asks for each app, some at a time; those that the TV has, and of which something holds, in order. */
-  async #each(ids: readonly string[], signal: AbortSignal, holds: (now: AppNow) => boolean): Promise<AppNow[]> {
-    const found = new Map<string, AppNow>();
-    const waiting = [...ids];
-    const lane = async () => {
-      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-        const now = await this.#rest.app(id, signal);
-        if (now && holds(now)) found.set(id, now);
+  /** Requests each app, a few at a time; returns those that are installed and match, in order. */
+  async #query(
+    ids: readonly string[],
+    signal: AbortSignal,
+    matches: (status: AppStatus) => boolean,
+  ): Promise<AppStatus[]> {
+    const found = new Map<string, AppStatus>();
+    const remaining = [...ids];
+    const worker = async () => {
+      for (let id = remaining.shift(); id !== undefined; id = remaining.shift()) {
+        const status = await this.#rest.app(id, signal);
+        if (status && matches(status)) found.set(id, status);
       }
     };
-    await Promise.all(Array.from({ length: lanes }, lane));
+    await Promise.all(Array.from({ length: parallelRequests }, worker));
     return ids.flatMap((id) => found.get(id) ?? []);
   }
 }

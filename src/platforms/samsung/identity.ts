@@ -1,4 +1,4 @@
-/** Who a Samsung TV says it is (smart-tvs.md 3.1), without a word that could wake it or show anything on it. */
+/** Who a Samsung TV is (smart-tvs.md 3.1), read without anything that could wake it or show a prompt. */
 import { DeviceError, hasReason } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
@@ -7,22 +7,22 @@ import type { Address, DiscoveryQuery, Lead, PlatformHost, Sighting } from "../p
 import { addressIdentity } from "../query.ts";
 import type { SamsungMemory } from "./memory.ts";
 import { type Info, infoPath } from "./protocol.ts";
-import { infoOf, plainPort, securePort } from "./rest.ts";
+import { parseInfo, plainPort, securePort } from "./rest.ts";
 
 const targets = ["urn:samsung.com:device:RemoteControlReceiver:1", "urn:samsung.com:service:MainTVAgent2:1"];
-/** Every renderer answers to it; those of Samsung say so in the header. */
+/** Every renderer answers to it; those of Samsung have a `Server` header that says so. */
 const rendering = "urn:schemas-upnp-org:service:RenderingControl:1";
 
-/** One TV answers to several (3.1); what its answers say of other places is not looked at. */
+/** One TV answers to several (3.1). Other places that an answer names are ignored. */
 export const queries: readonly DiscoveryQuery[] = [
   ...[...targets, rendering].map(
     (target): DiscoveryQuery => ({
       over: "ssdp",
       target,
       read({ headers, source }) {
-        const isIts = headers.get("st") === target || headers.get("usn")?.endsWith(target) === true;
+        const matches = headers.get("st") === target || headers.get("usn")?.endsWith(target) === true;
         const isSamsung = target !== rendering || /samsung/i.test(headers.get("server") ?? "");
-        return isIts && isSamsung ? { host: source, port: securePort } : null;
+        return matches && isSamsung ? { host: source, port: securePort } : null;
       },
     }),
   ),
@@ -34,8 +34,7 @@ export const queries: readonly DiscoveryQuery[] = [
   },
 ];
 
-/** Who answered, where, and what it showed. */
-interface Met {
+interface InfoAnswer {
   readonly info: Info;
   readonly port: number;
   readonly certificate: string | null;
@@ -46,11 +45,11 @@ export async function identifySamsung(
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<SamsungMemory>> {
-  const met = await meet(lead, platformHost, signal);
-  const { info, certificate } = met;
-  // One that gives tokens is driven over TLS alone; met without, its other port may be opening still.
+  const answer = await requestInfo(lead, platformHost, signal);
+  const { info, certificate } = answer;
+  // A TV that gives tokens is driven over TLS only. When it answers only without, its TLS port may still be opening.
   const isBeside = info.memory.token && certificate === null;
-  const port = isBeside ? securePort : met.port;
+  const port = isBeside ? securePort : answer.port;
   return {
     identity: info.duid ?? addressIdentity({ host: lead.host, port }),
     ...(info.duid === null && { provisional: true as const }),
@@ -64,18 +63,18 @@ export async function identifySamsung(
   };
 }
 
-async function meet({ host, port }: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Met> {
-  const ask = (at: number, tls: boolean) => askWho({ host, port: at }, tls, platformHost, signal);
+async function requestInfo({ host, port }: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<InfoAnswer> {
+  const ask = (at: number, tls: boolean) => requestInfoAt({ host, port: at }, tls, platformHost, signal);
   if (port === plainPort) {
-    const met = await ask(port, false);
-    if (!met.info.memory.token) return met;
+    const plain = await ask(port, false);
+    if (!plain.info.memory.token) return plain;
     const secure = await ask(securePort, true).catch(() => null);
-    return secure && secure.info.duid === met.info.duid ? secure : met;
+    return secure && secure.info.duid === plain.info.duid ? secure : plain;
   }
   try {
     return await ask(port, true);
   } catch (error) {
-    // Nobody speaks there, or no TLS: sets of 2016 and 2017 have the plain port alone, and a port that was given may be it.
+    // TVs of 2016 and 2017 have no TLS port, and a port that a user gave may be the plain one.
     if (signal.aborted || hasReason(error, "timeout", "no_route")) throw error;
     return ask(port === securePort ? plainPort : port, false).catch((other: unknown) => {
       throw port === securePort && hasReason(other, "refused", "timeout", "no_route") ? error : other;
@@ -83,13 +82,13 @@ async function meet({ host, port }: Lead, platformHost: PlatformHost, signal: Ab
   }
 }
 
-/** Asks who is there, over a connection of its own. */
-export async function askWho(
+/** Reads who answers, over a connection of its own. */
+export async function requestInfoAt(
   address: Address,
   tls: boolean,
   platformHost: PlatformHost,
   signal: AbortSignal,
-): Promise<Met> {
+): Promise<InfoAnswer> {
   refuseOwnListener(address, platformHost);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const connection = await HttpConnection.open(address, within, tls ? null : undefined);
@@ -99,10 +98,10 @@ export async function askWho(
       within,
     );
     const certificate = connection.fingerprint;
-    // Without one nothing could tell it from another device.
+    // Without a certificate, nothing could tell the TV from another device.
     if (tls && certificate === null)
       throw new DeviceError("device_error", "showed no certificate", { phase: "connect", reason: "protocol" });
-    return { info: infoOf(answer), port: address.port, certificate };
+    return { info: parseInfo(answer), port: address.port, certificate };
   } finally {
     connection.close();
   }

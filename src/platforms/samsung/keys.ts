@@ -1,7 +1,6 @@
 /** The keys of a Samsung TV (smart-tvs.md 8). */
 import { type Key, keysIn, type PlatformInput } from "../platform.ts";
 
-/** Keys that are one message each. */
 const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
   home: "KEY_HOME",
   back: "KEY_RETURN",
@@ -15,7 +14,7 @@ const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
   stop: "KEY_STOP",
   rewind: "KEY_REWIND",
   "fast-forward": "KEY_FF",
-  // Marked as unverified in the table.
+  // Unverified, by that table.
   replay: "KEY_QUICK_REPLAY",
   skip: "KEY_FF_",
   "volume-up": "KEY_VOLUP",
@@ -28,7 +27,7 @@ const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
   options: "KEY_TOOLS",
 };
 
-/** TVs after 2018 ignore these, and change their input over the cloud alone (smart-tvs.md 3.3). */
+/** TVs after 2018 ignore these: their inputs are switched over the cloud only (smart-tvs.md 3.3). */
 const inputKeys: Readonly<Partial<Record<Key, string>>> = {
   "input-hdmi1": "KEY_HDMI1",
   "input-hdmi2": "KEY_HDMI2",
@@ -36,17 +35,17 @@ const inputKeys: Readonly<Partial<Record<Key, string>>> = {
   "input-hdmi4": "KEY_HDMI4",
   "input-av": "KEY_AV1",
 };
-const lastWithInputs = 2018;
+const lastYearWithInputs = 2018;
 
 export const allKeys: Readonly<Partial<Record<Key, string>>> = { ...samsungKeys, ...inputKeys };
 
-/** Whether a TV of a year takes the keys of its inputs; one that does not tell its year is taken for a new one. */
+/** Whether a TV of this model year takes the input keys. Without a year it counts as newer. */
 export function hasInputs(year: number | undefined): boolean {
-  return year !== undefined && year <= lastWithInputs;
+  return year !== undefined && year <= lastYearWithInputs;
 }
 
-/** Its inputs, by the words of their keys; it lists none itself. */
-export const inputsOfSets: readonly PlatformInput[] = [
+/** The inputs by the words of their keys; the TV lists none. */
+export const allInputs: readonly PlatformInput[] = [
   ...[1, 2, 3, 4].map((number) => ({ id: `hdmi${number}`, name: `HDMI ${number}` })),
   { id: "av", name: "AV" },
   { id: "tuner", name: "TV" },
@@ -58,7 +57,7 @@ export function inputCodeOf(id: string): string {
 
 export const powerKey = "KEY_POWER";
 
-/** The keys of a TV of a year. */
+/** The keys of a TV of this model year. */
 export function keysOf(year: number | undefined, canWake: boolean): ReadonlySet<Key> {
   const own = keysIn(hasInputs(year) ? allKeys : samsungKeys);
   return new Set<Key>([...own, "play-pause", "power", "power-off", ...(canWake ? ["power-on" as const] : [])]);

@@ -1,24 +1,24 @@
-/** What zapd remembers of a Samsung TV beyond its facts, and what lets it in there. */
+/** What zapd remembers about a Samsung TV beside its facts, and its secrets. */
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
 const memory = z
   .object({
-    /** The year of the model (2021): what it can do is told by it. */
+    /** The model year (2021): it decides what the TV can do. */
     year: z.int(),
-    /** It wants a token, as TVs of 2018 on do, and is reached over TLS. */
+    /** It gives tokens, as TVs since 2018 do, and is reached over TLS. */
     token: z.boolean(),
-    /** It says by itself whether it is on. */
+    /** It reports its power. */
     saysPower: z.boolean(),
-    /** A TV of the Frame series: a short press of power shows art there. */
+    /** A TV of the Frame series: a short press of the power key shows art. */
     frame: z.boolean(),
-    /** Whether it has a service for its volume; not known before it was asked. */
+    /** Whether it has a UPnP renderer for its volume; unknown before it was asked. */
     renderer: z.boolean(),
-    /** Whether it lists its apps: those that do not are not asked for them again. */
+    /** Whether it lists its apps; one that does not is not asked again. */
     lists: z.boolean(),
-    /** The apps that it has; `native` are those whose state it keeps to itself, and which are started in another way. */
+    /** Its apps; `native` ones have no status, and are started in another way. */
     apps: z.array(z.object({ id: z.string(), name: z.string(), native: z.boolean() })).max(200),
-    /** How often it has asked its user anew, though it had given a token. */
+    /** How often it has shown its prompt again although it gave a token. */
     prompted: z.int().min(0),
   })
   .partial();
@@ -26,7 +26,7 @@ const memory = z
 export type SamsungMemory = z.infer<typeof memory>;
 export const samsungMemory: z.ZodType<SamsungMemory> = memory;
 
-/** The token that the TV gave, and the certificate that it showed then. */
+/** The token, and the SHA-256 of the certificate that the TV showed when it was paired. */
 export const samsungSecret = z.looseObject({ token: z.string().optional(), certificate: z.string().optional() });
 
 export type SamsungSecret = z.infer<typeof samsungSecret>;

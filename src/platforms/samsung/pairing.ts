@@ -1,25 +1,25 @@
 /**
- * Being let in by a TV (smart-tvs.md 3.2): there is no message to ask by. The socket is opened without a token, the TV shows
- * its request, and what it says first is the answer: allowed, denied, or that nobody answered.
+ * Pairing (smart-tvs.md 3.2). There is no request message: opening the socket without a token makes the TV show its
+ * prompt, and its first event is the answer.
  */
 import { hasReason, inStandby, pairingFailed, ZapdError } from "../../api/errors.ts";
 import { stopwatch } from "../../system/clock.ts";
 import type { Paired, Pairing, PlatformHost } from "../platform.ts";
-import { crowdedHint, deniedHint, noPopupHint, promptHint } from "./failures.ts";
-import { askWho } from "./identity.ts";
+import { deniedHint, noPopupHint, promptHint, tooManyClientsHint } from "./failures.ts";
+import { requestInfoAt } from "./identity.ts";
 import type { SamsungMemory, SamsungSecret, SamsungTarget } from "./memory.ts";
 import { encrypted, type Info } from "./protocol.ts";
-import { isSecure, mustBe } from "./rest.ts";
+import { isSecure, requireIdentity } from "./rest.ts";
 import { RemoteSession } from "./session.ts";
 
-/** The TV waits for about 30 s (3.2), and its own word comes first. */
-const answeredWithin = 35_000;
-/** Who is refused sooner was refused by a list, and not by a person. */
-const nobodyWithin = 1_000;
-/** A request that was on the screen is not over sooner; some firmware shows none (3.4). */
-const shownFor = 5_000;
+/** The TV waits about 30 s (3.2), so its own answer comes first. */
+const promptTimeoutMs = 35_000;
+/** A refusal that is faster than this comes from the TV's list, not from a person. */
+const listRefusalMs = 1_000;
+/** A prompt that was shown lasts longer than this; some firmware shows none (3.4). */
+const shortestPromptMs = 5_000;
 
-/** Asks the set to let us in. No token of before is said: whoever answers, nothing can be had of us here. */
+/** Makes the TV show its prompt. No old token is sent: whoever answers here learns no secret. */
 export async function pairSamsung(
   target: SamsungTarget,
   platformHost: PlatformHost,
@@ -27,8 +27,8 @@ export async function pairSamsung(
   signal: AbortSignal,
 ): Promise<Pairing<SamsungMemory, SamsungSecret>> {
   const tls = isSecure(target);
-  const { info } = await askWho(target, tls, platformHost, signal);
-  mustBe(target, info);
+  const { info } = await requestInfoAt(target, tls, platformHost, signal);
+  requireIdentity(target, info);
   if (info.power === "standby") throw inStandby("It can show its request only while it is on: {wake}");
   const session = new RemoteSession({ address: target, tls, certificate: null, token: null }, platformHost);
   const over = new AbortController();
@@ -38,16 +38,16 @@ export async function pairSamsung(
     session.destroy();
     throw error;
   }
-  const done = letIn(session, info, over.signal);
+  const done = awaitConsent(session, info, over.signal);
   done.catch(() => {});
   const cancel = () => {
     over.abort(new ZapdError("pairing_failed", "was given up"));
     session.destroy();
   };
-  return { step: "confirm", expiresMs: answeredWithin, done, cancel };
+  return { step: "confirm", expiresMs: promptTimeoutMs, done, cancel };
 }
 
-async function letIn(
+async function awaitConsent(
   session: RemoteSession,
   { facts, memory }: Info,
   signal: AbortSignal,
@@ -56,7 +56,7 @@ async function letIn(
   try {
     const admission = await session.admission(signal);
     if (admission.by === "unauthorized") throw denied(elapsed());
-    if (admission.by === "timeOut") throw late(elapsed());
+    if (admission.by === "timeOut") throw expired(elapsed());
     if (admission.by === "error") throw encrypted();
     const { token = null } = admission;
     const { fingerprint } = session;
@@ -68,32 +68,32 @@ async function letIn(
       memory: { ...memory, prompted: 0 },
     };
   } catch (error) {
-    throw reasonOf(error);
+    throw explain(error);
   } finally {
-    // The first command opens its own, with the token.
+    // The first command opens a socket of its own, with the token.
     session.close();
   }
 }
 
 function denied(afterMs: number): ZapdError {
   const problem =
-    afterMs < nobodyWithin
+    afterMs < listRefusalMs
       ? "refused without asking its user: zapd was denied there before"
       : "was denied: somebody refused the request on it";
   return pairingFailed("denied", problem, { hint: deniedHint });
 }
 
-function late(afterMs: number): ZapdError {
+function expired(afterMs: number): ZapdError {
   const problem =
-    afterMs < shownFor
+    afterMs < shortestPromptMs
       ? "ended its request at once, as some firmware does that shows none"
       : "was not answered: nobody accepted the request on it";
   return pairingFailed("late", problem, { hint: noPopupHint });
 }
 
-function reasonOf(error: unknown): unknown {
+function explain(error: unknown): unknown {
   if (hasReason(error, "busy"))
-    return pairingFailed("busy", "is talking to too many apps at a time", { hint: crowdedHint, cause: error });
+    return pairingFailed("busy", "is talking to too many apps at a time", { hint: tooManyClientsHint, cause: error });
   if (!hasReason(error, "closed")) return error;
   return pairingFailed("closed", "hung up while it was asked", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",

@@ -1,38 +1,36 @@
-/** What a Samsung TV says, read into zapd's words, and what is said to it. Pure. Facts and their evidence: protocols/smart-tvs.md 3. */
+/** Messages of a Samsung TV, read and written. Pure. Facts and their evidence: protocols/smart-tvs.md 3. */
 import { DeviceError, protocolError } from "../../api/errors.ts";
-import { asJson, isJson, type Json, listOf, readJson, text } from "../../transport/json.ts";
+import { asJson, type Json, listOf, readJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeepLink, Facts, PlatformApp, Power } from "../platform.ts";
 import type { SamsungMemory } from "./memory.ts";
 import { knownApps, samsungServices } from "./services.ts";
 
-/** Where the TV says who it is, and where its apps are. */
 export const infoPath = "/api/v2/";
 export const appPath = (id: string) => `/api/v2/applications/${encodeURIComponent(id)}`;
 
-/** The name by which the TV knows zapd: its list of those that it lets in is kept by it, so that it must never change (3.2). */
+/** The TV's list of accepted clients is keyed on this name, so it must never change (3.2). */
 const ownName = Buffer.from("zapd").toString("base64");
 
-/** The channel of the remote, with the token that lets us in. */
+/** The WebSocket path of the remote, with the token. */
 export function channelPath(token: string | null): string {
   const query = `name=${encodeURIComponent(ownName)}${token === null ? "" : `&token=${encodeURIComponent(token)}`}`;
   return `/api/v2/channels/samsung.remote.control?${query}`;
 }
 
-/** What a TV says of itself to everybody (3.1). */
+/** What a TV tells about itself without pairing (3.1). */
 export interface Info {
-  /** `null` where it does not say. */
+  /** `null` where it tells none. */
   readonly duid: string | null;
-  /** `null` of those that do not tell it. */
+  /** `null` where it reports none. */
   readonly power: Power | null;
   readonly facts: Facts;
   readonly memory: SamsungMemory & { readonly token: boolean };
 }
 
-/** Reads it. Fails with `device_error` where it is no TV that is driven so. */
+/** Fails with `device_error` where it is no TV that zapd can drive. */
 export function readInfo(body: string): Info {
-  const said = readJson(body);
-  const device = isJson(said) ? asJson(said["device"]) : {};
+  const device = asJson(asJson(readJson(body))["device"]);
   const [name, model, duid] = [text(device["name"]), text(device["modelName"]), readDuid(device["duid"])];
   const token = device["TokenAuthSupport"];
   if (duid === null && model === null && token === undefined)
@@ -42,7 +40,7 @@ export function readInfo(body: string): Info {
   const year = yearOf(text(device["model"]));
   if (year === undefined ? /^.{4}[HJ]/.test(model ?? "") : year < 2016) throw encrypted();
   const state = text(device["PowerState"])?.toLowerCase();
-  // It is the address of its Wi-Fi, whichever it uses (1.2): a packet to that wakes no TV on a cable.
+  // Always the Wi-Fi address (1.2): no packet to it wakes a TV on a cable.
   const mac = text(device["networkType"]) === "wired" ? null : readMac(device["wifiMac"]);
   return {
     duid,
@@ -66,7 +64,7 @@ export function readInfo(body: string): Info {
   };
 }
 
-/** A soundbar or a monitor, which answers here, too (3.1). */
+/** Soundbars and monitors answer here, too (3.1). */
 function noTelevision(type: string): DeviceError {
   return new DeviceError("device_error", `is no television: it says that it is a "${type.slice(0, 64)}"`, {
     phase: "answered",
@@ -75,7 +73,7 @@ function noTelevision(type: string): DeviceError {
   });
 }
 
-/** TVs of 2014 and 2015, which answer here, too (3.1). */
+/** TVs of 2014 and 2015 answer here, too (3.1). */
 export function encrypted(): DeviceError {
   return new DeviceError("device_error", "is a set of 2014 or 2015, and speaks an encrypted protocol of its own", {
     phase: "answered",
@@ -84,10 +82,10 @@ export function encrypted(): DeviceError {
   });
 }
 
-/** A colon would make a stand-in of it. */
-function readDuid(said: unknown): string | null {
+/** A colon would mark it as a stand-in. */
+function readDuid(value: unknown): string | null {
   return (
-    text(said)
+    text(value)
       ?.trim()
       .toLowerCase()
       .replace(/^uuid:/, "")
@@ -95,27 +93,27 @@ function readDuid(said: unknown): string | null {
   );
 }
 
-/** `24_KANTSU2E_UB`: the year of the model stands in front. */
+/** `24_KANTSU2E_UB` begins with the model year. */
 function yearOf(model: string | null): number | undefined {
   const digits = /^(\d\d)_/.exec(model ?? "")?.[1];
   return digits === undefined ? undefined : 2000 + Number(digits);
 }
 
-/** What is told as a text in one place is none in another. */
-function isTrue(said: unknown): boolean {
-  return said === true || said === "true";
+/** Booleans are texts in some places. */
+function isTrue(value: unknown): boolean {
+  return value === true || value === "true";
 }
 
-/** An app as the TV has it now: whether it is on the screen. */
-export interface AppNow {
+/** An app of the TV, and whether it is on the screen. */
+export interface AppStatus {
   readonly app: PlatformApp;
   readonly visible: boolean;
 }
 
 /** `GET /api/v2/applications/<id>` (3.3). */
-export function readAppNow(id: string, body: string): AppNow {
-  const said = asJson(readJson(body));
-  return { app: appOf(id, text(said["name"]), text(said["version"])), visible: isTrue(said["visible"]) };
+export function readAppStatus(id: string, body: string): AppStatus {
+  const status = asJson(readJson(body));
+  return { app: appOf(id, text(status["name"]), text(status["version"])), visible: isTrue(status["visible"]) };
 }
 
 export function appOf(platformId: string, name: string | null, version: string | null = null): PlatformApp {
@@ -126,7 +124,10 @@ export function appOf(platformId: string, name: string | null, version: string |
 
 export type ListedApp = NonNullable<SamsungMemory["apps"]>[number];
 
-/** `ed.installedApp.get`: each app once; `null` where it keeps its list to itself (3.4). Those of type 4 have no state (3.3). */
+/**
+ * `ed.installedApp.get`: each app once; `null` where the TV does not list them (3.4). Apps of type 4 have no status
+ * (3.3).
+ */
 export function readApps(data: unknown): ListedApp[] | null {
   const list = asJson(data);
   if (!Array.isArray(list["data"])) return null;
@@ -139,37 +140,36 @@ export function readApps(data: unknown): ListedApp[] | null {
   return [...new Map(apps.map((app) => [app.id, app])).values()];
 }
 
-/** Numbers of eight digits and more, and ids with a dot, as `org.tizen.browser`. */
-export function isSamsungAppId(given: string): boolean {
-  return /^(\d{8,20}|[a-z0-9][\w-]*(\.[\w-]+)+)$/i.test(given) && given.length <= 128;
+/** Numbers of eight or more digits, and ids with a dot, such as `org.tizen.browser`. */
+export function isSamsungAppId(id: string): boolean {
+  return /^(\d{8,20}|[a-z0-9][\w-]*(\.[\w-]+)+)$/i.test(id) && id.length <= 128;
 }
 
-/** What an app is started with: one text, made of what it is to show, or of all that was given. */
-export function metaTagOf(given: DeepLink): string {
-  const { content_id, contentId = content_id, media_type: _type, ...rest } = given;
+/** The launch data: the content id, or all other parameters as a query string. */
+export function metaTagOf(link: DeepLink): string {
+  const { content_id, contentId = content_id, media_type: _type, ...rest } = link;
   return contentId ?? new URLSearchParams(rest).toString();
 }
 
-/** A token is a text, though some TVs say it as a number (3.2). */
+/** A token is kept as text; some TVs send a number (3.2). */
 export function readToken(data: Json): string | null {
-  const said = data["token"];
-  const token = typeof said === "number" ? String(said) : text(said);
+  const value = data["token"];
+  const token = typeof value === "number" ? String(value) : text(value);
   return token !== null && /^[\x21-\x7e]{1,256}$/.test(token) ? token : null;
 }
 
 const control = (params: Json) => JSON.stringify({ method: "ms.remote.control", params });
-const emitted = (params: Json) => JSON.stringify({ method: "ms.channel.emit", params });
+const emit = (params: Json) => JSON.stringify({ method: "ms.channel.emit", params });
 
-/** Messages (3.3). */
 export const messages = {
   key: (code: string, how: "Click" | "Press" | "Release") =>
     control({ Cmd: how, DataOfCmd: code, Option: "false", TypeOfRemote: "SendRemoteKey" }),
-  text: (given: string) =>
-    control({ Cmd: Buffer.from(given).toString("base64"), DataOfCmd: "base64", TypeOfRemote: "SendInputString" }),
+  text: (text: string) =>
+    control({ Cmd: Buffer.from(text).toString("base64"), DataOfCmd: "base64", TypeOfRemote: "SendInputString" }),
   textEnd: () => control({ TypeOfRemote: "SendInputEnd" }),
-  apps: () => emitted({ event: "ed.installedApp.get", to: "host" }),
+  apps: () => emit({ event: "ed.installedApp.get", to: "host" }),
   launch: (appId: string, native: boolean, metaTag: string) => {
     const data = { action_type: native ? "NATIVE_LAUNCH" : "DEEP_LINK", appId, metaTag };
-    return emitted({ event: "ed.apps.launch", to: "host", data });
+    return emit({ event: "ed.apps.launch", to: "host", data });
   },
 };

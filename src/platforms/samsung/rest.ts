@@ -1,29 +1,30 @@
 /**
- * What a TV is asked over HTTP (smart-tvs.md 3.1, 3.3): who it is, whether it is on, and its apps. Nothing of it wakes a TV
- * or shows anything on it, and it needs no token. Sets that give tokens are asked over TLS, and must show the certificate of
- * their pairing before a word is said.
+ * HTTP requests to a TV (smart-tvs.md 3.1, 3.3): its identity, its power and its apps. They need no token, wake no TV
+ * and show no prompt. TVs that give tokens are asked over TLS, and must show the certificate of their pairing first.
  */
 import { DeviceError, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../../transport/http.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
 import { isAddressIdentity } from "../query.ts";
 import type { SamsungTarget } from "./memory.ts";
-import { type AppNow, appPath, type Info, infoPath, readAppNow, readInfo } from "./protocol.ts";
+import { type AppStatus, appPath, type Info, infoPath, readAppStatus, readInfo } from "./protocol.ts";
 
-/** The ports of the TV (3.1): over TLS, and without. */
+/** The TV's ports (3.1): with TLS, and without. */
 export const securePort = 8_002;
 export const plainPort = 8_001;
 
-/** What a TV said of itself so lately is so still: many keys come at a time. */
-const freshMs = 2_000;
+/** What a TV reported about itself is reused this long, since keys often come in bursts. */
+const infoFreshMs = 2_000;
 
-/** Whether a TV is reached over TLS: all but those that have been seen not to; one that gave a token whatever is said of it. */
+/** Whether a TV is reached over TLS: always once it gave a token, else unless it has been seen without. */
 export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" | "port" | "secret">): boolean {
   return secret.readAnyway()?.token !== undefined || (memory.token ?? port !== plainPort);
 }
 
-/** Fails with `wrong_device` where another TV answers, and with `device_unproven` where it keeps to itself who it is, and did not. */
-export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "host">, { duid }: Info): void {
+/**
+ * Fails with `wrong_device` where another TV answers, and with `device_unproven` where it no longer tells its identity.
+ */
+export function requireIdentity({ identity, host }: Pick<SamsungTarget, "identity" | "host">, { duid }: Info): void {
   if (duid === identity || isAddressIdentity(identity)) return;
   if (duid !== null) throw wrongDevice(host);
   throw new DeviceError("device_unproven", "does not say who it is any more: it may be another device", {
@@ -33,8 +34,8 @@ export function mustBe({ identity, host }: Pick<SamsungTarget, "identity" | "hos
   });
 }
 
-/** What a TV says of itself. Fails with `device_error` where it says nothing. */
-export function infoOf(answer: Answer): Info {
+/** Fails with `device_error` where the answer is none of a TV. */
+export function parseInfo(answer: Answer): Info {
   if (answer.status !== 200) throw protocolError(`answered ${answer.status} when it was asked who it is`);
   return readInfo(bodyText(answer));
 }
@@ -42,7 +43,7 @@ export function infoOf(answer: Answer): Info {
 export class Rest {
   readonly #http: DeviceHttp;
   readonly #target: SamsungTarget;
-  #said: { readonly info: Info; readonly at: number } | undefined;
+  #last: { readonly info: Info; readonly at: number } | undefined;
 
   constructor(target: SamsungTarget, platformHost: PlatformHost) {
     this.#target = target;
@@ -50,34 +51,36 @@ export class Rest {
       address: target,
       platformHost,
       ...(isSecure(target) && { certificate: pinOf(target) }),
-      prove: async (read) => void this.#take(await read(infoPath)),
+      prove: async (read) => void this.#record(await read(infoPath)),
     });
   }
 
-  /** What the TV says of itself now: it has proven to be the one that is meant. Fails as a command does where it does not answer. */
+  /**
+   * Reads what the TV tells about itself, and checks its identity. Fails as a command does where it does not answer.
+   */
   async info(signal: AbortSignal): Promise<Info> {
-    return this.#take(await this.#http.read(infoPath, signal));
+    return this.#record(await this.#http.read(infoPath, signal));
   }
 
-  /** Fails where it is not on: with `asleep`, where it says so. */
-  async mustBeOn(signal: AbortSignal): Promise<void> {
-    const isFresh = this.#said !== undefined && performance.now() - this.#said.at < freshMs;
-    const { power } = isFresh && this.#said ? this.#said.info : await this.info(signal);
+  /** Fails with `asleep` where the TV reports standby. */
+  async requireOn(signal: AbortSignal): Promise<void> {
+    const isFresh = this.#last !== undefined && performance.now() - this.#last.at < infoFreshMs;
+    const { power } = isFresh && this.#last ? this.#last.info : await this.info(signal);
     if (power === "standby") throw inStandby();
   }
 
-  /** What it said is old: it was told something that changes it. */
-  forget(): void {
-    this.#said = undefined;
+  /** Forgets what was read before a command that changes it. */
+  invalidate(): void {
+    this.#last = undefined;
     this.#http.requireProof();
   }
 
-  /** An app as it is now; `null` where the TV has none of that id, or keeps its state to itself. */
-  async app(id: string, signal: AbortSignal): Promise<AppNow | null> {
+  /** An app and its status; `null` where it is not installed or has no status. */
+  async app(id: string, signal: AbortSignal): Promise<AppStatus | null> {
     const answer = await this.#http.read(appPath(id), signal, { proven: true });
     if (answer.status === 404) return null;
     if (answer.status !== 200) throw refused(answer);
-    return readAppNow(id, bodyText(answer));
+    return readAppStatus(id, bodyText(answer));
   }
 
   async launch(id: string, signal: AbortSignal): Promise<void> {
@@ -96,10 +99,10 @@ export class Rest {
     this.#http.close();
   }
 
-  #take(answer: Answer): Info {
-    const info = infoOf(answer);
-    mustBe(this.#target, info);
-    this.#said = { info, at: performance.now() };
+  #record(answer: Answer): Info {
+    const info = parseInfo(answer);
+    requireIdentity(this.#target, info);
+    this.#last = { info, at: performance.now() };
     return info;
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Apps that everybody knows, by the ids that Samsung TVs have for them, which differ by year (smart-tvs.md 3.3). A TV that
- * lists nothing is asked for each of them.
+ * Well-known apps by the ids that Samsung TVs have for them, which differ by year (smart-tvs.md 3.3). A TV that lists
+ * no apps is asked for each of them.
  */
 import type { ServiceId } from "../services.ts";
 
-/** Id, service where it is one of everybody's, and the name where a TV gives none. */
+/** Id, service if it is a well-known one, and the name where the TV gives none. */
 export const knownApps: readonly (readonly [id: string, service: ServiceId | null, name: string])[] = [
   ["11101200001", "netflix", "Netflix"],
   ["3201907018807", "netflix", "Netflix"],

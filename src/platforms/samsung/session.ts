@@ -1,6 +1,6 @@
 /**
- * The one socket of a TV (smart-tvs.md 3.2, 3.3): it speaks first, and says by that whether it lets us in. Keys and text are
- * never answered; what was refused shows behind the first of them alone.
+ * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which tells whether it accepts zapd.
+ * Keys and text are not acknowledged; a refusal follows the first of them.
  */
 import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep, until } from "../../system/sleep.ts";
@@ -10,26 +10,29 @@ import { ReconnectingSession } from "../../transport/session.ts";
 import type { ConnectionEnd } from "../../transport/websocket.ts";
 import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
-import { asksAnew, crowded, noLonger, notPaired } from "./failures.ts";
+import { accessRevoked, notPaired, promptedAgain, tooManyClients } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
 import { isSecure, type Rest } from "./rest.ts";
 
-/** Between two keys: sets drop those that come faster (3.4). */
-const keyEveryMs = 220;
-/** A key that is refused is so within this. */
-const refusedWithinMs = 300;
-/** A ping that is answered behind a key says that the key was read. */
-const readWithinMs = 500;
-/** That a field has the focus is told soon after it was opened, or the socket. */
-const focusWithinMs = 800;
-/** The code that no close may have, by which a TV hangs up on too many (3.4), and for how long it is left alone then. */
-const crowdedCode = 1_005;
-const crowdedMs = 5_000;
-/** A list of apps with their names; nothing else is as long. */
+/** TVs drop keys that come faster (3.4). */
+const keyIntervalMs = 220;
+/** A TV that refuses keys does so within this time. */
+const refusalDelayMs = 300;
+/** A ping that is answered after a key shows that the key was read. */
+const pingTimeoutMs = 500;
+/** The TV reports the focus soon after a text field, or the socket, was opened. */
+const focusTimeoutMs = 800;
+/** The invalid close code of a TV that has too many clients (3.4), and how long it is then left alone. */
+const tooManyClientsCode = 1_005;
+const tooManyClientsMs = 5_000;
+/** The longest message is a list of apps. */
 const maxBytes = 1024 * 1024;
 
-/** What a TV says first: it lets us in, its user refused, nobody answered its request, or it speaks another protocol. */
+/**
+ * The TV's first event: zapd is accepted, refused by its user, got no answer to the prompt, or the TV speaks another
+ * protocol.
+ */
 export type Admission =
   | { readonly by: "connect"; readonly token: string | null }
   | { readonly by: "unauthorized" | "timeOut" | "error"; readonly token?: never };
@@ -37,146 +40,140 @@ export type Admission =
 export interface RemoteOptions {
   readonly address: Address;
   readonly tls: boolean;
-  /** What it must show before the token is said. */
+  /** What the TV must show before the token is sent. */
   readonly certificate: string | null;
   readonly token: string | null;
 }
 
-/** When a TV takes another key, over whichever connection the last one came. */
-export class Pace {
+/** Keeps keys apart, over whichever connection they go. */
+export class KeyPacer {
   #free = Promise.resolve();
 
-  /** Waits until it does. */
-  turn(signal: AbortSignal): Promise<void> {
-    const before = this.#free;
-    const turn = orAborted(before, signal);
-    this.#free = turn.then(
-      () => sleep(keyEveryMs),
-      () => before,
+  /** Waits until the next key may be sent. */
+  wait(signal: AbortSignal): Promise<void> {
+    const previous = this.#free;
+    const waiting = orAborted(previous, signal);
+    this.#free = waiting.then(
+      () => sleep(keyIntervalMs),
+      () => previous,
     );
-    return turn;
+    return waiting;
   }
 }
 
 export class RemoteSession extends WebSocketRpc<Json> {
   readonly #first = Promise.withResolvers<Admission>();
-  readonly #pace: Pace;
-  #isTried = false;
+  readonly #pacer: KeyPacer;
+  #isAccepted = false;
   #answersPings = true;
   #isRefused = false;
-  /** Whether a field takes text now, as far as was said. */
-  #focus = false;
-  #over: (why: ConnectionEnd) => void = () => {};
+  /** Whether a text field has the focus, as far as the TV has reported. */
+  #hasFocus = false;
+  #onClose: (why: ConnectionEnd) => void = () => {};
 
-  constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pace = new Pace()) {
+  constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pacer = new KeyPacer()) {
     const path = channelPath(token);
-    // Pings come from the TV, and ours are not answered by all of them (3.4): whether it lives is asked over HTTP.
-    super({
-      address,
-      path,
-      tls,
-      certificate,
-      platformHost,
-      maxBytes,
-      heartbeatMs: 60_000,
-      silenceTimeoutMs: Number.POSITIVE_INFINITY,
-    });
-    this.#pace = pace;
+    // The TV sends the pings, and some do not answer ours (3.4); its power is read over HTTP.
+    const options = { address, path, tls, certificate, platformHost, maxBytes };
+    super({ ...options, heartbeatMs: 60_000, silenceTimeoutMs: Number.POSITIVE_INFINITY });
+    this.#pacer = pacer;
     this.#first.promise.catch(() => {});
     this.onEnd(({ why }) => {
       this.#first.reject(
-        why.code === crowdedCode ? crowded() : closedBeforeSending("hung up: it is turning off, or still starting"),
+        why.code === tooManyClientsCode
+          ? tooManyClients()
+          : closedBeforeSending("hung up: it is turning off, or still starting"),
       );
-      this.#over(why);
+      this.#onClose(why);
     });
   }
 
-  /** Told when it ends by itself. */
-  onOver(told: (why: ConnectionEnd) => void): void {
-    this.#over = told;
+  onClose(listener: (why: ConnectionEnd) => void): void {
+    this.#onClose = listener;
   }
 
-  /** What it says first; fails with the reason of the signal, or when it hangs up. */
+  /** The first event. Fails with the reason of the signal, or when the TV hangs up. */
   admission(signal: AbortSignal): Promise<Admission> {
     return orAborted(this.#first.promise, signal);
   }
 
-  /** Presses a key. Fails with `pairing_required` where the TV refuses all of them. */
+  /** Presses a key. Fails with `pairing_required` where the TV refuses all keys. */
   async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
-    // What is held is let go of at once, even if all is about to end.
-    if (how !== "Release") await this.#pace.turn(signal);
+    // A release is sent at once, even while everything is being closed.
+    if (how !== "Release") await this.#pacer.wait(signal);
     if (how === "Press") this.hold(1);
-    await this.#say([messages.key(code, how)], signal).finally(() => {
+    await this.#sendAll([messages.key(code, how)], signal).finally(() => {
       if (how === "Release") this.hold(-1);
     });
   }
 
-  /** Types into the field that is open. Fails with `device_refused` where none is. */
-  async type(given: string, signal: AbortSignal): Promise<void> {
-    if (!(await until(() => this.#focus, { timeoutMs: focusWithinMs, everyMs: 20, signal }))) {
+  /** Types into the focused text field. Fails with `device_refused` where none has the focus. */
+  async type(text: string, signal: AbortSignal): Promise<void> {
+    if (!(await until(() => this.#hasFocus, { timeoutMs: focusTimeoutMs, everyMs: 20, signal }))) {
       throw new ZapdError("device_refused", "shows no field that takes text, or opened it before zapd was connected", {
         hint: "Press a key with zapd first, then open the field on the TV, such as the search of an app, and try again",
       });
     }
-    await this.#say([messages.text(given), messages.textEnd()], signal);
+    await this.#sendAll([messages.text(text), messages.textEnd()], signal);
   }
 
-  /** Asks for the apps; `null` where the TV does not answer to it in time. */
+  /** Requests the list of apps; `null` where the TV does not answer in time. */
   apps(signal: AbortSignal, timeoutMs: number): Promise<unknown> {
-    return this.#asked("ed.installedApp.get", messages.apps(), timeoutMs, signal);
+    return this.#ask("ed.installedApp.get", messages.apps(), timeoutMs, signal);
   }
 
-  /** Starts an app; the status that the TV gives, or `null` where it gives none in time. */
+  /** Starts an app; returns the TV's status, or `null` where it gives none in time. */
   async launch(id: string, native: boolean, metaTag: string, signal: AbortSignal): Promise<number | null> {
-    return number(await this.#asked("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal));
+    return number(await this.#ask("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal));
   }
 
   protected sendHeartbeat(): void {}
 
-  protected received(said: Json): void {
-    const event = text(said["event"]) ?? "";
-    if (event === "ms.channel.connect") this.#first.resolve({ by: "connect", token: readToken(asJson(said["data"])) });
+  protected received(message: Json): void {
+    const event = text(message["event"]) ?? "";
+    if (event === "ms.channel.connect")
+      this.#first.resolve({ by: "connect", token: readToken(asJson(message["data"])) });
     else if (event === "ms.channel.unauthorized") {
       this.#isRefused = true;
       this.#first.resolve({ by: "unauthorized" });
     } else if (event === "ms.channel.timeOut") this.#first.resolve({ by: "timeOut" });
     else if (event === "ms.error") this.#first.resolve({ by: "error" });
-    else if (event === "ms.remote.imeStart") this.#focus = true;
-    else if (event === "ms.remote.imeEnd") this.#focus = false;
-    else this.pendingRequest(event)?.resolve(said);
+    else if (event === "ms.remote.imeStart") this.#hasFocus = true;
+    else if (event === "ms.remote.imeEnd") this.#hasFocus = false;
+    else this.pendingRequest(event)?.resolve(message);
   }
 
-  async #asked(event: string, message: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
-    const late = AbortSignal.timeout(timeoutMs);
-    const asking = this.sendRequest(event, (line) => line.send(message), AbortSignal.any([signal, late]));
-    const said = await asking.catch((error: unknown) => {
+  async #ask(event: string, message: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      return (await this.sendRequest(event, (line) => line.send(message), within))["data"];
+    } catch (error) {
       if (signal.aborted || !this.alive) throw error;
       return null;
-    });
-    return said?.["data"];
+    }
   }
 
-  /** What is sent is not accepted yet: whether it is refused shows behind the first (3.4). */
-  async #say(sent: readonly string[], signal: AbortSignal): Promise<void> {
+  /** Sends messages. The TV's refusal of the first ones takes a moment (3.4). */
+  async #sendAll(all: readonly string[], signal: AbortSignal): Promise<void> {
     const isRead = this.sendWithoutAnswer((line) => {
-      for (const message of sent) line.send(message);
-      return this.#answersPings ? line.isRead(readWithinMs) : false;
+      for (const message of all) line.send(message);
+      return this.#answersPings ? line.isRead(pingTimeoutMs) : false;
     });
-    const [answered] = await Promise.all([isRead, this.#isTried ? undefined : sleep(refusedWithinMs, signal)]);
-    // One that never answers them is not waited for again (3.4).
+    const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
+    // A TV that answers no ping is not waited for again (3.4).
     this.#answersPings = answered;
-    if (this.#isRefused) throw noLonger();
+    if (this.#isRefused) throw accessRevoked();
     if (!this.alive)
       throw new DeviceError("device_error", "hung up as it was told", { phase: "sent", reason: "closed" });
-    this.#isTried = true;
+    this.#isAccepted = true;
   }
 }
 
-/** The socket, opened when it is first wanted and never inBackground: on some TVs that alone turns them on (3.4). */
+/** The WebSocket, opened when it is needed and never unasked: opening it turns some TVs on (3.4). */
 export interface Remote {
   readonly reconnecting: ReconnectingSession<RemoteSession>;
-  /** Opens it to a TV in standby, too: to turn that on. */
-  useAsleep(signal: AbortSignal): Promise<RemoteSession>;
+  /** Opens it to a TV in standby, too, to turn it on. */
+  useInStandby(signal: AbortSignal): Promise<RemoteSession>;
 }
 
 export function remoteOf(
@@ -185,26 +182,25 @@ export function remoteOf(
   platformHost: PlatformHost,
   emit: Emit<SamsungMemory>,
 ): Remote {
-  let crowdedAt = Number.NEGATIVE_INFINITY;
+  let tooManyClientsAt = Number.NEGATIVE_INFINITY;
   let waking = 0;
-  const pace = new Pace();
+  const pacer = new KeyPacer();
   const prompts = new Prompts(target, emit);
 
   async function open(signal: AbortSignal, _inBackground: boolean, ended: (end: { retry: false }) => void) {
     const { secret } = target;
     if (isSecure(target) && !secret.read()?.token) throw notPaired();
-    if (prompts.isLeftAlone) throw asksAnew();
-    if (performance.now() - crowdedAt < crowdedMs) throw crowded();
+    if (prompts.isLeftAlone) throw promptedAgain();
+    if (performance.now() - tooManyClientsAt < tooManyClientsMs) throw tooManyClients();
     const { facts, memory } = await rest.info(signal);
-    if (waking === 0) await rest.mustBeOn(signal);
+    if (waking === 0) await rest.requireOn(signal);
     const kept = secret.read();
     const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token: kept?.token ?? null };
-    const session = new RemoteSession(options, platformHost, pace);
-    session.onOver((why) => {
-      platformHost.debug(
-        `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,
-      );
-      if (why.code === crowdedCode) crowdedAt = performance.now();
+    const session = new RemoteSession(options, platformHost, pacer);
+    session.onClose((why) => {
+      const code = why.code === null ? "" : ` (${why.code})`;
+      platformHost.debug(`${target.host}: the TV ${why.reason || "hung up"}${code}`);
+      if (why.code === tooManyClientsCode) tooManyClientsAt = performance.now();
       ended({ retry: false });
     });
     try {
@@ -220,38 +216,38 @@ export function remoteOf(
 
   async function admit(session: RemoteSession, signal: AbortSignal): Promise<void> {
     const { secret } = target;
-    const late = AbortSignal.timeout(platformHost.requestTimeoutMs());
-    const admission = await session.admission(AbortSignal.any([signal, late])).catch((error: unknown) => {
-      if (signal.aborted || !late.aborted) throw error;
+    const expired = AbortSignal.timeout(platformHost.requestTimeoutMs());
+    const admission = await session.admission(AbortSignal.any([signal, expired])).catch((error: unknown) => {
+      if (signal.aborted || !expired.aborted) throw error;
       return null;
     });
     if (admission?.by === "connect") {
       const { token } = admission;
       const kept = secret.read();
-      // It may be another with any connection (3.2).
+      // Each connection may bring a new token (3.2).
       if (token !== null && kept && token !== kept.token) await secret.keep({ ...kept, token });
       return;
     }
     if (admission?.by === "error") throw encrypted();
     if (admission?.by === "unauthorized") {
       await secret.drop();
-      throw noLonger();
+      throw accessRevoked();
     }
-    // Its request is on the screen, and goes with us.
+    // The prompt is on the screen, and closes with the connection.
     prompts.shown();
-    throw asksAnew();
+    throw promptedAgain();
   }
 
   const reconnecting = new ReconnectingSession<RemoteSession>({
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
-    // That its socket ends says nothing of the TV: what it does is asked over HTTP.
+    // The end of the socket says nothing about the TV: its power is read over HTTP.
     onEnd: () => emit({ type: "hint" }),
     onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
     open,
   });
   return {
     reconnecting,
-    async useAsleep(signal) {
+    async useInStandby(signal) {
       waking++;
       try {
         return await reconnecting.use(signal, { eager: true });

@@ -1,6 +1,6 @@
 /**
- * The volume of a TV: its renderer takes levels and tells them (smart-tvs.md 3.3), over UPnP at a port of its own. Sets without
- * one are stepped by their keys.
+ * The volume of a TV: its UPnP renderer, at a port of its own, reads and sets levels (smart-tvs.md 3.3). TVs without
+ * one take volume keys.
  */
 import { hasCode, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp } from "../../transport/http.ts";
@@ -26,42 +26,42 @@ export class Volume {
   }
 
   /**
-   * What it tells; `null` where it has no such service, or does not answer to it. Asked of a TV that is on, each time: its
-   * renderer opens some time after its control port.
+   * The volume; `null` where the TV has no renderer or does not answer. Asked each time, since the renderer opens some
+   * time after the control port.
    */
   async read(signal: AbortSignal): Promise<PlatformState["volume"]> {
     try {
       const ask = (action: string) => askSoap(this.#http, { path, service, action, args: master }, signal);
       const volume = await ask("GetVolume");
       const mute = await unlessFault(ask("GetMute"));
-      this.#note(true);
+      this.#rememberRenderer(true);
       return { level: levelOf(volume), muted: soapFlag(mute.get("CurrentMute")) };
     } catch (error) {
       signal.throwIfAborted();
-      if (this.#isLacking(error)) this.#note(false);
+      if (this.#isLacking(error)) this.#rememberRenderer(false);
       return null;
     }
   }
 
   async set(level: number, signal: AbortSignal): Promise<void> {
-    await this.#tell("SetVolume", { DesiredVolume: Math.round(level) }, signal);
+    await this.#command("SetVolume", { DesiredVolume: Math.round(level) }, signal);
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
-    await this.#tell("SetMute", { DesiredMute: muted ? 1 : 0 }, signal);
+    await this.#command("SetMute", { DesiredMute: muted ? 1 : 0 }, signal);
   }
 
   close(): void {
     this.#http.close();
   }
 
-  async #tell(action: string, args: Readonly<Record<string, number>>, signal: AbortSignal): Promise<void> {
+  async #command(action: string, args: Readonly<Record<string, number>>, signal: AbortSignal): Promise<void> {
     try {
       await tellSoap(this.#http, { path, service, action, args: { ...master, ...args } }, signal);
-      this.#note(true);
+      this.#rememberRenderer(true);
     } catch (error) {
-      if (!this.#isLacking(error)) throw startingStill(error);
-      this.#note(false);
+      if (!this.#isLacking(error)) throw explainUnreachable(error);
+      this.#rememberRenderer(false);
       throw new ZapdError("unsupported_operation", "does not let its volume be set", {
         hint: "It takes steps: zapd volume +5 -d {device}",
         cause: error,
@@ -69,11 +69,11 @@ export class Volume {
     }
   }
 
-  #note(renderer: boolean): void {
+  #rememberRenderer(renderer: boolean): void {
     if (this.#target.memory.renderer !== renderer) this.#emit({ type: "facts", memory: { renderer } });
   }
 
-  /** Nothing of the kind is there, or nobody listens at its port: of one that had a renderer that is still to open. */
+  /** It has no such service, or nothing listens at its port. A renderer that has answered before is still starting. */
   #isLacking(error: unknown): boolean {
     if (!(error instanceof ZapdError)) return false;
     if (error.code === "unsupported_operation") return true;
@@ -81,8 +81,8 @@ export class Volume {
   }
 }
 
-/** The TV is on: that nobody listens at this port is no word of the TV's. */
-function startingStill(error: unknown): unknown {
+/** The TV is on, so it is not the TV that is unreachable. */
+function explainUnreachable(error: unknown): unknown {
   if (!hasCode(error, "device_unreachable")) return error;
   return new ZapdError("device_error", "does not take its volume now: what sets it does not answer", {
     hint: "If it was just turned on, try again in some seconds; it takes steps: zapd volume +5 -d {device}",
@@ -90,7 +90,7 @@ function startingStill(error: unknown): unknown {
   });
 }
 
-function levelOf(said: SoapValues): number | null {
-  const level = said.get("CurrentVolume") ?? "";
+function levelOf(values: SoapValues): number | null {
+  const level = values.get("CurrentVolume") ?? "";
   return /^\d{1,3}$/.test(level) ? Math.min(100, Number(level)) : null;
 }
