@@ -1,6 +1,6 @@
 /**
- * Android TV and Google TV over the service that Google's own remote speaks: found by mDNS, paired by a code, driven over TLS by
- * a certificate of ours. What it does it tells by itself. Facts: protocols/players.md 4.
+ * Android TV and Google TV over the service of Google's own remote: found by mDNS, paired by a code, driven over TLS
+ * with a client certificate. It pushes its state. Facts: protocols/players.md 4.
  */
 import {
   type Capability,
@@ -18,7 +18,7 @@ import {
 } from "../platform.ts";
 import { AndroidTv, describeState } from "./device.ts";
 import { pairHint } from "./failures.ts";
-import { identifyAndroid, isBox, readService, serviceType } from "./identity.ts";
+import { identifyAndroid, isStreamingBox, readService, serviceType } from "./identity.ts";
 import { allCodes, codes, keyCodes, keysOf } from "./keys.ts";
 import {
   type AndroidMemory,
@@ -49,7 +49,7 @@ export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
 };
 
 const always: readonly Capability[] = ["state", "power_on"];
-/** What a TV that does not offer a feature lacks. */
+/** Capabilities by the feature that a TV must offer for them. */
 const byFeature: readonly (readonly [keyof typeof features, readonly Capability[]])[] = [
   ["key", ["keys", "hold", "stop", "playback"]],
   ["ime", ["text"]],
@@ -63,7 +63,7 @@ function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): 
     if (offered === undefined || (offered & features[feature]) !== 0) for (const one of capabilities) own.add(one);
   const hasVolume = memory.volume !== false && own.has("keys");
   if (hasVolume) own.add("volume").add("mute");
-  const keys = [...keysOf(isBox(facts))].filter((key) => hasVolume || !volumeKeys.has(key));
+  const keys = [...keysOf(isStreamingBox(facts))].filter((key) => hasVolume || !volumeKeys.has(key));
   return {
     has: new Set<Capability>([...own, "pair"]),
     withheld: paired && facts.access !== "unpaired" ? new Set<Capability>() : own,
@@ -86,7 +86,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
   const device = new AndroidTv(target, platformHost, emit);
   return {
     state: {
-      read: async (signal) => describeState((await device.session(signal)).told),
+      read: async (signal) => describeState((await device.session(signal)).state),
       get pushes() {
         return device.current ? pushed : emptySet;
       },

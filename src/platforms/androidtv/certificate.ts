@@ -1,6 +1,6 @@
 /**
- * Certificates that we sign ourselves (players.md 1.3): a TV knows us by ours, and we it by its own. X.509 is written here by
- * hand, since no runtime makes one.
+ * Self-signed client certificates (players.md 1.3), and what the TV's certificate says. X.509 is written by hand, since
+ * no runtime creates it.
  */
 import { generateKeyPair, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
 import { promisify } from "node:util";
@@ -8,27 +8,27 @@ import { readMac } from "../../transport/wake-on-lan.ts";
 import type { RsaNumbers } from "./protocol.ts";
 
 /** A certificate and its key, in DER as base64. */
-export interface Own {
+export interface OwnCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
 const keyPair = promisify(generateKeyPair);
 
-/** Makes one to be paired with. Pairing hashes the numbers of an RSA key, so it must be one. */
-export async function createCertificate(): Promise<Own> {
+/** Creates one for pairing. Pairing hashes the numbers of an RSA key. */
+export async function createCertificate(): Promise<OwnCertificate> {
   const { publicKey, privateKey } = await keyPair("rsa", { modulusLength: 2_048 });
   // sha256WithRSAEncryption
   return signed(publicKey, privateKey, sequence(objectId("2a864886f70d01010b"), der(0x05)));
 }
 
-let stranger: Promise<Own> | undefined;
+let stranger: Promise<OwnCertificate> | undefined;
 
 /**
- * One that says nothing of us: shown to who has not proven who it is yet, since some TVs hang up on who shows none. Made once,
- * in no time.
+ * A certificate that does not identify zapd, for a TV that has not been proven yet, since some hang up without one.
+ * Made once; an EC key takes no time.
  */
-export function strangersCertificate(): Promise<Own> {
+export function anonymousCertificate(): Promise<OwnCertificate> {
   stranger ??= keyPair("ec", { namedCurve: "P-256" }).then(({ publicKey, privateKey }) =>
     // ecdsa-with-SHA256
     signed(publicKey, privateKey, sequence(objectId("2a8648ce3d040302"))),
@@ -36,15 +36,14 @@ export function strangersCertificate(): Promise<Own> {
   return stranger;
 }
 
-/** As TLS wants it. */
-export function inPem({ cert, key }: Own): Own {
+export function inPem({ cert, key }: OwnCertificate): OwnCertificate {
   return { cert: pem("CERTIFICATE", cert), key: pem("PRIVATE KEY", key) };
 }
 
-function signed(publicKey: KeyObject, privateKey: KeyObject, algorithm: Buffer): Own {
+function signed(publicKey: KeyObject, privateKey: KeyObject, algorithm: Buffer): OwnCertificate {
   const name = sequence(der(0x31, sequence(objectId("550403"), der(0x0c, Buffer.from("zapd")))));
   const from = der(0x17, Buffer.from("200101000000Z"));
-  // As far as a year of two digits goes: it is never made anew.
+  // The last date with a two-digit year: it is never renewed.
   const to = der(0x17, Buffer.from("491231235959Z"));
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
@@ -62,7 +61,7 @@ function signed(publicKey: KeyObject, privateKey: KeyObject, algorithm: Buffer):
   };
 }
 
-/** One value: its tag, its length, its content. */
+/** One ASN.1 value: tag, length, content. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
@@ -82,27 +81,27 @@ function pem(what: string, base64: string): string {
   return `-----BEGIN ${what}-----\n${base64.match(/.{1,64}/g)?.join("\n")}\n-----END ${what}-----\n`;
 }
 
-/** The numbers of the RSA key in a certificate; `null` where it has a key of another kind, or is none. */
+/** The RSA numbers of a certificate; `null` where it has another kind of key, or is none. */
 export function rsaNumbersOf(certificate: Uint8Array): RsaNumbers | null {
   const { n, e } = read(certificate)?.publicKey.export({ format: "jwk" }) ?? {};
   if (n === undefined || e === undefined) return null;
   return { modulus: Buffer.from(n, "base64url"), exponent: Buffer.from(e, "base64url") };
 }
 
-/** What a TV says of itself in its certificate (players.md 4.1). */
+/** What the TV's certificate says about it (players.md 4.1). */
 export interface Subject {
-  /** Whether it is that of a remote service. */
+  /** Whether it is the certificate of a remote service. */
   readonly isRemote: boolean;
   readonly name: string | null;
-  /** The address of its Bluetooth: no packet wakes it by that. */
+  /** The Bluetooth address, which no magic packet wakes. */
   readonly mac: string | null;
 }
 
 const service = "atvremote";
-/** Androids give this one to whoever may not know. */
+/** Android reports these addresses to apps that may not know the real one. */
 const hiddenMac = /^(00|02):00:00:00:00:00$|^ff(:ff){5}$/;
 
-/** `CN=atvremote/…/…/Name/MAC`; old boxes have the name in a field of its own, and some no parts at all. */
+/** `CN=atvremote/…/…/Name/MAC`. Old boxes have the name in a field of its own, and some have no parts. */
 export function subjectOf(certificate: Uint8Array): Subject {
   const lines = (read(certificate)?.subject ?? "").split("\n").map((line) => line.replace(/\\(.)/g, "$1"));
   const parts = (field: string) =>

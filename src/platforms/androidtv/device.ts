@@ -1,49 +1,52 @@
-/** One Android TV: a session that stays open, with the one that was paired and no other, and what is done over it. */
+/** One Android TV: a session with the paired TV that stays open, and the commands over it. */
 import { DeviceError, hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { Confirmed, DeepLink, Emit, PlatformApp, PlatformHost, PlatformState } from "../platform.ts";
-import { noLonger, notPaired, turnedAway } from "./failures.ts";
-import { isBox, prove } from "./identity.ts";
+import { accessRevoked, notPaired, refusedBeforeGreeting } from "./failures.ts";
+import { isStreamingBox, prove } from "./identity.ts";
 import { codes, keyCodes } from "./keys.ts";
 import type { AndroidMemory, AndroidTarget } from "./memory.ts";
-import { says, ways } from "./protocol.ts";
+import { keyDirections, messages } from "./protocol.ts";
 import { appOf, isHome, linkOf, packagesOf, shell } from "./services.ts";
-import { RemoteSession, type Told } from "./session.ts";
+import { RemoteSession, type RemoteState } from "./session.ts";
 
-/** A session is kept: one that is opened again may wake a TV that sleeps, and one that is open tells when it comes on. */
-const keptForMs = 7 * 24 * 3_600_000;
-/** Who hangs up may be going off. */
+/** A session is kept open: a new one may wake a sleeping TV, and an open one tells when the TV comes on. */
+const sessionIdleMs = 7 * 24 * 3_600_000;
+/** A TV that hangs up may be turning off. */
 const firstRetryMs = 5_000;
-/** A TV that has just been turned on lets nobody in for a while; one that goes on so has forgotten us (players.md 1.3). */
-const startsWithinMs = 3_000;
-/** An app shows within this, or it is not known whether there is one (players.md 4.2). */
-const shownWithinMs = 5_000;
-const leavesWithinMs = 4_000;
-const mutedWithinMs = 1_000;
-/** From the key until the TV tells that it is off. */
-const offWithinMs = 3_000;
+/**
+ * A TV that was just turned on refuses sessions for a while; one that goes on refusing has forgotten zapd (players.md
+ * 1.3).
+ */
+const startTimeoutMs = 3_000;
+/** Until an app shows; after that it is not known whether it was launched (players.md 4.2). */
+const shownTimeoutMs = 5_000;
+const closedTimeoutMs = 4_000;
+const muteTimeoutMs = 1_000;
+/** From the key until the TV reports that it is off. */
+const powerOffTimeoutMs = 3_000;
 
 export class AndroidTv {
   readonly #target: AndroidTarget;
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<AndroidMemory>;
-  readonly #link: ReconnectingSession<RemoteSession>;
-  /** Since when it hangs up on us before it says anything. */
-  #awaySince: number | undefined;
-  /** What was told last of its state. */
-  #said = "";
-  /** Told to wake, and not on since. */
-  #isWoken = false;
+  readonly #reconnecting: ReconnectingSession<RemoteSession>;
+  /** Since when the TV hangs up before its first message. */
+  #refusedSince: number | undefined;
+  /** The last state that was emitted, as JSON. */
+  #lastEmitted = "";
+  /** The wake key was sent, and the TV has not come on since. */
+  #wakeKeySent = false;
 
   constructor(target: AndroidTarget, platformHost: PlatformHost, emit: Emit<AndroidMemory>) {
     this.#target = target;
     this.#platformHost = platformHost;
     this.#emit = emit;
-    this.#link = new ReconnectingSession<RemoteSession>({
-      idleMs: keptForMs,
+    this.#reconnecting = new ReconnectingSession<RemoteSession>({
+      idleMs: sessionIdleMs,
       firstRetryMs,
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: ({ retry }) => emit({ type: "disconnected", why: retry ? "hung_up" : "going_off" }),
@@ -52,32 +55,31 @@ export class AndroidTv {
     });
   }
 
-  /** The session that is open now. */
   get current(): RemoteSession | undefined {
-    return this.#link.current;
+    return this.#reconnecting.current;
   }
 
   close(): void {
-    this.#link.close();
+    this.#reconnecting.close();
   }
 
-  /** The session for a question: its failure is shared by all who ask soon after. */
+  /** The session for a read; callers share the failure of a recent attempt. */
   session(signal: AbortSignal, eager = false): Promise<RemoteSession> {
     const within = deadline(2 * this.#platformHost.requestTimeoutMs(), signal);
-    return this.#link.use(within, { eager });
+    return this.#reconnecting.use(within, { eager });
   }
 
-  /** The session for a command, with a TV that has just been heard, asleep or not. */
+  /** The session for a command, with a TV that has sent something lately, asleep or not. */
   async reach(signal: AbortSignal): Promise<RemoteSession> {
-    // Nothing that is sent is answered: over a line that died without a word it would be lost.
-    if (this.current?.isDoubtful) this.#link.drop();
+    // No command is answered, so one sent over a dead connection would be lost.
+    if (this.current?.isDoubtful) this.#reconnecting.drop();
     return unlessSlept(this.session(signal, true));
   }
 
   /** The same, with a TV that is on. */
   async command(signal: AbortSignal): Promise<RemoteSession> {
     const session = await this.reach(signal);
-    if (session.told.isOn === false) throw inStandby();
+    if (session.state.isOn === false) throw inStandby();
     return session;
   }
 
@@ -87,69 +89,69 @@ export class AndroidTv {
     if (!kept) throw notPaired();
     const within = deadline(this.#platformHost.requestTimeoutMs(), signal);
     await prove(target, this.#platformHost, within);
-    const agreed = { own: kept, certificate: kept.certificate };
-    const session = new RemoteSession(target, agreed, this.#platformHost);
+    const session = new RemoteSession(target, kept, this.#platformHost);
     try {
       await session.open(within);
       await session.whenReady(target.memory.volume !== false, within);
     } catch (error) {
       session.destroy();
-      // Before TLS 1.3 it refuses us while that begins.
-      const isAway = !session.isGreeted && hasReason(error, "closed", "protocol");
-      throw isAway ? this.#turnedAway(error) : error;
+      // With TLS 1.2 a refusal looks like a protocol error.
+      const isRefused = !session.isGreeted && hasReason(error, "closed", "protocol");
+      throw isRefused ? this.#refused(error) : error;
     }
-    this.#awaySince = undefined;
-    this.#said = "";
-    this.#learn(session.told);
-    session.follow(() => this.#changed(session.told), ended);
-    this.#changed(session.told);
+    this.#refusedSince = undefined;
+    this.#lastEmitted = "";
+    this.#learn(session.state);
+    session.follow(() => this.#changed(session.state), ended);
+    this.#changed(session.state);
     return session;
   }
 
-  #turnedAway(error: unknown): ZapdError {
+  #refused(error: unknown): ZapdError {
     const now = performance.now();
-    this.#awaySince ??= now;
-    return now - this.#awaySince > startsWithinMs ? noLonger() : turnedAway(error);
+    this.#refusedSince ??= now;
+    return now - this.#refusedSince > startTimeoutMs ? accessRevoked() : refusedBeforeGreeting(error);
   }
 
-  #learn({ model, vendor, features, volume }: Told): void {
-    const told = { model, manufacturer: vendor, ...(isBox({ model }) && { kind: "player" as const }) };
+  #learn({ model, vendor, features, volume }: RemoteState): void {
+    const facts = { model, manufacturer: vendor, ...(isStreamingBox({ model }) && { kind: "player" as const }) };
     this.#emit({
       type: "facts",
-      facts: { ...told, access: "full" },
+      facts: { ...facts, access: "full" },
       memory: { features, ...(volume && { volume: volume.most > 0 }) },
     });
   }
 
-  #changed(told: Told): void {
-    if (told.isOn) this.#isWoken = false;
-    const hasVolume = told.volume && told.volume.most > 0;
+  #changed(state: RemoteState): void {
+    if (state.isOn) this.#wakeKeySent = false;
+    const hasVolume = state.volume && state.volume.most > 0;
     if (hasVolume !== null && hasVolume !== this.#target.memory.volume)
       this.#emit({ type: "facts", memory: { volume: hasVolume } });
-    const { power, app, volume } = describeState(told);
-    const words = JSON.stringify([power, app, volume]);
-    // TVs say the same more than once.
-    if (words === this.#said) return;
-    this.#said = words;
-    this.#emit({ type: "state", patch: { power, app, volume } });
+    const { power, app, volume } = describeState(state);
+    const patch = { power, app, volume };
+    const json = JSON.stringify(patch);
+    // TVs repeat their reports.
+    if (json === this.#lastEmitted) return;
+    this.#lastEmitted = json;
+    this.#emit({ type: "state", patch });
   }
 
   async press(code: number, signal: AbortSignal): Promise<void> {
     const session = await this.command(signal);
     requireFeature(session, "key");
-    session.send(says.key(code, ways.short));
+    session.send(messages.key(code, keyDirections.short));
   }
 
-  /** Leaves a key down; what it gives lets go of it. */
+  /** Leaves a key down; the returned function releases it. */
   async down(code: number, signal: AbortSignal): Promise<() => Promise<void>> {
     const session = await this.command(signal);
     requireFeature(session, "key");
-    session.send(says.key(code, ways.down));
+    session.send(messages.key(code, keyDirections.down));
     session.hold(1);
     return async () => {
       session.hold(-1);
-      // A TV that was hung up on has let go by itself.
-      if (session.alive) session.send(says.key(code, ways.up));
+      // A TV releases its keys when the connection ends.
+      if (session.alive) session.send(messages.key(code, keyDirections.up));
     };
   }
 
@@ -159,7 +161,7 @@ export class AndroidTv {
     await session.type(text, signal);
   }
 
-  /** Opens a link, or an app by its package; a TV says nothing of it, but what its screen shows then. */
+  /** Opens a link, or an app by its package. Only the app on the screen shows whether it worked. */
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     const link = linkOf(id, params["content_id"] ?? null);
     if (link === null)
@@ -168,35 +170,35 @@ export class AndroidTv {
       });
     const session = await this.command(signal);
     requireFeature(session, "appLink");
-    const before = session.told.app;
+    const before = session.state.app;
     const wanted = packagesOf(id);
-    session.send(says.link(link));
+    session.send(messages.link(link));
     if (!session.has("ime")) return null;
     const isShown = () => {
-      const { app } = session.told;
+      const { app } = session.state;
       if (app === null) return false;
       return wanted.length > 0 ? wanted.includes(app) : app !== before && !isHome(app);
     };
-    return until(() => isShown() || !session.alive, { timeoutMs: shownWithinMs, everyMs: 50, signal }).then(isShown);
+    return until(() => isShown() || !session.alive, { timeoutMs: shownTimeoutMs, everyMs: 50, signal }).then(isShown);
   }
 
-  /** Goes home; answers with what it left. */
+  /** Goes home; returns the app that was left. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const session = await this.command(signal);
-    const { app: left } = session.told;
+    const { app: left } = session.state;
     if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
-    const { app } = describeState(session.told);
-    session.send(says.key(keyCodes.home, ways.short));
-    const isLeft = () => session.told.app !== left || !session.alive;
-    if (left === null || (await until(isLeft, { timeoutMs: leavesWithinMs, everyMs: 50, signal }))) return app;
+    const { app } = describeState(session.state);
+    session.send(messages.key(keyCodes.home, keyDirections.short));
+    const isLeft = () => session.state.app !== left || !session.alive;
+    if (left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }))) return app;
     throw new ZapdError("device_error", "took the home key, but goes on showing the app");
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
     const session = await this.command(signal);
-    const isSo = () => session.told.volume?.muted === muted;
-    if (session.told.volume === null)
+    const isSo = () => session.state.volume?.muted === muted;
+    if (session.state.volume === null)
       throw new ZapdError(
         "unsupported_operation",
         "does not tell whether it is muted, and has a key alone that toggles",
@@ -206,29 +208,31 @@ export class AndroidTv {
       );
     if (isSo()) return;
     await this.press(keyCodes.mute, signal);
-    // Told again before it has said so, it would be pressed back.
-    await until(() => isSo() || !session.alive, { timeoutMs: mutedWithinMs, everyMs: 20, signal });
+    // Without waiting for the report, a second call would toggle it back.
+    await until(() => isSo() || !session.alive, { timeoutMs: muteTimeoutMs, everyMs: 20, signal });
   }
 
   async isOn(signal: AbortSignal): Promise<boolean | null> {
-    return (await this.reach(signal)).told.isOn;
+    return (await this.reach(signal)).state.isOn;
   }
 
-  /** Some TVs know no key that wakes: told again, the one that toggles is pressed, since they say that they are off. */
+  /**
+   * Some TVs have no key that only wakes: the second time, the toggle is pressed, since the TV reports that it is off.
+   */
   async turnOn(signal: AbortSignal): Promise<void> {
     const session = await this.reach(signal);
-    if (session.told.isOn !== false) return;
-    session.send(says.key(this.#isWoken ? codes.power : codes.wake, ways.short));
-    this.#isWoken = true;
+    if (session.state.isOn !== false) return;
+    session.send(messages.key(this.#wakeKeySent ? codes.power : codes.wake, keyDirections.short));
+    this.#wakeKeySent = true;
   }
 
   async turnOff(signal: AbortSignal): Promise<void> {
     const session = await this.reach(signal);
-    if (session.told.isOn === false) return;
-    const isOff = () => session.told.isOn !== true || !session.alive;
+    if (session.state.isOn === false) return;
+    const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
-      session.send(says.key(code, ways.short));
-      if (await until(isOff, { timeoutMs: offWithinMs, everyMs: 50, signal })) return;
+      session.send(messages.key(code, keyDirections.short));
+      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) return;
     }
     throw new ZapdError("device_error", "took the power-off key but still says that it is on");
   }
@@ -243,7 +247,7 @@ function requireFeature(session: RemoteSession, feature: Parameters<RemoteSessio
   });
 }
 
-export function describeState({ isOn, app, volume }: Told): PlatformState {
+export function describeState({ isOn, app, volume }: RemoteState): PlatformState {
   const shown = isOn !== false && app !== null && !isHome(app) && app !== shell ? app : null;
   const { name, service } = appOf(shown ?? "");
   return {

@@ -1,17 +1,16 @@
-/** Who an Android TV is (players.md 1.2, 4.1): its certificate says so to whoever connects, and nothing is said for it. */
-import { DeviceError, hasReason } from "../../api/errors.ts";
+/** Who an Android TV is (players.md 1.2, 4.1): its certificate says so, without any message. */
+import { DeviceError, hasReason, wrongDevice, type ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
-import { fingerprint, lookAtCertificate } from "../../transport/socket.ts";
+import { fingerprint, lookAtCertificate, otherCertificate } from "../../transport/socket.ts";
 import type { Address, Facts, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { senderOf } from "../query.ts";
-import { inPem, strangersCertificate, subjectOf } from "./certificate.ts";
-import { identityOf, strangerAt } from "./failures.ts";
+import { anonymousCertificate, inPem, subjectOf } from "./certificate.ts";
 import { type AndroidMemory, type AndroidTarget, pairingPortOf } from "./memory.ts";
 
 export const serviceType = "_androidtvremote2._tcp";
 
-/** The name of the instance is that of the device. */
+/** The instance name is the name of the device. */
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
   if (service.type !== serviceType || host === null) return null;
@@ -19,10 +18,10 @@ export function readService(service: MdnsService): Lead | null {
 }
 
 /**
- * The certificate that is shown at an address, to one who shows nothing of us and says nothing. A TV that speaks TLS 1.2 hangs
- * up on strangers before it shows its own, but for the port where they are paired.
+ * Reads the certificate that is shown at an address. With TLS 1.2 a TV hangs up on unknown clients before it shows its
+ * own, except at the port for pairing.
  */
-export async function lookAt(
+export async function readCertificate(
   address: Address,
   pairingPort: number,
   platformHost: PlatformHost,
@@ -30,7 +29,7 @@ export async function lookAt(
 ): Promise<Uint8Array> {
   const look = async (port: number) => {
     const at = { host: address.host, port };
-    const shown = await lookAtCertificate(at, inPem(await strangersCertificate()), platformHost, signal);
+    const shown = await lookAtCertificate(at, inPem(await anonymousCertificate()), platformHost, signal);
     if (shown === null)
       throw new DeviceError("device_error", "showed no certificate", { phase: "connect", reason: "protocol" });
     return shown;
@@ -54,10 +53,10 @@ export async function identifyAndroid(
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const isHere = (service: MdnsService) => service.port === port;
   const announcing = said ? null : platformHost.announced(serviceType, host, isHere, within).catch(() => null);
-  const certificate = await lookAt(lead, pairingPortOf(lead), platformHost, within);
+  const certificate = await readCertificate(lead, pairingPortOf(lead), platformHost, within);
   const subject = subjectOf(certificate);
   const announced = text(said?.["name"]) ?? (await announcing)?.name ?? null;
-  // What is announced as one is one, whatever its certificate looks like.
+  // A service that is announced as an Android TV is one, whatever its certificate looks like.
   if (!subject.isRemote && announced === null)
     throw new DeviceError("device_error", "is no Android TV: its certificate is that of something else", {
       phase: "answered",
@@ -70,11 +69,11 @@ export async function identifyAndroid(
     certificate: fingerprint(certificate),
     facts: {
       name: announced ?? name,
-      kind: isBox({ model: name }) ? "player" : "unknown",
+      kind: isStreamingBox({ model: name }) ? "player" : "unknown",
       manufacturer: null,
       model: name,
       serial: null,
-      // That of its Bluetooth is none that a packet wakes.
+      // No magic packet wakes a Bluetooth address.
       macs: [],
       softwareVersion: null,
       access: null,
@@ -84,14 +83,30 @@ export async function identifyAndroid(
   };
 }
 
-/** What is plugged into a screen has no inputs. Of any other it is not known whether it is a screen. */
-export function isBox({ model }: Pick<Facts, "model">): boolean {
+/** A box has no inputs. Of any other model it is not known whether it is a TV. */
+export function isStreamingBox({ model }: Pick<Facts, "model">): boolean {
   return /chrome|shield|streamer|stick|dongle|nexus player|mi ?box|\bonn\b|\bbox\b/i.test(model ?? "");
 }
 
-/** Fails where another answers than the one that was paired, before anything of ours is shown to it (SECURITY.md 2.4). */
+/** Fails where the device is not the one that was paired, before it gets our certificate (SECURITY.md 2.4). */
 export async function prove(target: AndroidTarget, platformHost: PlatformHost, signal: AbortSignal): Promise<void> {
-  const shown = await lookAt(target, pairingPortOf(target), platformHost, signal);
-  const stranger = strangerAt(target, shown, target.secret.readAnyway()?.certificate);
+  const shown = await readCertificate(target, pairingPortOf(target), platformHost, signal);
+  const stranger = proofError(target, shown, target.secret.readAnyway()?.certificate);
   if (stranger) throw stranger;
+}
+
+/** Why a shown certificate is not that of the paired TV; `null` where it is. */
+export function proofError(
+  { host, identity, provisional }: Pick<AndroidTarget, "host" | "identity" | "provisional">,
+  certificate: Uint8Array,
+  pairedFingerprint: string | undefined,
+): ZapdError | null {
+  if (fingerprint(certificate) === pairedFingerprint) return null;
+  if (!provisional && identityOf(certificate) !== identity) return wrongDevice(host);
+  return pairedFingerprint === undefined ? null : otherCertificate();
+}
+
+/** The identity in a certificate: the Bluetooth address, or else the fingerprint. */
+function identityOf(certificate: Uint8Array): string {
+  return subjectOf(certificate).mac ?? fingerprint(certificate);
 }

@@ -1,4 +1,4 @@
-/** The keys of an Android TV, by their codes (players.md 9). */
+/** Key codes of an Android TV (players.md 9). */
 import { type Key, keysIn } from "../platform.ts";
 
 export const keyCodes = {
@@ -27,7 +27,7 @@ export const keyCodes = {
   options: 82,
 } as const satisfies Partial<Record<Key, number>>;
 
-/** A box has none of these; a TV whose kind is not known may. */
+/** Keys that a streaming box does not have. */
 const televisionCodes = {
   "input-hdmi1": 243,
   "input-hdmi2": 244,
@@ -39,10 +39,9 @@ const televisionCodes = {
 
 export const allCodes: Readonly<Partial<Record<Key, number>>> = { ...keyCodes, ...televisionCodes };
 
-/** `power` toggles; these do not (players.md 4.3). Next and previous are keys that no remote here has. */
+/** `power` toggles; `sleep` and `wake` do not (players.md 4.3). */
 export const codes = { sleep: 223, wake: 224, power: 26, next: 87, previous: 88 } as const;
 
-/** The keys of a box, or of a TV. */
-export function keysOf(isBox: boolean): ReadonlySet<Key> {
-  return new Set<Key>([...keysIn(isBox ? keyCodes : allCodes), "power", "power-on", "power-off"]);
+export function keysOf(isStreamingBox: boolean): ReadonlySet<Key> {
+  return new Set<Key>([...keysIn(isStreamingBox ? keyCodes : allCodes), "power", "power-on", "power-off"]);
 }

@@ -1,12 +1,12 @@
-/** What zapd remembers of an Android TV beyond its facts, and what lets it in there. */
+/** What zapd remembers about an Android TV beside its facts, and its secrets. */
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
 const memory = z
   .object({
-    /** What it offered last, as bits. */
+    /** The features that it offered last, as bits. */
     features: z.int().min(0),
-    /** Whether it has a volume of its own: a box may leave that to what it is plugged into. */
+    /** Whether it has a volume of its own: a box may leave the volume to the TV. */
     volume: z.boolean(),
   })
   .partial();
@@ -15,8 +15,8 @@ export type AndroidMemory = z.infer<typeof memory>;
 export const androidMemory: z.ZodType<AndroidMemory> = memory;
 
 /**
- * Our certificate, and its key, in base64 without lines: the certificate is what was paired, and is kept for ever. `certificate`
- * is the fingerprint of the one that the TV showed.
+ * zapd's client certificate and its key, in DER as base64; they are what was paired, and never change. `certificate` is
+ * the SHA-256 of the certificate that the TV showed.
  */
 export const androidSecret = z.looseObject({ cert: z.string(), key: z.string(), certificate: z.string() });
 
@@ -24,7 +24,7 @@ export type AndroidSecret = z.infer<typeof androidSecret>;
 export type AndroidTarget = Target<AndroidMemory, AndroidSecret>;
 
 export const remotePort = 6_466;
-/** Beside the other one, wherever that is. */
+/** The port for pairing is the one after the control port. */
 export function pairingPortOf({
   port,
   ports = {},

@@ -1,6 +1,6 @@
 /**
- * Being let in by a TV (players.md 4.1): it shows a code, of which the first byte is that of a hash over both keys and the rest
- * of it. A code that was mistyped is found by that, and the TV is not told; one that it refuses ends the pairing there.
+ * Pairing (players.md 4.1): the TV shows a code. Its first byte is that of a hash over both keys and the rest of the
+ * code, so a mistyped code is found without asking the TV. A code that the TV refuses ends the pairing.
  */
 import { DeviceError, pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
@@ -10,15 +10,15 @@ import { Message } from "../../transport/protobuf.ts";
 import { fingerprint } from "../../transport/socket.ts";
 import type { Paired, Pairing, PlatformHost } from "../platform.ts";
 import { createCertificate, inPem, rsaNumbersOf } from "./certificate.ts";
-import { resetHint, strangerAt } from "./failures.ts";
-import { lookAt } from "./identity.ts";
+import { resetHint } from "./failures.ts";
+import { proofError, readCertificate } from "./identity.ts";
 import { type AndroidMemory, type AndroidSecret, type AndroidTarget, pairingPortOf } from "./memory.ts";
-import { asks, codeLength, framing, pairing as messages, secretOf, statuses } from "./protocol.ts";
+import { codeLength, framing, pairing, pairingMessages, secretOf, statuses } from "./protocol.ts";
 
-/** As long as a code is worth typing; sets say nothing of how long they show it. */
-const shownFor = 120_000;
-/** Some TVs never answer to a code that they refuse (4.4). */
-const answersWithin = 10_000;
+/** TVs do not tell how long they show the code. */
+const codeShownMs = 120_000;
+/** Some TVs never answer a code that they refuse (4.4). */
+const answerTimeoutMs = 10_000;
 
 const againHint = "It shows another: run zapd pair {device} again";
 
@@ -29,25 +29,25 @@ export async function pairAndroid(
   signal: AbortSignal,
 ): Promise<Pairing<AndroidMemory, AndroidSecret>> {
   const address = { host: target.host, port: pairingPortOf(target) };
-  const shown = await lookAt(address, address.port, platformHost, signal);
-  const stranger = strangerAt(target, shown, undefined);
+  const shown = await readCertificate(address, address.port, platformHost, signal);
+  const stranger = proofError(target, shown, undefined);
   if (stranger) throw stranger;
-  // What it was paired with is not shown to another, nor to itself after it was reset.
+  // The paired certificate is not shown to another TV, nor to this one after a reset.
   const kept = fresh ? null : target.secret.readAnyway();
   const own = kept?.certificate === fingerprint(shown) ? kept : await createCertificate();
-  const talk = new Talk();
+  const conversation = new Conversation();
   const line = await openFramed(
     {
       address,
       platformHost,
       secure: inPem(own),
       ...framing,
-      onFrame: (body) => talk.take(body),
-      onEnd: () => talk.end(),
+      onFrame: (body) => conversation.received(body),
+      onEnd: () => conversation.end(),
     },
     signal,
   );
-  talk.line = line;
+  conversation.line = line;
   const cancel = () => line.destroy();
   try {
     const certificate = line.certificate;
@@ -55,42 +55,50 @@ export async function pairAndroid(
     if (!certificate || fingerprint(certificate) !== fingerprint(shown) || !client || !server)
       throw pairingFailed("protocol", "showed a certificate that cannot be paired with");
     const within = deadline(platformHost.requestTimeoutMs(), signal);
-    await talk.ask(asks.request(), messages.requestAck, within);
-    await talk.ask(asks.options(), messages.options, within);
-    await talk.ask(asks.configuration(), messages.configurationAck, within);
-    talk.isShown = true;
+    await conversation.ask(pairingMessages.request(), pairing.requestAck, within);
+    await conversation.ask(pairingMessages.options(), pairing.options, within);
+    await conversation.ask(pairingMessages.configuration(), pairing.configurationAck, within);
+    conversation.isCodeShown = true;
     const secret = { cert: own.cert, key: own.key, certificate: fingerprint(certificate) };
     const enter = async (code: string): Promise<Paired<AndroidMemory, AndroidSecret>> => {
       const proof = secretOf(client, server, code);
-      if (talk.over) throw talk.over;
+      if (conversation.over) throw conversation.over;
       if (!proof)
         throw pairingFailed("wrong", "shows another code", {
           hint: "Look at its screen again, and type what it shows",
         });
-      talk.isTold = true;
+      conversation.isSecretSent = true;
       try {
-        await talk.ask(asks.secret(proof), messages.secretAck, AbortSignal.timeout(answersWithin));
+        await conversation.ask(pairingMessages.secret(proof), pairing.secretAck, AbortSignal.timeout(answerTimeoutMs));
       } catch (error) {
-        throw talk.over ?? (error instanceof DeviceError ? error : refused());
+        throw conversation.over ?? (error instanceof DeviceError ? error : refused());
       } finally {
         line.destroy();
       }
       return { secret, facts: { access: "full" } };
     };
-    return { step: "code", form: "hex", length: codeLength, expiresMs: shownFor, enter, cancel, ended: talk.ended };
+    return {
+      step: "code",
+      form: "hex",
+      length: codeLength,
+      expiresMs: codeShownMs,
+      enter,
+      cancel,
+      ended: conversation.ended,
+    };
   } catch (error) {
     cancel();
     throw error;
   }
 }
 
-/** The questions of a pairing, one at a time. */
-class Talk {
+/** The requests of a pairing, one at a time. */
+class Conversation {
   line: FramedConnection | undefined;
-  /** It shows its code; and has been told what it proves. */
-  isShown = false;
-  isTold = false;
-  /** Why it has ended. */
+  /** The TV shows its code; and has been sent the secret. */
+  isCodeShown = false;
+  isSecretSent = false;
+  /** Why the pairing has ended. */
   over: ZapdError | undefined;
   readonly #end = Promise.withResolvers<never>();
   #waiting: { readonly field: number; resolve(): void; reject(error: unknown): void } | undefined;
@@ -99,12 +107,12 @@ class Talk {
     this.ended.catch(() => {});
   }
 
-  /** Fails when the TV ends it by itself. */
+  /** Rejects when the TV ends the pairing. */
   get ended(): Promise<never> {
     return this.#end.promise;
   }
 
-  /** Asks, and waits for the answer in a field. */
+  /** Sends a request, and waits for the answer in a field. */
   ask(question: Uint8Array, field: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting = { field, resolve, reject };
@@ -113,21 +121,21 @@ class Talk {
     return orAborted(promise, signal);
   }
 
-  take(body: Buffer): void {
-    const said = new Message(body);
-    const status = said.number(2);
+  received(body: Buffer): void {
+    const message = new Message(body);
+    const status = message.number(2);
     if (status !== statuses.ok) return this.#fail(this.#refusal(status));
-    if (this.#waiting && said.message(this.#waiting.field)) this.#waiting.resolve();
+    if (this.#waiting && message.message(this.#waiting.field)) this.#waiting.resolve();
   }
 
   end(): void {
-    this.#fail(this.isTold ? refused() : this.isShown ? taken() : hungUp());
+    this.#fail(this.isSecretSent ? refused() : this.isCodeShown ? withdrawn() : hungUp());
   }
 
   #refusal(status: number): ZapdError {
-    if (this.isTold || status === statuses.badSecret) return refused();
-    return this.isShown
-      ? taken()
+    if (this.isSecretSent || status === statuses.badSecret) return refused();
+    return this.isCodeShown
+      ? withdrawn()
       : pairingFailed("denied", `refused to be paired: it answers ${status}`, { hint: resetHint });
   }
 
@@ -135,13 +143,13 @@ class Talk {
     if (this.over) return;
     this.over = error;
     this.#waiting?.reject(error);
-    if (this.isShown) this.#end.reject(error);
+    if (this.isCodeShown) this.#end.reject(error);
     this.line?.destroy();
   }
 }
 
 const refused = () => pairingFailed("wrong", "refused the code, and shows it no longer", { hint: againHint });
-const taken = () =>
+const withdrawn = () =>
   pairingFailed("denied", "took its code from the screen: somebody gave it up there", { hint: againHint });
 const hungUp = () =>
   pairingFailed("closed", "hung up while it was asked", {

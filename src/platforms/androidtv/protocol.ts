@@ -1,20 +1,19 @@
-/** The messages of Android TV Remote v2 in bytes (players.md 4.1): a length, and a protobuf. Pure. */
+/** The messages of Android TV Remote v2 (players.md 4.1): a length, then a protobuf message. Pure. */
 import { createHash } from "node:crypto";
 import { encode, type Fields, varint } from "../../transport/protobuf.ts";
 
-/** A frame is some hundred bytes long; text of 1,024 characters is the longest. */
+/** A frame has some hundred bytes; the longest is a text of 1,024 characters. */
 const maxBytes = 64 * 1024;
-/** A length has three bytes at most, then. */
+/** Enough for a length up to `maxBytes`. */
 const headBytes = 3;
-/** How a stream of either port is cut into messages. */
+/** How the stream of either port is cut into frames. */
 export const framing = { readHead, headBytes, maxBytes } as const;
-/** A message with its length before it. */
 export function frameOf(message: Fields): Buffer {
   const body = encode(message);
   return Buffer.concat([Buffer.from(varint(body.length)), body]);
 }
 
-/** How long a frame is; `null` while too little of it has come. */
+/** The length of a frame; `null` while too little of it has come. */
 function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
   for (let at = 0, body = 0; at < Math.min(bytes.length, headBytes); at++) {
     const byte = bytes[at] ?? 0;
@@ -24,14 +23,14 @@ function readHead(bytes: Buffer): { readonly head: number; readonly body: number
   return null;
 }
 
-/** What both can do, as bits (4.1, 4.4): what a TV does not offer is not asked of it. Voice (8) is not spoken here. */
+/** Features as bits (4.1, 4.4): one that the TV does not offer is not used. Voice (8) is not supported here. */
 export const features = { ping: 1, key: 2, ime: 4, power: 32, volume: 64, appLink: 512 } as const;
 export const ours = Object.values(features).reduce((sum, bit) => sum | bit, 0);
 
-/** How a key is pressed (4.1). */
-export const ways = { down: 1, up: 2, short: 3 } as const;
+/** The direction of a key press (4.1). */
+export const keyDirections = { down: 1, up: 2, short: 3 } as const;
 
-/** The messages of the remote, by the field that holds each. */
+/** The messages of the remote, by the number of their field. */
 export const remote = {
   configure: 1,
   setActive: 2,
@@ -47,20 +46,20 @@ export const remote = {
 
 const device: Fields = { 3: 1, 4: "1", 5: "zapd", 6: "1" };
 
-export const says = {
+export const messages = {
   configure: (active: number) => frameOf({ [remote.configure]: { 1: active, 2: device } }),
   setActive: (active: number) => frameOf({ [remote.setActive]: { 1: active } }),
   pong: (value: number) => frameOf({ [remote.pong]: { 1: value } }),
   key: (code: number, way: number) => frameOf({ [remote.key]: { 1: code, 2: way } }),
   link: (link: string) => frameOf({ [remote.link]: { 1: link } }),
-  /** The counters are those that the TV told last; both ends of the text are its last character (4.3, 4.4). */
+  /** The counters are the TV's last ones; start and end of the text are its last character (4.3, 4.4). */
   text(text: string, { ime, field }: { readonly ime: number; readonly field: number }) {
     const end = text.length - 1;
     return frameOf({ [remote.edit]: { 1: ime, 2: field, 3: { 1: 1, 2: { 1: end, 2: end, 3: text } } } });
   },
 } as const;
 
-/** The messages of pairing, by the field that holds each. */
+/** The messages of pairing, by the number of their field. */
 export const pairing = {
   request: 10,
   requestAck: 11,
@@ -70,30 +69,29 @@ export const pairing = {
   secret: 40,
   secretAck: 41,
 } as const;
-/** The status of one (4.1); the others say what was wrong. */
+/** The status of a pairing message (4.1); any other is an error. */
 export const statuses = { ok: 200, badSecret: 402 } as const;
 
 const envelope = (field: number, message: Fields) => frameOf({ 1: 2, 2: statuses.ok, [field]: message });
-/** Six characters of hex, which we type. */
+/** Six characters of hex, typed by the user. */
 const encoding: Fields = { 1: 3, 2: 6 };
 export const codeLength = 6;
 
-export const asks = {
+export const pairingMessages = {
   request: () => envelope(pairing.request, { 1: "atvremote", 2: "zapd" }),
   options: () => envelope(pairing.options, { 1: encoding, 3: 1 }),
   configuration: () => envelope(pairing.configuration, { 1: encoding, 2: 1 }),
   secret: (secret: Uint8Array) => envelope(pairing.secret, { 1: secret }),
 } as const;
 
-/** The two numbers of an RSA key, as bytes. */
 export interface RsaNumbers {
   readonly modulus: Uint8Array;
   readonly exponent: Uint8Array;
 }
 
 /**
- * What a code proves (4.1): a hash over both keys and all of the code but its first byte, which is that of the hash. `null`
- * where it is not: the code is wrong, and the TV need not be told.
+ * The secret that proves a code (4.1): a hash over both keys and the code without its first byte. `null` where the
+ * first byte of the hash is another than that of the code: it was mistyped.
  */
 export function secretOf(client: RsaNumbers, server: RsaNumbers, code: string): Uint8Array | null {
   if (code.length !== codeLength || !/^[0-9a-f]+$/i.test(code)) return null;

@@ -1,57 +1,50 @@
 /**
- * Services that everybody knows, by the packages of their apps on Android TV, each with the link that opens it: launching by
- * the package alone goes through the shop, and fails for many (players.md 4.2).
+ * Well-known services by their packages on Android TV, each with the link that opens it: a launch by the package alone
+ * goes through the Play store, and fails for many (players.md 4.2).
  */
-import type { ServiceId } from "../services.ts";
+import { type ServiceId, serviceNames } from "../services.ts";
 
 interface AppRow {
   readonly service: ServiceId;
-  readonly name: string;
-  /** What opens it. */
+  /** Opens the app. */
   readonly link: string;
-  /** What opens one thing in it, with its id in the place of `{}`. */
+  /** Opens one item in the app; `{}` stands for its id. */
   readonly content?: string;
 }
 
-/** Packages, the one that is started first; another of the same service may be on the screen instead. */
+/** The preferred package of a service first; another one of it may be on the screen instead. */
 const apps: Readonly<Record<string, AppRow>> = {
   "com.netflix.ninja": {
     service: "netflix",
-    name: "Netflix",
     link: "https://www.netflix.com/title",
     content: "https://www.netflix.com/title/{}",
   },
   "com.google.android.youtube.tv": {
     service: "youtube",
-    name: "YouTube",
     link: "https://www.youtube.com",
     content: "https://www.youtube.com/watch?v={}",
   },
   "com.google.android.youtube.tvunplugged": {
     service: "youtube-tv",
-    name: "YouTube TV",
     link: "https://tv.youtube.com",
   },
   "com.amazon.amazonvideo.livingroom": {
     service: "prime-video",
-    name: "Prime Video",
     link: "https://app.primevideo.com",
     content: "https://app.primevideo.com/detail?gti={}",
   },
   "com.disney.disneyplus": {
     service: "disney-plus",
-    name: "Disney+",
     link: "https://www.disneyplus.com",
     content: "https://www.disneyplus.com/video/{}",
   },
-  "com.apple.atve.androidtv.appletv": { service: "apple-tv", name: "Apple TV", link: "https://tv.apple.com" },
-  "com.hulu.livingroomplus": { service: "hulu", name: "Hulu", link: "https://www.hulu.com" },
-  "com.wbd.stream": { service: "max", name: "Max", link: "https://play.max.com" },
-  "com.plexapp.android": { service: "plex", name: "Plex", link: "plex://" },
-  "com.spotify.tv.android": { service: "spotify", name: "Spotify", link: "spotify://" },
+  "com.apple.atve.androidtv.appletv": { service: "apple-tv", link: "https://tv.apple.com" },
+  "com.hulu.livingroomplus": { service: "hulu", link: "https://www.hulu.com" },
+  "com.wbd.stream": { service: "max", link: "https://play.max.com" },
+  "com.plexapp.android": { service: "plex", link: "plex://" },
+  "com.spotify.tv.android": { service: "spotify", link: "spotify://" },
   "tv.twitch.android.app": {
     service: "twitch",
-    name: "Twitch",
     link: "twitch://home",
     content: "twitch://stream/{}",
   },
@@ -61,13 +54,13 @@ export const androidServices: ReadonlyMap<string, ServiceId> = new Map(
   Object.entries(apps).map(([id, { service }]) => [id, service]),
 );
 
-/** The name of an app, and its service; what is not known is called as its package is. */
+/** The name of an app, and its service; an unknown app is named by its package. */
 export function appOf(id: string): { readonly name: string; readonly service: ServiceId | null } {
-  const row = rowOf(id);
-  return row ? { name: row.name, service: row.service } : { name: id, service: null };
+  const service = rowOf(id)?.service ?? null;
+  return { name: service === null ? id : serviceNames[service], service };
 }
 
-/** The link that opens an app, or one thing in it; `null` where no way to that is known. */
+/** The link that opens an app, or one item in it; `null` where no such link is known. */
 export function linkOf(id: string, content: string | null): string | null {
   if (isLink(id)) return content === null ? id : null;
   const row = rowOf(id);
@@ -76,10 +69,10 @@ export function linkOf(id: string, content: string | null): string | null {
   return row?.link ?? `market://launch?id=${id}`;
 }
 
-/** The packages that may show what an id opens: those of its service; none where that cannot be told. */
+/** The packages that an id may bring to the screen: all of its service; none where that is not known. */
 export function packagesOf(id: string): readonly string[] {
-  const place = (link: string) => link.split("/", 3).join("/");
-  const opened = isLink(id) ? Object.keys(apps).find((one) => place(apps[one]?.link ?? "") === place(id)) : id;
+  const site = (link: string) => link.split("/", 3).join("/");
+  const opened = isLink(id) ? Object.keys(apps).find((one) => site(apps[one]?.link ?? "") === site(id)) : id;
   if (opened === undefined) return [];
   const service = rowOf(opened)?.service;
   const same = Object.keys(apps).filter((one) => service !== undefined && apps[one]?.service === service);
@@ -90,12 +83,12 @@ function rowOf(id: string): AppRow | undefined {
   return Object.hasOwn(apps, id) ? apps[id] : undefined;
 }
 
-/** A link names what opens it before `://`, so that no name of an app is one. */
+/** A scheme and `://`, so that no app name is taken for a link. */
 export function isLink(text: string): boolean {
   return /^[a-z][a-z0-9+.-]{0,31}:\/\/[\x21-\x7e]{0,900}$/i.test(text);
 }
 
-/** A package has a dot at least: a name that was mistyped is none. */
+/** Has a dot at least, so that no mistyped name is taken for a package. */
 export function isPackage(text: string): boolean {
   return text.length <= 128 && /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/i.test(text);
 }
@@ -104,7 +97,7 @@ export function isAndroidAppId(text: string): boolean {
   return isPackage(text) || isLink(text);
 }
 
-/** What a TV shows while it shows no app. */
+/** What is on the screen while no app is. */
 const homes =
   /^(com\.google\.android\.(tvlauncher|leanbacklauncher|apps\.tv\.(launcherx|dreamx))|com\.android\.systemui|android)$/;
 
@@ -112,5 +105,5 @@ export function isHome(id: string): boolean {
   return homes.test(id);
 }
 
-/** What is handed to the TV from elsewhere runs in this one; what it is only who hands it over can tell. */
+/** Casts to the TV run in this package; only the Cast side knows which app it is. */
 export const shell = "com.google.android.apps.mediashell";

@@ -6,8 +6,14 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { rsaNumbersOf, subjectOf } from "../../../src/platforms/androidtv/certificate.ts";
 import { describeState } from "../../../src/platforms/androidtv/device.ts";
-import { isBox } from "../../../src/platforms/androidtv/identity.ts";
-import { asks, frameOf, framing, says, secretOf } from "../../../src/platforms/androidtv/protocol.ts";
+import { isStreamingBox } from "../../../src/platforms/androidtv/identity.ts";
+import {
+  frameOf,
+  framing,
+  pairingMessages,
+  secretOf,
+  messages as write,
+} from "../../../src/platforms/androidtv/protocol.ts";
 import { isAndroidAppId, linkOf, packagesOf } from "../../../src/platforms/androidtv/services.ts";
 import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
 import { Message } from "../../../src/transport/protobuf.ts";
@@ -36,20 +42,25 @@ const message = (text: string) => new Message(Buffer.from(text.replaceAll(" ", "
 
 describe("what is said", () => {
   test("is read by the messages of others as it is meant: keys, links, the greeting, and every question of pairing", () => {
-    expect(readRemote(says.key(26, 3))).toEqual({ remoteKeyInject: { keyCode: "KEYCODE_POWER", direction: "SHORT" } });
-    expect(readRemote(says.key(19, 1))).toEqual({
+    expect(readRemote(write.key(26, 3))).toEqual({ remoteKeyInject: { keyCode: "KEYCODE_POWER", direction: "SHORT" } });
+    expect(readRemote(write.key(19, 1))).toEqual({
       remoteKeyInject: { keyCode: "KEYCODE_DPAD_UP", direction: "START_LONG" },
     });
-    expect(readRemote(says.link("plex://"))).toEqual({ remoteAppLinkLaunchRequest: { appLink: "plex://" } });
-    expect(readRemote(says.pong(44))).toEqual({ remotePingResponse: { val1: 44 } });
-    expect(readRemote(says.setActive(615))).toEqual({ remoteSetActive: { active: 615 } });
-    expect(readRemote(says.configure(615))).toMatchObject({
+    expect(readRemote(write.link("plex://"))).toEqual({ remoteAppLinkLaunchRequest: { appLink: "plex://" } });
+    expect(readRemote(write.pong(44))).toEqual({ remotePingResponse: { val1: 44 } });
+    expect(readRemote(write.setActive(615))).toEqual({ remoteSetActive: { active: 615 } });
+    expect(readRemote(write.configure(615))).toMatchObject({
       remoteConfigure: { code1: 615, deviceInfo: { packageName: "zapd" } },
     });
     const ok = { protocolVersion: 2, status: "STATUS_OK" };
     const encoding = { type: "ENCODING_TYPE_HEXADECIMAL", symbolLength: 6 };
     expect(
-      [asks.request(), asks.options(), asks.configuration(), asks.secret(Buffer.from("x"))].map(readPairing),
+      [
+        pairingMessages.request(),
+        pairingMessages.options(),
+        pairingMessages.configuration(),
+        pairingMessages.secret(Buffer.from("x")),
+      ].map(readPairing),
     ).toEqual([
       { ...ok, pairingRequest: { serviceName: "atvremote", clientName: "zapd" } },
       { ...ok, pairingOption: { inputEncodings: [encoding], preferredRole: "ROLE_TYPE_INPUT" } },
@@ -60,8 +71,8 @@ describe("what is said", () => {
 
   test("as text goes with the counters of the set, and with its last character twice, in the set's own count", () => {
     // players.md 4.4: hello goes out with 4 and 4, and counters that are zero are left out.
-    expect(hex(says.text("hello", { ime: 0, field: 0 }))).toBe("14aa01111a0f0801120b080410041a0568656c6c6f");
-    expect(hex(says.text("💡", { ime: 1, field: 2 }))).toEndWith("08011002" + "1a0e0801120a" + "080110011a04f09f92a1");
+    expect(hex(write.text("hello", { ime: 0, field: 0 }))).toBe("14aa01111a0f0801120b080410041a0568656c6c6f");
+    expect(hex(write.text("💡", { ime: 1, field: 2 }))).toEndWith("08011002" + "1a0e0801120a" + "080110011a04f09f92a1");
   });
 
   test("comes back as it was, whatever the numbers are", () => {
@@ -204,7 +215,8 @@ describe("what it means", () => {
 
   test("a box has no inputs, and what is not known to be one may", () => {
     for (const model of ["Chromecast HD", "SHIELD Android TV", "Google TV Streamer", "Fire Stick", "MiBox4", "onn. 4K"])
-      expect([model, isBox({ model })]).toEqual([model, true]);
-    for (const model of ["BRAVIA 4K", "TCL Smart TV", null]) expect([model, isBox({ model })]).toEqual([model, false]);
+      expect([model, isStreamingBox({ model })]).toEqual([model, true]);
+    for (const model of ["BRAVIA 4K", "TCL Smart TV", null])
+      expect([model, isStreamingBox({ model })]).toEqual([model, false]);
   });
 });
