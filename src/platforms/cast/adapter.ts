@@ -1,4 +1,4 @@
-/** Google Cast: found by mDNS, driven over CASTV2, which tells by itself what changes. Facts: protocols/players.md 3. */
+/** Google Cast: found by mDNS, driven over CASTV2, which pushes its state. Facts: protocols/players.md 3. */
 import { readOwnPicture } from "../../transport/own-picture.ts";
 import {
   type Capability,
@@ -34,8 +34,8 @@ export const cast: Platform<CastMemory> = {
   connect: connectCast,
 };
 
-const stepped = ({ level, step }: Receiver, way: 1 | -1) => ({
-  level: Math.max(0, Math.min(1, (level ?? 0.5) + way * step)),
+const stepped = ({ level, step }: Receiver, by: 1 | -1) => ({
+  level: Math.max(0, Math.min(1, (level ?? 0.5) + by * step)),
 });
 
 async function press(device: CastDevice, key: Key, signal: AbortSignal): Promise<void> {
@@ -78,7 +78,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
     keys: { press: (key, signal) => press(device, key, signal) },
     volume: {
       set: (level, signal) => device.setVolume(() => ({ level: level / 100 }), signal),
-      step: (way, signal) => device.setVolume((now) => stepped(now, way), signal),
+      step: (by, signal) => device.setVolume((now) => stepped(now, by), signal),
       mute: (muted, signal) => device.setVolume(() => ({ muted }), signal),
     },
     playback: {

@@ -1,4 +1,4 @@
-/** One Cast device: a session that stays open, proven to be with the one that is meant, and what is done over it. */
+/** One Cast device: a session that stays open and has proven the device's identity, and the commands over it. */
 import { DeviceError, hasCode, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
@@ -18,30 +18,30 @@ import {
 import { serviceNames } from "../services.ts";
 import { prove } from "./identity.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
-import { abilities, describeState, type Media, namespaces, type Receiver, receiverId } from "./protocol.ts";
+import { abilities, describeState, type Media, type Receiver } from "./protocol.ts";
 import { castServices, defaultReceiver, idsOf } from "./services.ts";
 import { CastSession, playsNothing } from "./session.ts";
 
-/** Connecting, proving and the first status: an announcement may have to be asked for. */
-const openWithinMs = 4_000;
-/** An app is fetched from the internet, and a file from wherever it is. */
-const launchWithinMs = 12_000;
-const loadWithinMs = 12_000;
-const shownWithinMs = 6_000;
-const goneWithinMs = 5_000;
-const lookEveryMs = 300;
+/** Connecting, proving the identity and the first status; an mDNS answer may have to be waited for. */
+const openTimeoutMs = 4_000;
+/** An app is loaded from the internet, and a file from anywhere. */
+const launchTimeoutMs = 12_000;
+const loadTimeoutMs = 12_000;
+const shownTimeoutMs = 6_000;
+const closedTimeoutMs = 5_000;
+const pollEveryMs = 300;
 
 export class CastDevice {
   readonly target: CastTarget;
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<CastMemory>;
-  readonly #link: ReconnectingSession<CastSession>;
+  readonly #reconnecting: ReconnectingSession<CastSession>;
 
   constructor(target: CastTarget, platformHost: PlatformHost, emit: Emit<CastMemory>) {
     this.target = target;
     this.#platformHost = platformHost;
     this.#emit = emit;
-    this.#link = new ReconnectingSession<CastSession>({
+    this.#reconnecting = new ReconnectingSession<CastSession>({
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
       open: async (signal, _inBackground, ended) => {
@@ -64,22 +64,22 @@ export class CastDevice {
     });
   }
 
-  /** The session that is open now. */
   get current(): CastSession | undefined {
-    return this.#link.current;
+    return this.#reconnecting.current;
   }
 
-  /** The session for a question: its failure is shared by all who ask soon after. */
+  /** The session for a read; callers share the failure of a recent attempt. */
   async session(signal: AbortSignal, eager = false): Promise<CastSession> {
-    // One that takes the connection and never says who it is has all of its time for that: so it is known for what it is.
-    const within = deadline(Math.max(2 * this.#platformHost.requestTimeoutMs(), openWithinMs), signal);
-    const opening = this.#link.use(within, { eager });
+    // A device that accepts the connection and never tells its identity may use all of this time, so that the error can
+    // say so.
+    const within = deadline(Math.max(2 * this.#platformHost.requestTimeoutMs(), openTimeoutMs), signal);
+    const opening = this.#reconnecting.use(within, { eager });
     return eager ? unlessSlept(opening) : opening;
   }
 
   /**
-   * The session for a command, and what the device says right before it. Lines die without a word (3.4): one that does not
-   * answer to that is hung up on, and nothing of the command has gone out.
+   * The session for a command, with a fresh status. Connections die silently (3.4): one that does not answer is closed,
+   * and nothing of the command has been sent.
    */
   async #ready(signal: AbortSignal): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
     const session = await this.session(signal, true);
@@ -93,10 +93,10 @@ export class CastDevice {
   }
 
   close(): void {
-    this.#link.close();
+    this.#reconnecting.close();
   }
 
-  /** Launches an app by its id, or by another id of the same service where it lacks that one. */
+  /** Launches an app by its id, or by another id of the same service where the device lacks that one. */
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     if (Object.keys(params).length > 0)
       throw new ZapdError("unsupported_operation", "cannot open anything in an app: Cast has no deep links", {
@@ -108,17 +108,11 @@ export class CastDevice {
 
   async #launch(session: CastSession, wanted: string, signal: AbortSignal): Promise<Confirmed> {
     for (const appId of idsOf(wanted)) {
-      const said = await session.ask(
-        namespaces.receiver,
-        receiverId,
-        { type: "LAUNCH", appId },
-        signal,
-        launchWithinMs,
-      );
-      if (said["type"] === "LAUNCH_ERROR" && said["reason"] === "NOT_FOUND") continue;
-      refuse(said, "launch it");
+      const answer = await session.askReceiver({ type: "LAUNCH", appId }, signal, launchTimeoutMs);
+      if (answer["type"] === "LAUNCH_ERROR" && answer["reason"] === "NOT_FOUND") continue;
+      requireSuccess(answer, "launch it");
       const isShown = () => session.receiver?.running?.ids.includes(appId) === true;
-      return this.#seen(session, isShown, shownWithinMs, signal);
+      return this.#waitFor(session, isShown, shownTimeoutMs, signal);
     }
     const service = castServices.get(wanted);
     const name = service === undefined ? `Cast app ${wanted}` : `${serviceNames[service]} (${wanted})`;
@@ -127,87 +121,72 @@ export class CastDevice {
     });
   }
 
-  /** Leaves what is cast to it; answers with that. */
+  /** Stops the running app; returns it. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const { session, receiver } = await this.#ready(signal);
     const { running } = receiver;
     if (running === null) return null;
     const { sessionId } = running;
-    const said = await session.ask(namespaces.receiver, receiverId, { type: "STOP", sessionId }, signal);
-    // It has ended by itself meanwhile (3.3).
-    if (said["reason"] !== "INVALID_SESSION_ID") refuse(said, "leave it");
-    const isGone = () => session.receiver?.running?.sessionId !== sessionId;
-    if (await this.#seen(session, isGone, goneWithinMs, signal)) return running.app;
+    const answer = await session.askReceiver({ type: "STOP", sessionId }, signal);
+    // The app has ended by itself meanwhile (3.3).
+    if (answer["reason"] !== "INVALID_SESSION_ID") requireSuccess(answer, "leave it");
+    const isClosed = () => session.receiver?.running?.sessionId !== sessionId;
+    if (await this.#waitFor(session, isClosed, closedTimeoutMs, signal)) return running.app;
     throw new ZapdError("device_error", "took the command, but goes on showing the app");
   }
 
-  /** Whether something comes to be, by what is pushed and by asking. */
-  async #seen(session: CastSession, holds: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    const look = async () => {
+  /** Waits for a condition, by pushes and by polling. */
+  async #waitFor(session: CastSession, holds: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const poll = async () => {
       if (!holds()) await session.refresh(signal);
       return holds();
     };
-    return until(look, { timeoutMs, everyMs: lookEveryMs, signal });
+    return until(poll, { timeoutMs, everyMs: pollEveryMs, signal });
   }
 
-  /** Changes the volume, from what it is right before. */
+  /** Changes the volume, relative to a fresh status. */
   async setVolume(
     change: (now: Receiver) => { readonly level: number } | { readonly muted: boolean },
     signal: AbortSignal,
   ): Promise<void> {
     const { session, receiver } = await this.#ready(signal);
-    // It takes the command all the same, and does nothing (3.4).
+    // The device would accept the command and do nothing (3.4).
     if (receiver.control === "fixed") throw fixedVolume();
-    const said = await session.ask(
-      namespaces.receiver,
-      receiverId,
-      { type: "SET_VOLUME", volume: change(receiver) },
-      signal,
-    );
-    if (said["reason"] === "INVALID_COMMAND") throw fixedVolume();
-    refuse(said, "change its volume");
+    const answer = await session.askReceiver({ type: "SET_VOLUME", volume: change(receiver) }, signal);
+    if (answer["reason"] === "INVALID_COMMAND") throw fixedVolume();
+    requireSuccess(answer, "change its volume");
   }
 
-  /** A command to what plays. */
   async control(what: PlaybackCommand | "toggle", signal: AbortSignal): Promise<void> {
     const { session } = await this.#ready(signal);
     const media = mediaOf(session);
-    const does = what === "toggle" ? (media.status === "paused" ? "play" : "pause") : what;
-    const needed = {
-      play: abilities.pause,
-      pause: abilities.pause,
-      stop: 0,
-      next: abilities.next,
-      previous: abilities.previous,
-    };
-    requireAbility(media, needed[does], does === "play" ? "be paused and played" : doing[does]);
-    const jump = { next: 1, previous: -1, play: 0, pause: 0, stop: 0 }[does];
-    const command = jump === 0 ? { type: does.toUpperCase() } : { type: "QUEUE_UPDATE", jump };
-    await this.#tell(session, media, command, doing[does], signal);
+    const name = what === "toggle" ? (media.status === "paused" ? "play" : "pause") : what;
+    const { ability, verb, message } = playbackCommands[name];
+    requireAbility(media, ability, name === "play" ? "be paused and played" : verb);
+    await this.#command(session, media, message, verb, signal);
   }
 
-  /** To a position, or by so much from where it is. */
+  /** Seeks to a position computed from the current one. */
   async seek(to: (positionMs: number, media: Media) => number, signal: AbortSignal): Promise<void> {
     const { session, receiver } = await this.#ready(signal);
     const media = mediaOf(session);
     requireAbility(media, abilities.seek, "be sought in");
     const now = describeState(receiver, media).playback?.position_ms ?? 0;
     const position = Math.max(0, Math.min(to(now, media), media.durationMs ?? Number.POSITIVE_INFINITY));
-    await this.#tell(session, media, { type: "SEEK", currentTime: position / 1_000 }, "seek", signal);
+    await this.#command(session, media, { type: "SEEK", currentTime: position / 1_000 }, "seek", signal);
   }
 
-  async #tell(session: CastSession, media: Media, command: Json, what: string, signal: AbortSignal): Promise<void> {
-    const said = await session.askRunning({ ...command, mediaSessionId: media.sessionId }, signal);
-    refuse(said, what);
+  async #command(session: CastSession, media: Media, message: Json, verb: string, signal: AbortSignal): Promise<void> {
+    requireSuccess(await session.askApp({ ...message, mediaSessionId: media.sessionId }, signal), verb);
   }
 
-  /** Hands a file to the default receiver, which fetches it. */
+  /** Plays a file in the default receiver, which loads it. */
   async play(item: MediaItem, signal: AbortSignal): Promise<void> {
     const { url, title, image } = item;
     const mime = mimeOf(item);
     const { session, receiver } = await this.#ready(signal);
-    const isThere = receiver.running?.ids.includes(defaultReceiver) === true;
-    if (!isThere && !(await this.#launch(session, defaultReceiver, signal)))
+    const isRunning = receiver.running?.ids.includes(defaultReceiver) === true;
+    if (!isRunning && !(await this.#launch(session, defaultReceiver, signal)))
       throw new ZapdError("device_error", "took the command, but does not show the app that plays files");
     const metadata = {
       metadataType: 0,
@@ -223,18 +202,18 @@ export class CastDevice {
       autoplay: true,
       currentTime: 0,
     };
-    const said = await session.askRunning(load, signal, loadWithinMs);
-    const { type, detailedErrorCode: detail } = said;
+    const answer = await session.askApp(load, signal, loadTimeoutMs);
+    const { type, detailedErrorCode: detail } = answer;
     if (type === "LOAD_FAILED" || type === "ERROR")
       throw new ZapdError(
         "unsupported_media",
         `could not load it as ${mime}${typeof detail === "number" ? ` (error ${detail})` : ""}`,
         { hint: "The device fetches the address by itself: it must reach it, and play such a file" },
       );
-    refuse(said, "load it");
+    requireSuccess(answer, "load it");
   }
 
-  /** The address of a picture of what plays; `null` where it shows none. */
+  /** The URL of the picture of what plays; `null` where there is none. */
   async image(signal: AbortSignal): Promise<{ readonly address: URL | null; readonly certificate: string | null }> {
     const session = await this.session(signal);
     await session.refresh(signal);
@@ -259,22 +238,23 @@ export class CastDevice {
   }
 }
 
-const doing = {
-  play: "play",
-  pause: "pause",
-  stop: "stop",
-  next: "go to the next",
-  previous: "go to the previous",
-} as const;
+/** Each with the ability that what plays must have, and its name in an error. */
+const playbackCommands = {
+  play: { ability: abilities.pause, verb: "play", message: { type: "PLAY" } },
+  pause: { ability: abilities.pause, verb: "pause", message: { type: "PAUSE" } },
+  stop: { ability: 0, verb: "stop", message: { type: "STOP" } },
+  next: { ability: abilities.next, verb: "go to the next", message: { type: "QUEUE_UPDATE", jump: 1 } },
+  previous: { ability: abilities.previous, verb: "go to the previous", message: { type: "QUEUE_UPDATE", jump: -1 } },
+} as const satisfies Record<PlaybackCommand, object>;
 
 function mediaOf({ media }: CastSession): Media {
   if (media === null) throw playsNothing();
   return media;
 }
 
-function requireAbility({ commands }: Media, bit: number, what: string): void {
+function requireAbility({ commands }: Media, bit: number, verb: string): void {
   if (bit !== 0 && (commands & bit) === 0)
-    throw new ZapdError("device_refused", `plays something that cannot ${what} now`);
+    throw new ZapdError("device_refused", `plays something that cannot ${verb} now`);
 }
 
 function fixedVolume(): ZapdError {
@@ -283,12 +263,12 @@ function fixedVolume(): ZapdError {
   });
 }
 
-/** Fails with what the device said where that is a refusal (3.3). */
-function refuse(said: Json, what: string): void {
-  const type = text(said["type"]) ?? text(said["responseType"]) ?? "";
+/** Fails with the device's reason where it refused (3.3). */
+function requireSuccess(answer: Json, verb: string): void {
+  const type = text(answer["type"]) ?? text(answer["responseType"]) ?? "";
   if (type === "RECEIVER_STATUS" || type === "MEDIA_STATUS") return;
-  const reason = text(said["reason"]);
-  throw new ZapdError("device_refused", `refused to ${what}: it says ${type}${reason === null ? "" : `, ${reason}`}`, {
+  const reason = text(answer["reason"]);
+  throw new ZapdError("device_refused", `refused to ${verb}: it says ${type}${reason === null ? "" : `, ${reason}`}`, {
     hint: "What it plays may have changed meanwhile: look with zapd state {device}, then try again",
   });
 }

@@ -1,10 +1,10 @@
 /**
- * A message of CASTV2 in bytes (players.md 3.1): four bytes of length, and a protobuf of seven fields, of which those that
- * are texts are read. Pure.
+ * CASTV2 frames (players.md 3.1): four bytes of length, then a protobuf message, of whose seven fields the texts are
+ * used. Pure.
  */
 import { encode as encodeFields, Message } from "../../transport/protobuf.ts";
 
-/** One message; what it says is JSON in all namespaces that are spoken here. */
+/** One message; `text` is JSON in all namespaces used here. */
 export interface CastMessage {
   readonly source: string;
   readonly destination: string;
@@ -13,14 +13,14 @@ export interface CastMessage {
 }
 
 const headBytes = 4;
-/** How the stream is cut into messages: a set takes and says 64 KiB at most. */
+/** How the stream is cut into messages, of 64 KiB at most. */
 export const framing = { readHead, headBytes, maxBytes: 64 * 1024 } as const;
 
 function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
   return bytes.length < headBytes ? null : { head: headBytes, body: bytes.readUInt32BE(0) };
 }
 
-/** The fields by their numbers; the version is 0, as is the type of a payload that is a text, and neither may be left out. */
+/** The field numbers. Version and payload type are 0, and must not be left out. */
 const fields = { version: 1, source: 2, destination: 3, namespace: 4, payloadType: 5, text: 6 } as const;
 
 export function encode({ source, destination, namespace, text }: CastMessage): Buffer {
@@ -36,13 +36,13 @@ export function encode({ source, destination, namespace, text }: CastMessage): B
   return Buffer.concat([head, body]);
 }
 
-/** What a body says; a message without a text says `""`. Throws for what is none. */
+/** Reads a message; one without a text has `""`. Throws where it is none. */
 export function decode(body: Buffer): CastMessage {
-  const said = new Message(body);
+  const message = new Message(body);
   return {
-    source: said.text(fields.source),
-    destination: said.text(fields.destination),
-    namespace: said.text(fields.namespace),
-    text: said.text(fields.text),
+    source: message.text(fields.source),
+    destination: message.text(fields.destination),
+    namespace: message.text(fields.namespace),
+    text: message.text(fields.text),
   };
 }

@@ -1,4 +1,4 @@
-/** Who a Cast device is (players.md 1.2, 3.1): by the id that it announces, and tells whoever asks over its line. */
+/** Who a Cast device is (players.md 1.2, 3.1): the id that it announces, and tells over its connection. */
 import { wrongDevice } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
@@ -8,14 +8,14 @@ import type { Kind, Lead, MdnsService, PlatformHost, Sighting } from "../platfor
 import { addressIdentity, senderOf } from "../query.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { readId } from "./protocol.ts";
-import { CastSession, type Told } from "./session.ts";
+import { CastSession, type DeviceInfo } from "./session.ts";
 
 export const serviceType = "_googlecast._tcp";
 const groupModel = "Google Cast Group";
-/** A bit of `ca` (3.1). */
+/** A bit of `ca`: a group (3.1). */
 const groupBit = 32;
 
-/** Its instance name is not its name, which is `fn` (1.4). */
+/** The name of the device is `fn`, not the instance name (1.4). */
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
   if (service.type !== serviceType || host === null) return null;
@@ -26,15 +26,15 @@ function announcedOf({ id, fn, md, ca }: MdnsService["txt"]): Readonly<Record<st
   return { ...(id && { id }), ...(fn && { fn }), ...(md && { md }), ...(ca && { ca }) };
 }
 
-/** Its own bits (players.md 3.1): it shows pictures. */
+/** A bit of `ca`: it has a video output (3.1). */
 const screenBit = 1;
 
-/** What shows pictures, and is not plugged into a screen, is one, as far as its model says so. */
+/** A device with video that is not plugged into a screen is a TV, as far as its model tells. */
 function kindOf(model: string | null, bits: string | undefined): Kind {
   const isScreen =
     (Number(bits) & screenBit) !== 0 && !/chromecast|shield|streamer|stick|dongle|hub|box/i.test(model ?? "");
   if (!isScreen) return "player";
-  // Those who build boxes call them by their system.
+  // Makers of boxes name them after Android TV or Google TV.
   return /bravia|(?<!android |google )\btv\b/i.test(model ?? "") ? "tv" : "unknown";
 }
 
@@ -45,7 +45,7 @@ export async function identifyCast(
 ): Promise<Sighting<CastMemory>> {
   const { host, port } = lead;
   const isHere = (service: MdnsService) => service.port === port;
-  // What somebody gave by its address may be a group, of which the device at that address speaks as itself.
+  // An address that a user gave may be a group's, where the leading device answers as itself.
   const announcing =
     lead.announced?.["id"] === undefined
       ? platformHost.announced(serviceType, host, isHere, signal).catch(() => null)
@@ -53,33 +53,36 @@ export async function identifyCast(
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const session = await new CastSession(lead, platformHost).open(within);
   try {
-    const [told, receiver, service] = await Promise.all([session.whoIsIt(within), session.refresh(within), announcing]);
-    const said = lead.announced?.["id"] === undefined ? announcedOf(service?.txt ?? {}) : lead.announced;
-    const isGroup = said["md"] === groupModel || (Number(said["ca"]) & groupBit) !== 0;
-    const announced = readId(said["id"]);
-    const own = announced !== null && told.ids.includes(announced) ? announced : told.ids[0];
+    const [info, receiver, service] = await Promise.all([
+      session.requestDeviceInfo(within),
+      session.refresh(within),
+      announcing,
+    ]);
+    const txt = lead.announced?.["id"] === undefined ? announcedOf(service?.txt ?? {}) : lead.announced;
+    const isGroup = txt["md"] === groupModel || (Number(txt["ca"]) & groupBit) !== 0;
+    const announced = readId(txt["id"]);
+    const own = announced !== null && info.ids.includes(announced) ? announced : info.ids[0];
     const identity = isGroup ? announced : (own ?? announced);
-    const mac = isGroup ? null : readMac(told.mac);
+    const mac = isGroup ? null : readMac(info.mac);
     return {
       identity: identity ?? addressIdentity(lead),
       ...(identity === null && { provisional: true }),
       ...(isGroup ? { alone: true } : mac !== null && { ids: [`mac:${mac}`] }),
       ...(receiver.standby !== null && { power: receiver.standby ? "standby" : "on" }),
       facts: {
-        name: isGroup ? text(said["fn"]) : (told.name ?? text(said["fn"])),
-        kind: kindOf(text(said["md"]) ?? told.model, said["ca"]),
-        // Google Inc.
-        manufacturer: isGroup ? null : (told.manufacturer?.replace(/,? Inc\.?$/, "") ?? null),
-        model: text(said["md"]) ?? told.model,
+        name: isGroup ? text(txt["fn"]) : (info.name ?? text(txt["fn"])),
+        kind: kindOf(text(txt["md"]) ?? info.model, txt["ca"]),
+        manufacturer: isGroup ? null : (info.manufacturer?.replace(/,? Inc\.?$/, "") ?? null),
+        model: text(txt["md"]) ?? info.model,
         serial: null,
-        // No packet wakes it, and a group has none of its own.
+        // No magic packet wakes a Cast device, and a group has no address of its own.
         macs: [],
-        softwareVersion: told.softwareVersion,
+        softwareVersion: info.softwareVersion,
         access: "full",
       },
       memory: {
         group: isGroup,
-        tellsId: identity !== null && told.ids.includes(identity),
+        tellsId: identity !== null && info.ids.includes(identity),
         ...(receiver.control !== null && { volume: receiver.control }),
       },
       pairing: "none",
@@ -90,16 +93,16 @@ export async function identifyCast(
 }
 
 /**
- * Fails where another answers: one that tells its id over the line is known by that; one that never has, or a group, which the
- * device at its address may speak for, by what is announced for its very port. Where nothing is heard that speaks against it,
- * it is believed: there is no secret that it could get.
+ * Fails where another device answers. One that tells its id over the connection is known by that. Any other, and a
+ * group, which its leading device may answer for, is known by what is announced for this port. Without a contradiction
+ * it is accepted: it gets no secret.
  */
 export async function prove(
   session: CastSession,
   target: CastTarget,
   platformHost: PlatformHost,
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<DeviceInfo> {
   const { host, port, identity, provisional, memory } = target;
   const isKnownByTelling = memory.tellsId === true && memory.group !== true;
   const isHere = (service: MdnsService) => service.port === port;
@@ -107,12 +110,12 @@ export async function prove(
     ? Promise.resolve(null)
     : platformHost.announced(serviceType, host, isHere, signal).catch(() => null);
   const withinMs = isKnownByTelling ? session.timeoutMs : undefined;
-  const told = await session.whoIsIt(signal, { wanted: identity, ...(withinMs && { withinMs }) });
-  if (provisional || told.ids.includes(identity)) return told;
-  if (memory.group !== true && told.ids.length > 0) throw wrongDevice(host);
+  const info = await session.requestDeviceInfo(signal, { wanted: identity, ...(withinMs && { withinMs }) });
+  if (provisional || info.ids.includes(identity)) return info;
+  if (memory.group !== true && info.ids.length > 0) throw wrongDevice(host);
   if (isKnownByTelling) throw handshakeTimedOut();
   const announced = readId((await announcing)?.txt["id"]);
   signal.throwIfAborted();
   if (announced !== null && announced !== identity) throw wrongDevice(host);
-  return told;
+  return info;
 }

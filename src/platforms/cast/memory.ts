@@ -1,14 +1,14 @@
-/** What zapd remembers of a Cast device beyond its facts. */
+/** What zapd remembers about a Cast device beside its facts. */
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
 const memory = z
   .object({
-    /** `fixed`: its volume is that of what it is plugged into, and cannot be set. */
+    /** `fixed`: the volume is that of the TV or receiver it is plugged into, and cannot be set. */
     volume: z.enum(["attenuation", "fixed", "master"]),
-    /** Several speakers under one name, led by one of them at its own address. */
+    /** Several speakers under one name, at the address of the one that leads them. */
     group: z.boolean(),
-    /** It has told its id over the connection that it is driven by: what does not is another. */
+    /** It has told its id over the connection: a device that does not is another one. */
     tellsId: z.boolean(),
   })
   .partial();

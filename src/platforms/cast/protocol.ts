@@ -1,4 +1,7 @@
-/** What a Cast device says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 3, by section. */
+/**
+ * Messages of a Cast device, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 3, by
+ * section.
+ */
 import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState, Playback, Power } from "../platform.ts";
 import type { CastMemory } from "./memory.ts";
@@ -13,10 +16,10 @@ export const namespaces = {
   discovery: `${prefix}receiver.discovery`,
   setup: `${prefix}setup`,
 } as const;
-/** The device itself, whatever runs on it. */
+/** The id of the device itself, whatever app runs. */
 export const receiverId = "receiver-0";
 
-/** An app that runs; media is controlled over its transport, which is another with each launch (3.4). */
+/** A running app. Media is controlled over its transport, which changes with each launch (3.4). */
 export interface Running {
   readonly app: PlatformApp;
   readonly ids: readonly string[];
@@ -27,7 +30,7 @@ export interface Running {
 
 /** `RECEIVER_STATUS` (3.2). */
 export interface Receiver {
-  /** What is cast to it; `null` while it idles. */
+  /** The app that is cast to it; `null` while it idles. */
   readonly running: Running | null;
   readonly level: number | null;
   readonly muted: boolean | null;
@@ -36,8 +39,8 @@ export interface Receiver {
   readonly standby: boolean | null;
 }
 
-export function readReceiver(said: Json): Receiver {
-  const status = asJson(said["status"]);
+export function readReceiver(message: Json): Receiver {
+  const status = asJson(message["status"]);
   const volume = asJson(status["volume"]);
   const { level, muted, controlType, stepInterval } = volume;
   const control = (["attenuation", "fixed", "master"] as const).find((one) => one === controlType) ?? null;
@@ -74,7 +77,7 @@ function readRunning(application: Json | undefined): Running | null {
   };
 }
 
-/** `MEDIA_STATUS` of what plays, as it was when it came; no ticks are sent (3.2). */
+/** `MEDIA_STATUS` as of `at`; no progress is pushed (3.2). */
 export interface Media {
   readonly sessionId: number;
   readonly status: Playback["status"];
@@ -93,38 +96,42 @@ export interface Media {
 /** Bits of `supportedMediaCommands` (3.2). */
 export const abilities = { pause: 1, seek: 2, next: 64, previous: 128 } as const;
 
-const statuses: Readonly<Record<string, Playback["status"]>> = {
-  PLAYING: "playing",
-  PAUSED: "paused",
-  BUFFERING: "buffering",
-  LOADING: "buffering",
-};
+const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
+  ["PLAYING", "playing"],
+  ["PAUSED", "paused"],
+  ["BUFFERING", "buffering"],
+  ["LOADING", "buffering"],
+]);
 
-/** What plays now; a status leaves out what has not changed since `before`. `null`: nothing is loaded. */
-export function readMedia(said: Json, before: Media | null, now = performance.now()): Media | null {
-  const [status] = listOf(said, "status", 1);
-  const { mediaSessionId, playerState } = status ?? {};
-  const playing = typeof playerState === "string" ? statuses[playerState] : undefined;
-  if (!status || typeof mediaSessionId !== "number" || playing === undefined) return null;
+/** Reads a status, which leaves out what has not changed since `before`; `null` where nothing is loaded. */
+export function readMedia(message: Json, before: Media | null, now = performance.now()): Media | null {
+  const [report = {}] = listOf(message, "status", 1);
+  const { mediaSessionId, playerState, media } = report;
+  const status = statuses.get(text(playerState) ?? "");
+  if (typeof mediaSessionId !== "number" || status === undefined) return null;
   const same = before?.sessionId === mediaSessionId ? before : null;
-  const { currentTime, playbackRate, supportedMediaCommands } = status;
-  const media = isJson(status["media"]) ? status["media"] : null;
-  const metadata = asJson(media?.["metadata"]);
-  const duration = number(media?.["duration"]);
-  const stream = text(media?.["streamType"])?.toUpperCase();
-  const seconds = number(currentTime);
+  const seconds = number(report["currentTime"]);
   return {
+    ...(isJson(media) ? readItem(media) : (same ?? readItem({}))),
     sessionId: mediaSessionId,
-    status: playing,
+    status,
     positionMs: seconds === null ? null : Math.max(0, seconds * 1_000),
-    durationMs: media ? (duration !== null && duration > 0 ? duration * 1_000 : null) : (same?.durationMs ?? null),
-    live: media ? (stream === "LIVE" ? true : stream === "BUFFERED" ? false : null) : (same?.live ?? null),
-    title: media ? (text(metadata["title"]) ?? text(metadata["songName"])) : (same?.title ?? null),
-    artist: media ? (text(metadata["artist"]) ?? text(metadata["albumArtist"])) : (same?.artist ?? null),
-    image: media ? text(listOf(metadata, "images", 1)[0]?.["url"]) : (same?.image ?? null),
-    rate: number(playbackRate) ?? 1,
-    commands: number(supportedMediaCommands) ?? same?.commands ?? 0,
+    rate: number(report["playbackRate"]) ?? 1,
+    commands: number(report["supportedMediaCommands"]) ?? same?.commands ?? 0,
     at: now,
+  };
+}
+
+function readItem(media: Json): Pick<Media, "durationMs" | "live" | "title" | "artist" | "image"> {
+  const metadata = asJson(media["metadata"]);
+  const duration = number(media["duration"]);
+  const stream = text(media["streamType"])?.toUpperCase();
+  return {
+    durationMs: duration !== null && duration > 0 ? duration * 1_000 : null,
+    live: stream === "LIVE" ? true : stream === "BUFFERED" ? false : null,
+    title: text(metadata["title"]) ?? text(metadata["songName"]),
+    artist: text(metadata["artist"]) ?? text(metadata["albumArtist"]),
+    image: text(listOf(metadata, "images", 1)[0]?.["url"]),
   };
 }
 
@@ -133,10 +140,10 @@ function describePlayback(media: Media, now: number): Playback {
   const isRunning = status === "playing";
   const position = positionMs === null ? null : positionMs + (isRunning ? rate * (now - at) : 0);
   const isEndless = live === true && durationMs === null;
-  const shown = position === null || isEndless ? null : Math.max(0, Math.min(position, durationMs ?? position));
+  const clamped = position === null || isEndless ? null : Math.max(0, Math.min(position, durationMs ?? position));
   return {
     status,
-    position_ms: shown === null ? null : Math.round(shown),
+    position_ms: clamped === null ? null : Math.round(clamped),
     duration_ms: durationMs === null ? null : Math.round(durationMs),
     live,
     title,
@@ -146,7 +153,7 @@ function describePlayback(media: Media, now: number): Playback {
   };
 }
 
-/** Cast has no power: only one behind a screen says that it is in standby, and its silence on it means nothing (3.2). */
+/** Only a device with a screen reports standby; without that, its power is unknown (3.2). */
 function powerOf({ standby }: Receiver): Power {
   return standby === null ? "unknown" : standby ? "standby" : "on";
 }
@@ -163,7 +170,7 @@ export function describeState(receiver: Receiver, media: Media | null, now = per
   };
 }
 
-/** An id in one form, whether it came with dashes, in capitals or as a `uuid:`. */
+/** An id in lower case without dashes and without `uuid:`. */
 export function readId(value: unknown): string | null {
   const bare =
     typeof value === "string"

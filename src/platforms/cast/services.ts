@@ -1,13 +1,13 @@
 /**
- * Services that everybody knows, by the ids of their Cast receivers, the one in use first. Sources: Google's own answers for
- * each id, as checked by github.com/search "enabled_app_ids" (2026-11), captures of senders, and players.md 3.3.
+ * Well-known services by the ids of their Cast receivers, the current one first. Sources: Google's answers for each id,
+ * as checked by github.com/search "enabled_app_ids" (2026-11), captures of senders, and players.md 3.3.
  */
 import type { ServiceId } from "../services.ts";
 
 export const castServices: ReadonlyMap<string, ServiceId> = new Map([
   ["233637DE", "youtube"],
   ["EF67CA5A", "netflix"],
-  // The former one, which some sets still know.
+  // The former id, which some devices still have.
   ["CA5E8412", "netflix"],
   ["17608BC8", "prime-video"],
   ["C3DE6BC2", "disney-plus"],
@@ -19,12 +19,12 @@ export const castServices: ReadonlyMap<string, ServiceId> = new Map([
   ["B3DCF968", "twitch"],
 ]);
 
-/** Plays a file by its address; every set has it. */
+/** Plays a file by its URL; every device has it. */
 export const defaultReceiver = "CC1AD845";
-/** What a set shows while nobody casts. */
+/** On the screen while nobody casts. */
 export const backdrop = "E8C28D3C";
 
-/** An id and those that mean the same service. */
+/** An id, and the other ids of its service. */
 export function idsOf(id: string): readonly string[] {
   const service = castServices.get(id);
   if (service === undefined) return [id];

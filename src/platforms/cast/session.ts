@@ -1,6 +1,6 @@
 /**
- * One conversation with a Cast device (players.md 3.1): questions to it and to what runs on it, and what both say by
- * themselves. Silent lines are common (3.4), so it is asked for a sign of life, and hung up on when it gives none.
+ * One conversation with a Cast device (players.md 3.1): requests to it and to the running app, and what both push.
+ * Connections often die silently (3.4), so the device is pinged, and the connection closed when it does not answer.
  */
 import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
@@ -15,19 +15,19 @@ import { type Media, namespaces, type Receiver, readId, readMedia, readReceiver,
 
 type Host = Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
 
-/** Sets ping every 5 s, and want to be pinged as often. */
+/** Devices ping every 5 s, and expect to be pinged as often. */
 const heartbeatMs = 5_000;
 const silenceTimeoutMs = 12_000;
-/** Our own name; each connection has its own room of names. */
+/** Sender ids are local to a connection. */
 const senderId = "sender-0";
-/** What runs answers soon, or not to this at all. */
-const mediaWithinMs = 1_500;
-/** How long a device has to tell who it is; not all do. */
-const tellsWithinMs = 1_000;
+/** An app answers soon, or never supports this request. */
+const mediaTimeoutMs = 1_500;
+/** Not all devices answer requests for their identity. */
+const infoTimeoutMs = 1_000;
 
-/** What a device tells of itself to whoever asks. */
-export interface Told {
-  /** It tells its id in two ways, which need not agree. */
+/** What a device tells about itself without pairing. */
+export interface DeviceInfo {
+  /** It tells its id in two ways, which may differ. */
   readonly ids: readonly string[];
   readonly name: string | null;
   readonly model: string | null;
@@ -42,10 +42,10 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #last = 0;
   #receiver: Receiver | null = null;
   #media: Media | null = null;
-  /** What runs, where it has been joined: media is asked for and heard of there. */
+  /** The transport of the running app, once joined: media is requested and pushed there. */
   #joined: string | null = null;
-  /** The one of those that has not answered: it is not waited for again. */
-  #mute: string | null = null;
+  /** The transport that has not answered; it is not waited for again. */
+  #unresponsive: string | null = null;
   #changed: () => void = () => {};
 
   constructor(address: Address, platformHost: Host) {
@@ -55,14 +55,14 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   }
 
   protected async connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<FramedConnection> {
-    const onFrame = (body: Buffer) => this.#take(body);
+    const onFrame = (body: Buffer) => this.#handle(body);
     const options = { address: this.#address, platformHost: this.#host, ...framing, onFrame, onEnd };
     const line = await openFramed(options, signal);
     line.send(bytesOf(namespaces.connection, receiverId, { type: "CONNECT", origin: {} }));
     return line;
   }
 
-  /** What the device said last; `null` before it said anything. */
+  /** The last status of the device; `null` before the first. */
   get receiver(): Receiver | null {
     return this.#receiver;
   }
@@ -71,24 +71,24 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     return this.#media;
   }
 
-  /** Has every change told from now on. */
+  /** Calls the listener with every change from now on. */
   follow(changed: () => void): void {
     this.#changed = changed;
   }
 
-  /** Asks the device how it is, and what runs there what it plays. */
+  /** Requests the status of the device, and that of the media in the running app. */
   async refresh(signal: AbortSignal): Promise<Receiver> {
     const joined = this.#joined;
-    const media = joined === null || joined === this.#mute ? null : this.#askMedia(joined, signal);
-    const said = await this.ask(namespaces.receiver, receiverId, { type: "GET_STATUS" }, signal);
+    const media = joined === null || joined === this.#unresponsive ? null : this.#askMedia(joined, signal);
+    const answer = await this.askReceiver({ type: "GET_STATUS" }, signal);
     await media;
-    // What runs now may be another than a moment ago.
+    // Another app may have been started meanwhile.
     if (this.#joined !== null && this.#joined !== joined) await this.#askMedia(this.#joined, signal);
-    return this.#receiver ?? readReceiver(said);
+    return this.#receiver ?? readReceiver(answer);
   }
 
-  /** A question to the device, or to what runs on it. Fails with `device_timeout`. */
-  ask(
+  /** A request to the device, or to the running app. Fails with `device_timeout`. */
+  #ask(
     namespace: string,
     destination: string,
     message: Json,
@@ -96,82 +96,88 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     withinMs = this.timeoutMs,
   ): Promise<Json> {
     const id = ++this.#last;
-    // Setup has a word of its own for it.
+    // The setup namespace has another name for it.
     const numbered = { ...message, [namespace === namespaces.setup ? "request_id" : "requestId"]: id };
     const send = (line: FramedConnection) => line.send(bytesOf(namespace, destination, numbered));
     return this.sendRequest(id, send, deadline(withinMs, signal));
   }
 
-  /** A question about media to what runs; fails with `device_refused` where nothing does that can play. */
-  async askRunning(message: Json, signal: AbortSignal, withinMs?: number): Promise<Json> {
+  /** A media request to the running app. Fails with `device_refused` where no app that plays media runs. */
+  async askApp(message: Json, signal: AbortSignal, withinMs?: number): Promise<Json> {
     if (this.#joined === null) throw playsNothing();
-    return this.ask(namespaces.media, this.#joined, message, signal, withinMs);
+    return this.#ask(namespaces.media, this.#joined, message, signal, withinMs);
   }
 
-  /** Who it says it is: all that it says of itself, or what there is once it has told the id that is looked for. */
-  async whoIsIt(
+  /** A request to the device itself. */
+  askReceiver(message: Json, signal: AbortSignal, withinMs?: number): Promise<Json> {
+    return this.#ask(namespaces.receiver, receiverId, message, signal, withinMs);
+  }
+
+  /** Requests what the device tells about itself; returns early once it has told the `wanted` id. */
+  async requestDeviceInfo(
     signal: AbortSignal,
-    { wanted = "", withinMs = tellsWithinMs }: { readonly wanted?: string; readonly withinMs?: number } = {},
-  ): Promise<Told> {
+    { wanted = "", withinMs = infoTimeoutMs }: { readonly wanted?: string; readonly withinMs?: number } = {},
+  ): Promise<DeviceInfo> {
     const params = ["name", "version", "device_info", "build_info"];
     const ask = (namespace: string, message: Json) =>
-      this.ask(namespace, receiverId, message, signal, Math.min(withinMs, this.timeoutMs));
+      this.#ask(namespace, receiverId, message, signal, Math.min(withinMs, this.timeoutMs));
     const asked = [
       ask(namespaces.discovery, { type: "GET_DEVICE_INFO" }),
       ask(namespaces.setup, { type: "eureka_info", data: { params } }),
     ];
     const answers: Json[] = [];
-    const telling = asked.map(async (answer, at) => {
-      answers[at] = await answer;
-      if (!readTold([answers[at]]).ids.includes(wanted)) throw new Error("it does not say that");
+    const confirming = asked.map(async (request, index) => {
+      const answer = await request;
+      answers[index] = answer;
+      if (!readDeviceInfo([answer]).ids.includes(wanted)) throw new Error("it is another id, or none");
     });
-    // Not all devices speak both: once one is answered, the other is not waited for as long.
-    const waited = Promise.any(asked).then(() => sleep(tellsWithinMs, signal));
-    await Promise.any([...telling, waited]).catch(() => {});
+    // Not all devices answer both: after the first answer, the other is waited for only a little longer.
+    const waited = Promise.any(asked).then(() => sleep(infoTimeoutMs, signal));
+    await Promise.any([...confirming, waited]).catch(() => {});
     signal.throwIfAborted();
-    return readTold(answers.filter(isJson));
+    return readDeviceInfo(answers.filter(isJson));
   }
 
   protected sendHeartbeat(): void {
-    this.#say(namespaces.heartbeat, receiverId, { type: "PING" });
+    this.#send(namespaces.heartbeat, receiverId, { type: "PING" });
   }
 
-  #say(namespace: string, destination: string, message: Json): void {
+  #send(namespace: string, destination: string, message: Json): void {
     this.sendWithoutAnswer((line) => line.send(bytesOf(namespace, destination, message)));
   }
 
   async #askMedia(transport: string, signal: AbortSignal): Promise<void> {
-    const within = Math.min(mediaWithinMs, this.timeoutMs);
-    await this.ask(namespaces.media, transport, { type: "GET_STATUS" }, signal, within).catch(() => {
-      if (!signal.aborted) this.#mute = transport;
+    const within = Math.min(mediaTimeoutMs, this.timeoutMs);
+    await this.#ask(namespaces.media, transport, { type: "GET_STATUS" }, signal, within).catch(() => {
+      if (!signal.aborted) this.#unresponsive = transport;
     });
   }
 
-  #take(body: Buffer): void {
-    const { source, destination, namespace, text: words } = decode(body);
+  #handle(body: Buffer): void {
+    const { source, destination, namespace, text: json } = decode(body);
     if (destination !== senderId && destination !== "*") return;
-    const said = readJson(words);
-    if (!isJson(said)) return;
-    const type = said["type"] ?? said["responseType"];
+    const message = readJson(json);
+    if (!isJson(message)) return;
+    const type = message["type"] ?? message["responseType"];
     if (namespace === namespaces.heartbeat) {
-      if (type === "PING") this.#say(namespace, source, { type: "PONG" });
+      if (type === "PING") this.#send(namespace, source, { type: "PONG" });
       return;
     }
     if (namespace === namespaces.connection) return type === "CLOSE" ? this.#closed(source) : undefined;
-    if (namespace === namespaces.receiver && type === "RECEIVER_STATUS") this.#heard(readReceiver(said));
+    if (namespace === namespaces.receiver && type === "RECEIVER_STATUS") this.#receiverChanged(readReceiver(message));
     if (namespace === namespaces.media && type === "MEDIA_STATUS" && source === this.#joined) {
-      this.#mute = null;
-      this.#media = readMedia(said, this.#media);
+      this.#unresponsive = null;
+      this.#media = readMedia(message, this.#media);
       this.#changed();
     }
-    // It goes before the answer (3.3), and is none.
+    // It precedes the answer (3.3).
     if (type === "LAUNCH_STATUS") return;
-    this.pendingRequest(said["requestId"] ?? said["request_id"])?.resolve(said);
+    this.pendingRequest(message["requestId"] ?? message["request_id"])?.resolve(message);
   }
 
-  #heard(receiver: Receiver): void {
+  #receiverChanged(receiver: Receiver): void {
     this.#receiver = receiver;
-    // A set that sleeps is not called again unasked: that would wake some.
+    // A sleeping device is not reconnected unasked: that would wake some.
     this.leaving = receiver.standby === true;
     const { transportId = "", hasMedia = false } = receiver.running ?? {};
     const transport = hasMedia && transportId !== "" ? transportId : null;
@@ -179,14 +185,14 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
       this.#joined = transport;
       this.#media = null;
       if (transport !== null) {
-        this.#say(namespaces.connection, transport, { type: "CONNECT", origin: {} });
-        this.#say(namespaces.media, transport, { type: "GET_STATUS", requestId: ++this.#last });
+        this.#send(namespaces.connection, transport, { type: "CONNECT", origin: {} });
+        this.#send(namespaces.media, transport, { type: "GET_STATUS", requestId: ++this.#last });
       }
     }
     this.#changed();
   }
 
-  /** Who hung up: what ran, or the device itself. */
+  /** The running app, or the device itself, closed the virtual connection. */
   #closed(source: string): void {
     if (source === receiverId) return this.destroy();
     if (source !== this.#joined) return;
@@ -200,21 +206,21 @@ function bytesOf(namespace: string, destination: string, message: Json): Buffer 
   return encode({ source: senderId, destination, namespace, text: JSON.stringify(message) });
 }
 
-/** `DEVICE_INFO`, and `eureka_info` of setup: what the one does not say, the other may. */
-function readTold(answers: readonly Json[]): Told {
-  const all = answers.map((said) => {
-    const data = asJson(said["data"]);
+/** Merges `DEVICE_INFO` and `eureka_info`: one may tell what the other leaves out. */
+function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
+  const all = answers.map((answer) => {
+    const data = asJson(answer["data"]);
     const [info, build] = [asJson(data["device_info"]), asJson(data["build_info"])];
     return {
-      id: readId(said["deviceId"]) ?? readId(info["ssdp_udn"]) ?? readId(data["ssdp_udn"]),
-      name: text(said["friendlyName"]) ?? text(data["name"]),
-      model: text(said["deviceModel"]) ?? text(info["product_name"]),
+      id: readId(answer["deviceId"]) ?? readId(info["ssdp_udn"]) ?? readId(data["ssdp_udn"]),
+      name: text(answer["friendlyName"]) ?? text(data["name"]),
+      model: text(answer["deviceModel"]) ?? text(info["product_name"]),
       manufacturer: text(info["manufacturer"]),
       softwareVersion: text(build["cast_build_revision"]) ?? text(data["cast_build_revision"]),
       mac: text(info["mac_address"]),
     };
   });
-  const first = (key: Exclude<keyof Told, "ids">) => all.find((one) => one[key] !== null)?.[key] ?? null;
+  const first = (key: Exclude<keyof DeviceInfo, "ids">) => all.find((one) => one[key] !== null)?.[key] ?? null;
   return {
     ids: all.flatMap(({ id }) => id ?? []),
     name: first("name"),

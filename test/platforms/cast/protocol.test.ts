@@ -179,7 +179,13 @@ describe("MEDIA_STATUS", () => {
   });
 
   test("nothing is loaded: an empty list, one that idles, and what is none", () => {
-    for (const status of [[], [{ ...media, playerState: "IDLE" }], [{ ...media, mediaSessionId: null }], "x"])
+    for (const status of [
+      [],
+      [{ ...media, playerState: "IDLE" }],
+      [{ ...media, playerState: "constructor" }],
+      [{ ...media, mediaSessionId: null }],
+      "x",
+    ])
       expect(readMedia({ status }, read({}))).toBeNull();
   });
 });
