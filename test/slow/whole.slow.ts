@@ -1,31 +1,46 @@
 /** What `npm test` runs a part of, whole: every property with the number of cases that SECURITY.md asks of CI. The seed is in the titles; `$FC_SEED` repeats it. */
 import { expect, test } from "bun:test";
 import { sourcesIn } from "../support/sources.ts";
-import { measured, runWhole } from "./whole.ts";
+import { slowMark } from "../support/whole.ts";
+import { isSample, measured, runWhole } from "./whole.ts";
 
-/** Their generated cases, tables and slow tests: whole here, or the part that `$ZAPD_LONG` says. First the one that waits for a minute. */
-const files = [
-  "runtime/stream",
+const paths = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
+
+/** More generated cases and longer tables than in `npm test`: a sample of them is what that has tried. */
+const longer = paths([
   "blackbox/house",
   "blackbox/kodi-two",
-  "blackbox/pictures",
-  "blackbox/readers",
-  "blackbox/webos-truth",
-  "cli/newcomer",
+  "blackbox/roku-identity",
   "config/config-properties",
   "devices/partial",
   "discovery/ssdp",
-  "embedding/deno-serve",
   "platforms/roku/zip",
   "reliability/damage",
+  "security/mdns-fuzz",
+  "security/own-files",
+  "server/guard-properties",
+  "transport/socket",
+  "transport/xml",
+]);
+/** Slow tests beside what `npm test` tries: a sample runs those alone. */
+const slower = paths([
+  "blackbox/webos-truth",
+  "security/console-flood",
+  "security/oracles",
+  "security/webos-pin",
+  "transport/websocket-upgrade",
+]);
+/** The same, where the time is the runtime's own. */
+const slowerInRealTime = paths(["security/dripping", "server/limits"]);
+/** What else is not the same as in `npm test`; those that wait longest come first. */
+const files = paths([
+  "runtime/stream",
+  "blackbox/pictures",
+  "blackbox/readers",
+  "cli/newcomer",
   "reliability/stories",
   "security/cast-floods",
-  "security/console-flood",
-  "security/dripping",
   "security/foreign-pages",
-  "security/mdns-fuzz",
-  "security/oracles",
-  "security/own-files",
   "security/raw-fuzz",
   "security/raw-slow",
   "security/rogue/orders-kodi",
@@ -35,21 +50,19 @@ const files = [
   "security/rogue/second-user",
   "security/samsung-floods",
   "security/trust-registry",
-  "security/webos-pin",
   "security/websocket-floods",
   "server/bodies",
-  "server/guard-properties",
-  "server/limits",
-  "transport/socket",
-  "transport/websocket-upgrade",
-  "transport/xml",
-].map((name) => `test/${name}.test.ts`);
+]);
 
-test.concurrent.each(files)("whole: %s", runWhole);
+const only = isSample ? { only: slowMark } : {};
+test.concurrent.each(slowerInRealTime)("whole: %s", (file) => runWhole(file, { ...only, realTime: true }));
+test.concurrent.each(files)("whole: %s", (file) => runWhole(file));
+test.concurrent.each(slower)("whole: %s", (file) => runWhole(file, only));
+if (!isSample) test.concurrent.each(longer)("whole: %s", (file) => runWhole(file));
 
 test("whole: each file that leaves something out of `npm test` is among them", () => {
   const leaves = /\b(isQuick|sampleOf|slowTest|slowConcurrentTest|isWhole|hasWholeTables)\b.*support\/whole\.ts/;
   const all = sourcesIn("test").filter(({ path, code }) => /\.(test|cases)\.ts$/.test(path) && leaves.test(code));
-  const listed = [...files, ...measured];
+  const listed = [...files, ...slower, ...slowerInRealTime, ...longer, ...measured];
   expect(all.map(({ path }) => path.replace(".cases.", ".test.")).filter((path) => !listed.includes(path))).toEqual([]);
 });

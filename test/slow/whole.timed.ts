@@ -2,4 +2,4 @@
 import { test } from "bun:test";
 import { measured, runWhole } from "./whole.ts";
 
-test.each(measured)("whole: %s", runWhole);
+test.each(measured)("whole: %s", (file) => runWhole(file));

@@ -37,12 +37,15 @@ export function sampleOf<T>(rows: readonly T[], count: number): T[] {
   );
 }
 
+/** How the titles of slow tests end, so that they can be run alone. */
+export const slowMark = " (slow)";
+
 /** A test that waits, or works, too long for `npm test`: it is defined where everything is tried. */
 export function slowTest(title: string, body: () => unknown, timeoutMs?: number): void {
-  if (isWhole) test(title, async () => void (await body()), timeoutMs);
+  if (isWhole) test(`${title}${slowMark}`, async () => void (await body()), timeoutMs);
 }
 
 /** As `slowTest`, beside the others of its file. */
 export function slowConcurrentTest(title: string, body: () => unknown, timeoutMs?: number): void {
-  if (isWhole) test.concurrent(title, async () => void (await body()), timeoutMs);
+  if (isWhole) test.concurrent(`${title}${slowMark}`, async () => void (await body()), timeoutMs);
 }

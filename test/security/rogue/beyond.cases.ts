@@ -5,7 +5,6 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCertificate } from "../../../src/simulators/webos.ts";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
@@ -225,28 +224,6 @@ describe.concurrent("T29 in a scan", () => {
     );
 
     test(
-      `on probation a sequence is refused whole when it types, and its text reaches nobody: ${platform}`,
-      () =>
-        play(platform, async (scene) => {
-          if (platform === "roku") return;
-          await scene.real.off();
-          const fake = await stranger(scene);
-          await scene.scan();
-          const text = `Zs${randomBytes(3).toString("hex")}`;
-          scene.typing(text);
-          const before = fake.presses;
-          const { status, body } = await scene.api("POST", `/devices/${scene.id}/remote/sequence`, {
-            keys: ["left", `literal:${text}`, "right"],
-            delay_ms: 0,
-          });
-          expect([status, body.error?.code]).toEqual([500, "device_unproven"]);
-          expect(fake.presses).toBe(before);
-          expect(body.error.hint).toContain("zapd trust");
-        }),
-      60_000,
-    );
-
-    test(
       `removed while a stranger is up, and found by a scan that both answer: ${platform}`,
       () =>
         play(platform, async (scene) => {
@@ -293,59 +270,6 @@ async function startSlow(host: string, behind: string, ports: readonly number[])
 
 describe.concurrent("T27 on LG", () => {
   test(
-    "another certificate at the same set, as after an update: told, and paired anew without the old key",
-    () =>
-      play("webos", async (scene) => {
-        const { real } = scene;
-        const [old = ""] = real.secrets;
-        await real.off();
-        const fresh = await plugIn("webos", {
-          ...{
-            name: real.name,
-            host: real.host,
-            identity: real.identity,
-            mac: real.mac,
-            certificate: createCertificate(),
-          },
-        });
-        try {
-          const [tried] = await holds(scene, "key");
-          expect(["pairing_required", "device_unproven"]).toContain(tried?.outcome ?? "");
-          expect(tried?.message).toContain("certificate");
-          expect(tried?.hint).toContain("zapd pair");
-          expect(fresh.secrets).toEqual([]);
-          const paired = await scene.api("POST", `/devices/${scene.id}/pair`, {});
-          expect([paired.status, paired.body.error]).toEqual([200, undefined]);
-          const before = fresh.presses;
-          expect((await scene.api("POST", `/devices/${scene.id}/remote/key`, { key: "left" })).status).toBe(200);
-          await until("it came", () => fresh.presses > before);
-          expect(fresh.secrets).toHaveLength(1);
-          expect(fresh.secrets).not.toContain(old);
-        } finally {
-          await fresh.off();
-        }
-      }),
-    60_000,
-  );
-
-  test(
-    "pairing a stranger begins without the old key, and the set itself is told of when it is back",
-    () =>
-      play("webos", async (scene) => {
-        await scene.real.off();
-        const fake = await stranger(scene, { host: scene.real.host, manner: "other-certificate" });
-        await scene.api("POST", `/devices/${scene.id}/pair`, {});
-        await fake.off();
-        await scene.real.on();
-        const [tried] = await holds(scene, "key");
-        expect(tried?.hint, tried && told(tried)).toContain("zapd pair");
-        expect((await scene.api("POST", `/devices/${scene.id}/pair`, {})).status).toBe(200);
-        await drives(scene, "key");
-      }),
-    60_000,
-  );
-
-  test(
     "a plain port that somebody names beside the pinned one is never told the key",
     () =>
       play("webos", async (scene) => {
@@ -363,30 +287,6 @@ describe.concurrent("T27 on LG", () => {
         } finally {
           await Promise.all([ears.stop(), fake.off()]);
         }
-      }),
-    60_000,
-  );
-
-  test(
-    "the key goes to the set after a stranger with another certificate has come and gone many times",
-    () =>
-      play("webos", async (scene) => {
-        const { real } = scene;
-        const [old = ""] = real.secrets;
-        for (let round = 0; round < 3; round++) {
-          await real.off();
-          const fake = await stranger(scene, {
-            host: real.host,
-            manner: round === 1 ? "empty-id" : "other-certificate",
-            announces: false,
-          });
-          const [tried] = await holds(scene, "key");
-          expect(tried?.outcome, tried && told(tried)).not.toBe("real");
-          await fake.off();
-          await real.on();
-          await drives(scene, "key");
-        }
-        expect(real.secrets).toEqual([old]);
       }),
     60_000,
   );
@@ -500,34 +400,6 @@ describe.concurrent("T27 on the installer of a Roku", () => {
 });
 
 describe("T29 over the life of the daemon", () => {
-  for (const platform of ["kodi", "webos", "samsung"] as const)
-    test(`a restart in the middle: probation outlives it, and the set itself is driven when it is back: ${platform}`, async () => {
-      const folder = mkdtempSync(join(tmpdir(), "zapd-test-"));
-      let own = await startHouse({ folder, config: {} });
-      const scene = new Scene(own, await plugIn(platform, { password }));
-      try {
-        await scene.know();
-        await scene.real.off();
-        const fake = await stranger(scene);
-        await scene.scan();
-        expect(await own.stop()).toBe(0);
-        own = await startHouse({ folder });
-        const after = new Scene(own, scene.real);
-        after.strangers.push(fake);
-        after.id = scene.id;
-        const [text] = await holds(after, "text");
-        expect(text?.outcome, text && told(text)).not.toBe("real");
-        await scene.real.on();
-        await after.scan();
-        await drives(after, "key");
-        await holds(after, "text");
-        expect([...scene.leaks(), ...after.leaks()]).toEqual([]);
-      } finally {
-        await Promise.all([scene.real.off(), ...scene.strangers.map((one) => one.off())]);
-        await own.dispose();
-      }
-    }, 60_000);
-
   for (const platform of ["kodi", "webos"] as const)
     test(`the files of the first edition: the set is driven as before, and a stranger elsewhere gets nothing: ${platform}`, async () => {
       const folder = mkdtempSync(join(tmpdir(), "zapd-test-"));
@@ -622,29 +494,10 @@ describe("T29 over the life of the daemon", () => {
 /** As `devices.json` and `credentials.json` were written before trust was kept: nothing but the fields of that time. */
 function asFirstEdition(state: string): void {
   mkdirSync(state, { recursive: true });
-  const fields = [
-    "id",
-    "platform",
-    "identity",
-    "name",
-    "named_by",
-    "name_on_device",
-    "kind",
-    "manufacturer",
-    "model",
-    "serial",
-    "macs",
-    "software_version",
-    "access",
-    "traits",
-    "host",
-    "port",
-    "ports",
-    "added_at",
-    "last_seen",
-    "last_power",
-    "provisional",
-  ];
+  const fields =
+    "id platform identity name named_by name_on_device kind manufacturer model serial macs software_version access traits host port ports added_at last_seen last_power provisional".split(
+      " ",
+    );
   const file = join(state, "devices.json");
   const content = JSON.parse(readFileSync(file, "utf8"));
   content.devices = content.devices.map((one: Record<string, unknown>) =>
