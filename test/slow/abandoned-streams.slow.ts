@@ -2,16 +2,21 @@
 import { beforeAll, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import type { Runtime } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
-import { part, some } from "./length.ts";
+import { isSample, part, some } from "./length.ts";
 import { buildOnce, flood, runtimes, startOn } from "./reading.ts";
 
 beforeAll(buildOnce, 300_000);
 
-test("on each runtime one that takes no byte for 120 s is hung up, and its place is free", async () => {
+/** The clock of one runtime alone runs faster. */
+const speed = isSample ? 4 : 1;
+const abandoned: readonly Runtime[] = isSample ? ["bun"] : runtimes;
+
+test(`under ${abandoned.join(", ")} one that takes no byte for 120 s is hung up, and its place is free`, async () => {
   const houses: PushingHouse[] = [];
   const streams: EventStream[] = [];
   /** Whether one more may follow. */
@@ -31,14 +36,14 @@ test("on each runtime one that takes no byte for 120 s is hung up, and its place
     // It takes until the kernel is full.
     await flood(house, 3_000);
     expect(await isFree(house)).toBe(false);
-    while (performance.now() - pausedAt < 115_000) await Bun.sleep(1_000);
+    while (performance.now() - pausedAt < 115_000 / speed) await Bun.sleep(1_000);
     expect(await isFree(house)).toBe(false);
     await until("it is hung up", () => isFree(house), 90_000);
     reader?.resume();
     expect(await reader?.ended(10_000)).toBe(true);
   };
   try {
-    for (const runtime of runtimes) houses.push(await startOn(runtime, 1));
+    for (const runtime of abandoned) houses.push(await startOn(runtime, 1, { speed }));
     await Promise.all(houses.map(hangUp));
   } finally {
     for (const stream of streams) stream.close();

@@ -9,7 +9,7 @@ import { type Runtime, startTestDaemon, type TestDaemon } from "../support/daemo
 import { figure } from "../support/figure.ts";
 import { root } from "../support/sources.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
-import { part } from "./length.ts";
+import { isSample, part } from "./length.ts";
 
 const requestMs = 400;
 /** Who is there, and what was asked for. */
@@ -21,7 +21,8 @@ const calls: readonly [Name, unknown][] = [
   ["launchApp", { app: "12" }],
 ];
 const isBuilt = existsSync(join(root, "dist/zapd"));
-const runtimes: readonly Runtime[] = isBuilt ? ["bun", "deno", "binary"] : ["bun", "deno"];
+/** In `npm run test:binary` and `test:deno` blackbox/faults tries the others. */
+const runtimes: readonly Runtime[] = isSample ? ["bun"] : isBuilt ? ["bun", "deno", "binary"] : ["bun", "deno"];
 
 describe.each(runtimes)("under %s", (runtime) => {
   let daemon: TestDaemon;

@@ -8,12 +8,13 @@ import { look, pressNamed, shows, until } from "../support/browser.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { startDemo } from "../support/demo.ts";
 import { devicesOf } from "./bench/registry.ts";
+import { some } from "./length.ts";
 import { describeBrowser } from "./page/stage.ts";
 import { untilQuiet } from "./quiet.ts";
 
 const many = 1_000;
 /** How often the first view is looked at: a machine that does other things as well is slow for seconds. */
-const views = 27;
+const views = some(27, 9);
 const tell = (what: string, figure: string) => process.stderr.write(`${what}: ${figure}\n`);
 const median = (figures: readonly number[]) =>
   figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;

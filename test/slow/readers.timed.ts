@@ -146,7 +146,7 @@ test.each(runtimes)(
     await using all = await Readers.on(runtime);
     const followAll = async () => {
       const readers = await all.follow(64);
-      await all.changing(5_000);
+      await all.changing(some(5_000, 1_000));
       await Bun.sleep(1_000);
       return readers;
     };
@@ -160,7 +160,7 @@ test.each(runtimes)(
     for (let round = 0; round < some(6, 1); round++) {
       // What was told before is forgotten, or this process would be busy with its own memory.
       for (const { frames, times } of readers) frames.length = times.length = 0;
-      const changes = await all.changing(some(10_000, 5_000));
+      const changes = await all.changing(some(10_000, 2_000));
       await Bun.sleep(1_000);
       const lasts = changes.map(() => 0);
       const orders = readers.map(({ frames, times }) => {

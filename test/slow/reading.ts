@@ -23,7 +23,7 @@ export async function flood({ daemon, sets }: PushingHouse, count: number): Prom
 export function startOn(
   runtime: Runtime,
   count: number,
-  setup: Pick<DaemonSetup, "inspector"> = {},
+  setup: Pick<DaemonSetup, "inspector" | "speed"> = {},
 ): Promise<PushingHouse> {
   return startPushingHouse(count, { speed: 1, runtime, ...setup });
 }

@@ -11,10 +11,10 @@ import { requestOf } from "../support/raw-http.ts";
 import { residentMiB } from "../support/resident.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
-import { some } from "./length.ts";
+import { part } from "./length.ts";
 import { slopeOf } from "./slope.ts";
 
-const minutes = some(30, 1);
+const minutes = Math.max(0.5, 30 * part);
 const perSecond = 200;
 const setCount = 12;
 const linux = process.platform === "linux";

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { sourcesIn } from "../support/sources.ts";
 import { slowMark } from "../support/whole.ts";
-import { isSample, measured, runWhole } from "./whole.ts";
+import { isSample } from "./length.ts";
+import { measured, runWhole } from "./whole.ts";
 
 const paths = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
 

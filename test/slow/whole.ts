@@ -2,12 +2,9 @@
 import { expect } from "bun:test";
 import { whyFailed } from "../support/failures.ts";
 import { root } from "../support/sources.ts";
-import { part } from "./length.ts";
+import { isSample, part } from "./length.ts";
 
 export const measured = ["test/security/xml-cost.test.ts"];
-
-/** So little that generated cases and tables are no longer than in `npm test`, which has just been run. */
-export const isSample = part < 0.1;
 
 export interface RunOptions {
   /** The end of the titles of the tests that are run. Default: all of them. */
