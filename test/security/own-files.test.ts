@@ -1,10 +1,11 @@
 /**
- * T14 T35: whose files zapd works with. What others own or may write is refused, with the command that mends it; secrets
- * that others could read are closed and told; and what the user keeps beside its files is neither followed nor removed.
+ * T14 T35: whose files zapd works with. Files that others own or may write are refused, with the command that mends it; secrets
+ * that others could read are made private, and reported; what the user keeps beside zapd's files is neither followed nor removed.
  */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   lchownSync,
@@ -13,6 +14,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -21,7 +23,7 @@ import {
 } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, relative } from "node:path";
 import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { validPackage } from "../support/daemon-with-roku.ts";
 import { requestOf } from "../support/raw-http.ts";
@@ -34,24 +36,20 @@ const password = "velvet-otter-31";
 const noStranger = asRoot ? null : "only root can make files of another user";
 if (noStranger !== null) process.stderr.write(`skipped: files of others: ${noStranger}\n`);
 
-let home = "";
-let folder = "";
-let config = "";
-let state = "";
+const home = mkdtempSync(join(tmpdir(), "zapd-owners-"));
+const folder = join(home, "own");
+const config = join(folder, "config.toml");
+const state = join(folder, "state");
 let daemon: TestDaemon | undefined;
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "zapd-owners-"));
-  folder = join(home, "own");
-  config = join(folder, "config.toml");
-  state = join(folder, "state");
-  mkdirSync(state, { recursive: true, mode: 0o700 });
-  chmodSync(folder, 0o700);
+  rmSync(home, { recursive: true, force: true });
+  for (const path of [home, folder, state]) mkdirSync(path, { mode: 0o700 });
 });
+afterAll(() => rmSync(home, { recursive: true, force: true }));
 afterEach(async () => {
   await daemon?.dispose();
   daemon = undefined;
-  rmSync(home, { recursive: true, force: true });
 });
 
 async function write(mode = 0o600, dev = "", path = config): Promise<void> {
@@ -74,8 +72,8 @@ async function started(): Promise<TestDaemon> {
 }
 const warnings = async () => (await daemon?.api("GET", "/health"))?.body.data.warnings.join("\n") as string;
 
-/** What a start that is refused says, and how it ends. */
-async function refused(): Promise<string> {
+/** The message with which a start is refused. */
+async function refusal(): Promise<string> {
   const [program = "", ...words] = programWords();
   const child = spawn(program, [...words, "serve", "--config", config], {
     env: { ...process.env, ZAPD_STATE_DIR: state },
@@ -89,149 +87,127 @@ async function refused(): Promise<string> {
   const code = await new Promise((resolve) => child.on("close", resolve));
   clearTimeout(timer);
   expect([code, log]).toEqual([78, expect.stringContaining('"level":"error"')]);
-  const line = log.split("\n").find((one) => one.includes('"level":"error"')) ?? "{}";
-  return JSON.parse(line).message;
+  return JSON.parse(log.split("\n").find((line) => line.includes('"level":"error"')) ?? "{}").message;
 }
 
-/** Does what the refusal advises, as it is written. */
-function mend(said: string): void {
-  const command = /(?:Close it|trusted): (.+)$/.exec(said)?.[1] ?? "";
+/** Runs the command that a refusal names. */
+function mend(message: string): void {
+  const command = /(?:Close it|trusted): (.+)$/.exec(message)?.[1] ?? "";
   expect(command).toMatch(/^ch(mod|own) /);
   expect(spawnSync("sh", ["-c", command]).status).toBe(0);
 }
 
+/** A state of files, how it comes about, and the path that is blamed for it. */
+type Case = readonly [what: string, spoil: () => unknown, blamed: string];
+
+const give = (path: string) => chownSync(path, stranger, stranger);
+/** Puts links in the place of the config, of which the last leads to it. */
+function linkConfig(between: string, mode = 0o600): void {
+  const elsewhere = join(folder, "dotfiles.toml");
+  writeFileSync(elsewhere, readFileSync(config));
+  chmodSync(elsewhere, mode);
+  rmSync(config);
+  symlinkSync(relative(folder, between), config);
+  symlinkSync(elsewhere, between);
+}
+const between = join(folder, "between");
+const kept = join(state, "credentials.json");
+const open = join(home, "open");
+const put = (path: string, mode: number, text = "{}") => {
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+};
+const stateFiles = ["devices.json", "devices.json.bak", "apps.json", "credentials.json"].map((name) =>
+  join(state, name),
+);
+
+const openToOthers: readonly Case[] = [
+  ["everyone may write the config", () => chmodSync(config, 0o646), config],
+  ["its group may write a config with the password", () => write(0o660, password), config],
+  ["everyone may write the folder of the config", () => chmodSync(folder, 0o777), folder],
+  ["everyone may write a folder far above", () => chmodSync(home, 0o707), home],
+  ["everyone may write the state", () => chmodSync(state, 0o707), state],
+  ["everyone may write the state, which is sticky", () => chmodSync(state, 0o1777), state],
+  [
+    "its group may write a state with secrets",
+    () => {
+      put(kept, 0o600, credentials(someSecret));
+      chmodSync(state, 0o770);
+    },
+    state,
+  ],
+  ["its group may write the secrets", () => put(kept, 0o660, credentials(someSecret)), kept],
+  ...stateFiles.map((path): Case => [`everyone may write ${basename(path)}`, () => put(path, 0o606), path]),
+  ["the config behind two links is open to everyone", () => linkConfig(between, 0o666), join(folder, "dotfiles.toml")],
+  [
+    "a link to the config stands in a folder that everyone may write",
+    () => {
+      mkdirSync(open);
+      chmodSync(open, 0o777);
+      linkConfig(join(open, "between"));
+    },
+    open,
+  ],
+];
+const ofAnother: readonly Case[] = [
+  ["the config is another user's", () => give(config), config],
+  ["the state is another user's", () => give(state), state],
+  ...stateFiles.map(
+    (path): Case => [
+      `${basename(path)} is another user's`,
+      () => {
+        put(path, 0o600);
+        give(path);
+      },
+      path,
+    ],
+  ),
+  [
+    "a link to the config is another user's",
+    () => {
+      linkConfig(between);
+      lchownSync(between, stranger, stranger);
+    },
+    between,
+  ],
+  [
+    "a link to the state is another user's",
+    () => {
+      rmSync(state, { recursive: true });
+      mkdirSync(join(folder, "real"), { mode: 0o700 });
+      symlinkSync(join(folder, "real"), state);
+      lchownSync(state, stranger, stranger);
+    },
+    state,
+  ],
+];
+
 describe("T14 T35 a start is refused, and goes well after the command that the refusal names, where", () => {
-  const cases: Readonly<Record<string, { strange?: true; spoil(): void | Promise<void>; names(): string }>> = {
-    "everyone may write the config": { spoil: () => chmodSync(config, 0o646), names: () => config },
-    "its group may write a config with the password": {
-      spoil: () => write(0o660, password),
-      names: () => config,
-    },
-    "the config is another user's": {
-      strange: true,
-      spoil: () => chownSync(config, stranger, stranger),
-      names: () => config,
-    },
-    "everyone may write the folder of the config": { spoil: () => chmodSync(folder, 0o777), names: () => folder },
-    "everyone may write a folder far above": { spoil: () => chmodSync(home, 0o707), names: () => home },
-    "everyone may write the state": { spoil: () => chmodSync(state, 0o707), names: () => state },
-    "everyone may write the state, which is sticky": { spoil: () => chmodSync(state, 0o1777), names: () => state },
-    "the state is another user's": {
-      strange: true,
-      spoil: () => chownSync(state, stranger, stranger),
-      names: () => state,
-    },
-    "its group may write a state with secrets": {
-      spoil() {
-        writeFileSync(join(state, "credentials.json"), credentials(someSecret), { mode: 0o600 });
-        chmodSync(state, 0o770);
-      },
-      names: () => state,
-    },
-    "its group may write the secrets": {
-      spoil() {
-        writeFileSync(join(state, "credentials.json"), credentials(someSecret));
-        chmodSync(join(state, "credentials.json"), 0o660);
-      },
-      names: () => join(state, "credentials.json"),
-    },
-    ...Object.fromEntries(
-      ["devices.json", "devices.json.bak", "apps.json", "credentials.json"].flatMap((name) => [
-        [
-          `everyone may write ${name}`,
-          {
-            spoil() {
-              writeFileSync(join(state, name), "{}");
-              chmodSync(join(state, name), 0o606);
-            },
-            names: () => join(state, name),
-          },
-        ],
-        [
-          `${name} is another user's`,
-          {
-            strange: true as const,
-            spoil() {
-              writeFileSync(join(state, name), "{}", { mode: 0o600 });
-              chownSync(join(state, name), stranger, stranger);
-            },
-            names: () => join(state, name),
-          },
-        ],
-      ]),
-    ),
-    "a link to the config is another user's": {
-      strange: true,
-      spoil() {
-        const elsewhere = join(folder, "dotfiles.toml");
-        writeFileSync(elsewhere, readFileSync(config), { mode: 0o600 });
-        rmSync(config);
-        symlinkSync(join(folder, "between"), config);
-        symlinkSync(elsewhere, join(folder, "between"));
-        lchownSync(join(folder, "between"), stranger, stranger);
-      },
-      names: () => join(folder, "between"),
-    },
-    "the config behind two links is open to everyone": {
-      spoil() {
-        const elsewhere = join(folder, "dotfiles.toml");
-        writeFileSync(elsewhere, readFileSync(config));
-        chmodSync(elsewhere, 0o666);
-        rmSync(config);
-        symlinkSync("between", config);
-        symlinkSync(elsewhere, join(folder, "between"));
-      },
-      names: () => join(folder, "dotfiles.toml"),
-    },
-    "a link to the config stands in a folder that everyone may write": {
-      spoil() {
-        const open = join(home, "open");
-        mkdirSync(open);
-        chmodSync(open, 0o777);
-        const elsewhere = join(folder, "dotfiles.toml");
-        writeFileSync(elsewhere, readFileSync(config), { mode: 0o600 });
-        rmSync(config);
-        symlinkSync(join(open, "between"), config);
-        symlinkSync(elsewhere, join(open, "between"));
-      },
-      names: () => join(home, "open"),
-    },
-    "a link to the state is another user's": {
-      strange: true,
-      spoil() {
-        rmSync(state, { recursive: true });
-        mkdirSync(join(folder, "real"), { mode: 0o700 });
-        symlinkSync(join(folder, "real"), state);
-        lchownSync(state, stranger, stranger);
-      },
-      names: () => state,
-    },
-  };
-  for (const [what, { strange, spoil, names }] of sampleOf(Object.entries(cases), 9))
-    test.skipIf(strange === true && !asRoot)(
-      `${what}${strange === true && noStranger !== null ? ` (skipped: ${noStranger})` : ""}`,
-      async () => {
-        await write();
-        await spoil();
-        const before = readdirSync(state).toSorted();
-        const said = await refused();
-        expect(said).toContain(names());
-        // Nothing is made, moved or removed where others may write.
-        expect(readdirSync(state).toSorted()).toEqual(before);
-        mend(said);
-        await started();
-      },
-      60_000,
-    );
+  async function isRefused(...[, spoil, blamed]: Case): Promise<void> {
+    await write();
+    await spoil();
+    const before = readdirSync(state).toSorted();
+    const message = await refusal();
+    expect(message).toContain(blamed);
+    // Nothing is made, moved or removed where others may write.
+    expect(readdirSync(state).toSorted()).toEqual(before);
+    mend(message);
+    await started();
+  }
+  test.each(sampleOf(openToOthers, 5))("%s", isRefused, 60_000);
+  test.skipIf(!asRoot).each(sampleOf(ofAnother, 4))(
+    `%s${noStranger === null ? "" : ` (skipped: ${noStranger})`}`,
+    isRefused,
+    60_000,
+  );
 });
 
 describe("T14 it starts, and warns, where", () => {
   test("only its group may write what holds no secret: the config, the state, a registry", async () => {
     await write(0o664);
     chmodSync(state, 0o770);
-    writeFileSync(join(state, "credentials.json"), credentials({}), { mode: 0o600 });
-    writeFileSync(join(state, "devices.json"), '{"version":1,"devices":[]}');
-    chmodSync(join(state, "devices.json"), 0o664);
+    put(kept, 0o600, credentials({}));
+    put(join(state, "devices.json"), 0o664, '{"version":1,"devices":[]}');
     await started();
     const told = await warnings();
     for (const path of [config, state, join(state, "devices.json")]) expect(told).toContain(`chmod g-w ${path}`);
@@ -240,9 +216,7 @@ describe("T14 it starts, and warns, where", () => {
 
   test("T13 secrets were open to be read: they are closed, and told, in the log and in health", async () => {
     await write(0o644, password);
-    const kept = join(state, "credentials.json");
-    writeFileSync(kept, credentials(someSecret));
-    chmodSync(kept, 0o644);
+    put(kept, 0o644, credentials(someSecret));
     await started();
     for (const path of [config, kept]) expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o600]);
     const told = await warnings();
@@ -254,13 +228,12 @@ describe("T14 it starts, and warns, where", () => {
 
   test("a config without a password may be read by all, and one behind links of ours is followed", async () => {
     const elsewhere = join(folder, "dotfiles.toml");
-    await write(0o644, "", elsewhere);
-    symlinkSync("between", config);
-    symlinkSync(elsewhere, join(folder, "between"));
-    daemon = await startTestDaemon({ folder });
+    await write();
+    linkConfig(between, 0o644);
+    const own = await started();
     expect(await warnings()).toBe("");
     expect(statSync(elsewhere).mode & 0o777).toBe(0o644);
-    expect((await daemon.api("PATCH", "/config", { "dev.vendor_password": password })).status).toBe(200);
+    expect((await own.api("PATCH", "/config", { "dev.vendor_password": password })).status).toBe(200);
     expect([lstatSync(config).isSymbolicLink(), lstatSync(elsewhere).mode & 0o777]).toEqual([true, 0o600]);
     expect(readFileSync(elsewhere, "utf8")).toContain(password);
   });
@@ -272,27 +245,30 @@ describe("T14 while it runs", () => {
     ["POST", "/config/reload", undefined],
     ["PATCH", "/config", { "discovery.timeout_ms": 900 }],
   ] as const;
-  const spoilt: Readonly<Record<string, { strange?: true; spoil(): void }>> = {
-    "that everyone may write": { spoil: () => chmodSync(config, 0o666) },
-    "with the password that its group may write": {
-      spoil() {
-        writeFileSync(config, `${readFileSync(config, "utf8")}[dev]\nvendor_password = "${password}"\n`);
+  const addPassword = () => appendFileSync(config, `[dev]\nvendor_password = "${password}"\n`);
+  const spoilt: readonly (readonly [what: string, ofAnother: boolean, spoil: () => void])[] = [
+    ["that everyone may write", false, () => chmodSync(config, 0o666)],
+    [
+      "with the password that its group may write",
+      false,
+      () => {
+        addPassword();
         chmodSync(config, 0o660);
       },
-    },
-    "of another user": { strange: true, spoil: () => chownSync(config, stranger, stranger) },
-    "behind another user's link": {
-      strange: true,
-      spoil() {
-        writeFileSync(`${config}.real`, readFileSync(config), { mode: 0o600 });
-        rmSync(config);
+    ],
+    ["of another user", true, () => give(config)],
+    [
+      "behind another user's link",
+      true,
+      () => {
+        renameSync(config, `${config}.real`);
         symlinkSync(`${config}.real`, config);
         lchownSync(config, stranger, stranger);
       },
-    },
-  };
-  for (const [what, { strange, spoil }] of Object.entries(spoilt))
-    test.skipIf(strange === true && !asRoot)(`a config ${what} is neither taken up nor written`, async () => {
+    ],
+  ];
+  for (const [what, ofAnother, spoil] of spoilt)
+    test.skipIf(ofAnother && !asRoot)(`a config ${what} is neither taken up nor written`, async () => {
       await write();
       const own = await started();
       spoil();
@@ -310,7 +286,7 @@ describe("T14 while it runs", () => {
   test("a password that is written into a config that all may read is closed when it is taken up", async () => {
     await write(0o644);
     const own = await started();
-    writeFileSync(config, `${readFileSync(config, "utf8")}[dev]\nvendor_password = "${password}"\n`);
+    addPassword();
     expect((await own.api("POST", "/config/reload")).status).toBe(200);
     expect(statSync(config).mode & 0o777).toBe(0o600);
     expect(await warnings()).toContain("holds secrets");

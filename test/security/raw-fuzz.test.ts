@@ -32,47 +32,14 @@ const own = () => [
   `PATCH /v1/config HTTP/1.1\r\n${ours()}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
   `POST /v1/devices/set/dev/install HTTP/1.1\r\n${ours()}Content-Type: multipart/form-data; boundary=B\r\nContent-Length: 9\r\n\r\n--B--\r\nxx`,
 ];
+/** What is put between the bytes of a request: single characters, pieces of addresses and numbers, headers. */
 const words = [
-  ...[
-    "\r\n",
-    "\n",
-    "\r",
-    "\0",
-    " ",
-    "\t",
-    ":",
-    ",",
-    "/",
-    "//",
-    "?",
-    "#",
-    "%00",
-    "%2e%2e",
-    "..",
-    "\x7f",
-    "\xff",
-    "é",
-    "{",
-    "[",
-  ],
-  ...[
-    "0",
-    "-1",
-    "99999999999",
-    "0x10",
-    "Transfer-Encoding: chunked\r\n",
-    "Content-Length: 3\r\n",
-    "Host: evil.test\r\n",
-  ],
-  ...[
-    "Origin: null\r\n",
-    "Upgrade: websocket\r\n",
-    "Expect: 100-continue\r\n",
-    "Connection: upgrade\r\n",
-    "HTTP/2.0",
-    "PRI * ",
-    "CONNECT ",
-  ],
+  ..."\n\r\0 \t:,/?#\x7f\xffé{[",
+  ..."\r\n|//|%00|%2e%2e|..|0|-1|99999999999|0x10|HTTP/2.0|PRI * |CONNECT ".split("|"),
+  ...["Transfer-Encoding: chunked", "Content-Length: 3", "Host: evil.test", "Origin: null"].map(
+    (line) => `${line}\r\n`,
+  ),
+  ...["Upgrade: websocket", "Expect: 100-continue", "Connection: upgrade"].map((line) => `${line}\r\n`),
 ];
 
 function mangled(source: string, roll: (most: number) => number): Buffer {

@@ -38,43 +38,10 @@ function stringsOf(code: string): string {
 }
 
 /** What the program itself is or does, which nobody types. */
-const prose = new Set([
-  ...[
-    "itself",
-    "is",
-    "to",
-    "at",
-    "in",
-    "and",
-    "cannot",
-    "may",
-    "has",
-    "does",
-    "do",
-    "did",
-    "failed",
-    "found",
-    "remembers",
-  ],
-  "drives",
-  "learns",
-  "lies",
-  "presents",
-  "writes",
-  "goes",
-  "installs",
-  "was",
-  "must",
-  "or",
-  "first",
-  "stops",
-  "asked",
-  "sees",
-  "by",
-  "again",
-  "read",
-  "without",
-]);
+const prose = new Set(
+  `itself is to at in and cannot may has does do did failed found remembers drives learns lies presents writes goes
+  installs was must or first stops asked sees by again read without`.split(/\s+/),
+);
 
 function hints(): string[] {
   // The table of commands is made from them, and says what they take by the names of it: LEVEL, TIME.
