@@ -1,4 +1,4 @@
-/** Renderers behind the daemon: found, joined to what drives their set otherwise, driven, heard, and followed where they go. */
+/** DLNA renderers: found, joined to other protocols of their device, driven, subscribed to, and found at a new address. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { createDlnaSimulator, type DlnaSimulator, type DlnaSimulatorOptions } from "../../src/simulators/dlna.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -13,7 +13,7 @@ let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 1_000 } },
+    config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 700 } },
   });
 });
 afterEach(async () => {
@@ -37,16 +37,23 @@ async function kodi(name: string, host: string, port = 0) {
   return set;
 }
 
+/** Somebody follows the events, so that the daemon subscribes to a renderer. */
+async function subscribed(set: DlnaSimulator, { port } = daemon): Promise<void> {
+  const stream = new EventStream({ to: port });
+  cleanups.push(() => stream.close());
+  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
+}
+
 const scan = async () => (await succeed(daemon, "discoverDevices")).devices;
-/** Names, with all that reaches each. */
+/** The devices, by name and platforms. */
 const house = async () =>
   (await succeed(daemon, "listDevices")).map(({ name, platforms }) => `${name}: ${platforms.join(" ")}`).toSorted();
 const film = "http://192.0.2.7/film.mp4";
 
-test("a house of renderers: each stack is found once, by its own version, and named as people named it", async () => {
+test("renderers of each software are found once each, by the names that people gave them", async () => {
   for (const stack of ["kodi", "gmediarender", "rygel", "tv"] as const) await plugIn({ name: `A ${stack}`, stack });
   await plugIn({ name: "Inner", embedded: true });
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 2; round++) {
     await scan();
     expect(await house()).toEqual([
       "A gmediarender: dlna",
@@ -58,7 +65,7 @@ test("a house of renderers: each stack is found once, by its own version, and na
   }
 });
 
-test("two players on one machine, each a renderer too, and a third renderer there: three devices, and each command to its own", async () => {
+test("two Kodis that are renderers and a third renderer, all on one machine, are three devices", async () => {
   const host = freeHost();
   const [left, right] = [await kodi("Left", host), await kodi("Right", host)];
   const renderers = [
@@ -73,14 +80,14 @@ test("two players on one machine, each a renderer too, and a third renderer ther
   expect(await house()).toEqual(["Jukebox: dlna", "Left: kodi dlna", "Right: kodi dlna"]);
   await succeed(daemon, "setVolume", { id: "Left", body: { level: 31 } });
   expect([left.state.volume, right.state.volume]).toEqual([31, 80]);
-  // Its own protocol ends: the rest goes on.
+  // Kodi's own protocol ends: the renderer goes on.
   await left.stop();
   expect((await succeed(daemon, "setVolume", { id: "Left", body: { level: 17 } })).confirmed).toBe(true);
   expect(renderers.map(({ state }) => state.volume)).toEqual([50, 17, 50]);
   await succeed(daemon, "getState", { id: "Left" });
 });
 
-test("a television that is a renderer, too, is one device, with its own keys; split from it, the renderer plays", async () => {
+test("a TV that is a renderer, too, is one device with the TV's keys; split off, the renderer plays", async () => {
   const host = freeHost();
   const tv = createRokuSimulator({ name: "Den", serial: "X0DLNA000001", kind: "tv", host, port: 0, launchMs: 0 });
   cleanups.push(() => tv.stop());
@@ -98,17 +105,15 @@ test("a television that is a renderer, too, is one device, with its own keys; sp
   expect(await house()).toEqual(["Den: roku", "[TV] Den 43: dlna"]);
   const played = await succeed(daemon, "playMedia", { id: "[TV] Den 43", body: { url: film } });
   expect([played.confirmed, renderer.state.uri]).toEqual([true, film]);
-  // It has no app that could be left, which is not what somebody means who wants it to stop.
+  // It has no app to leave; who asks for that wants it to stop playing.
   const { hint } = await refuse(daemon, "stopApp", { id: "[TV] Den 43" }, "unsupported_operation");
   expect(hint).toContain('zapd key stop -d "[TV] Den 43"');
 });
 
-test("plays a file, is told of its end by the renderer itself, and asks for nothing meanwhile", async () => {
-  const set = await plugIn({ name: "Kitchen", durationMs: 3_000 });
+test("the renderer pushes the end of a file, and is not polled meanwhile", async () => {
+  const set = await plugIn({ name: "Kitchen", durationMs: 1_500 });
   await scan();
-  const stream = new EventStream({ to: daemon.port });
-  cleanups.push(() => stream.close());
-  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
+  await subscribed(set);
   const { confirmed } = await succeed(daemon, "playMedia", { id: "Kitchen", body: { url: film, title: "Film" } });
   expect(confirmed).toBe(true);
   await until("it is asked no more", async () => {
@@ -121,7 +126,7 @@ test("plays a file, is told of its end by the renderer itself, and asks for noth
   expect(set.state.transport).toBe("STOPPED");
 });
 
-test("one that starts anew at another port is driven there by the command that missed it", async () => {
+test("one that restarts at another port is driven there by the first command", async () => {
   const was = await plugIn({ name: "Cellar", stack: "rygel" });
   await scan();
   await succeed(daemon, "setVolume", { id: "Cellar", body: { level: 30 } });
@@ -130,7 +135,7 @@ test("one that starts anew at another port is driven there by the command that m
   expect(now.port).not.toBe(was.port);
   await succeed(daemon, "pressKey", { id: "Cellar", body: { key: "volume-up" } });
   expect([now.commands.length, (await succeed(daemon, "getDevice", { id: "Cellar" })).port]).toEqual([1, now.port]);
-  // Elsewhere, and under another name.
+  // At another address, and under another name.
   await now.stop();
   const moved = await plugIn({ name: "Attic", uuid: now.uuid, stack: "rygel" });
   await scan();
@@ -139,7 +144,7 @@ test("one that starts anew at another port is driven there by the command that m
   expect(moved.state.volume).toBe(40);
 });
 
-test("two that swap their places are each driven under their own name, or not at all", async () => {
+test("two that swap their addresses are each driven under their own name", async () => {
   const [one, other] = [await plugIn({ name: "One" }), await plugIn({ name: "Other" })];
   await scan();
   const places = [one, other].map(({ host, port }) => ({ host, port }));
@@ -150,41 +155,29 @@ test("two that swap their places are each driven under their own name, or not at
   expect(swapped.map(({ state }) => state.volume)).toEqual([20, 30]);
 });
 
-test("one is added by its address alone, told what it cannot, and forgotten with its subscription", async () => {
+test("one is added by its address, refuses what it cannot do, and is unsubscribed from when it is removed", async () => {
   const set = await plugIn({ name: "Alone", ssdp: false, stack: "tv" });
   const added = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.port } });
   expect(added).toMatchObject({ name: "Alone", platform: "dlna", kind: "tv", power: "unknown", access: "full" });
   const { id } = added;
-  expect(
-    (
-      await refuse(
-        daemon,
-        "playMedia",
-        { id, body: { url: "http://192.0.2.7/a.xyz", mime: "video/x-flv" } },
-        "unsupported_media",
-      )
-    ).message,
-  ).toContain("Alone");
+  const flash = { id, body: { url: "http://192.0.2.7/a.xyz", mime: "video/x-flv" } };
+  expect((await refuse(daemon, "playMedia", flash, "unsupported_media")).message).toContain("Alone");
   await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "unsupported_key");
   await refuse(daemon, "pressKey", { id, body: { key: "literal:a" } }, "unsupported_operation");
   const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "pause" } }, "device_refused");
   expect(hint).toContain("zapd play URL -d Alone");
-  const stream = new EventStream({ to: daemon.port });
-  cleanups.push(() => stream.close());
-  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
+  await subscribed(set);
   await succeed(daemon, "removeDevice", { id });
-  await until("it is let go of", () => set.subscribers.length === 0);
+  await until("the subscriptions end", () => set.subscribers.length === 0);
 });
 
-test("told to stop, it gives back what it is subscribed to", async () => {
+test("a daemon that stops cancels its subscriptions", async () => {
   const set = await plugIn({ name: "Last", ssdp: false, stack: "tv" });
-  // The second that a process has to say goodbye is a whole one.
-  const own = await startTestDaemon({ speed: 1 });
+  // Connections have one second to end in, which a faster clock shortens.
+  const own = await startTestDaemon({ speed: 2 });
   cleanups.push(() => own.dispose());
   await succeed(own, "addDevice", { body: { host: set.host, port: set.port } });
-  const stream = new EventStream({ to: own.port });
-  cleanups.push(() => stream.close());
-  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
+  await subscribed(set, own);
   expect(await own.stop()).toBe(0);
-  await until("it is let go of", () => set.subscribers.length === 0);
+  await until("the subscriptions end", () => set.subscribers.length === 0);
 }, 60_000);
