@@ -158,8 +158,10 @@ test("R4 a developer page with every fault, at the challenge", async () => {
 test("R4 nobody at home: refused, and hung before it was accepted", async () => {
   const gone = await addRoku();
   await gone.set.stop();
-  await driveAll("refused", gone.id);
-  await fails("refused: install", twoRequests, install(daemon, gone.id, sound("gone")));
+  const refused = async () => {
+    await driveAll("refused", gone.id);
+    await fails("refused: install", twoRequests, install(daemon, gone.id, sound("gone")));
+  };
   const { set, id } = await addRoku();
   await set.stop();
   const deaf = await fullBacklog(set.host, set.port);
@@ -169,6 +171,7 @@ test("R4 nobody at home: refused, and hung before it was accepted", async () => 
     const installing = install(daemon, id, sound("deaf"));
     await meanwhile(
       Promise.all([
+        refused(),
         fails("full backlog: add", twoRequests, adding),
         driveAll("full backlog", id),
         // It waits in the queue behind the two commands of `driveAll`.

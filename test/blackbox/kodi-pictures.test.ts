@@ -1,5 +1,5 @@
-/** Pictures of a Kodi: icons, what plays, its screen; and what comes in their place from a Kodi that has gone wrong. */
-import { describe, expect, test } from "bun:test";
+/** Pictures of a Kodi: icons, artwork and screenshots; and what a broken Kodi gives in their place. */
+import { expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { residentMiB } from "../support/resident.ts";
 import { refused, succeed, until } from "./checked.ts";
@@ -42,7 +42,7 @@ interface Shown {
   readonly bytes: Uint8Array;
 }
 
-/** The picture at a path of the device's; what is refused fails the test. */
+/** The picture at a path of the device; a refusal fails the test. */
 async function shown(id: string, path: string): Promise<Shown> {
   const response = await fetch(`${daemon.url}/devices/${encodeURIComponent(id)}${path}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
@@ -61,53 +61,44 @@ const open = (id: string, app: string) => succeed(daemon, "launchApp", { id, bod
 const playing = async (id: string) => (await succeed(daemon, "getState", { id })).state.playback;
 const can = async (id: string) => (await succeed(daemon, "getDevice", { id })).capabilities;
 
-for (const [kind, options] of [
-  ["that lets everybody in", {}],
-  ["with a login", { user: "kodi", password: "pop:corn" }],
-] as const) {
-  test(`a Kodi ${kind}: icons, what plays, and its screen`, async () => {
-    const set = await startKodi(options);
-    const id = await added(set);
-    if ("password" in options) {
-      expect(await can(id)).not.toContain("icons");
-      await none(id, "/artwork", "pairing_required");
-      await succeed(daemon, "pairDevice", { id, body: options });
-    }
-    expect(await can(id)).toEqual(expect.arrayContaining(["icons", "artwork"]));
-    await succeed(daemon, "refreshApps", { id });
-    expect(isPng(await shown(id, "/apps/one/icon"))).toBe(true);
-    await none(id, "/apps/two/icon", "picture_not_found");
-    await none(id, "/apps/three/icon", "app_not_found");
+test("with a login: icons, artwork of what plays, and the screen", async () => {
+  const login = { user: "kodi", password: "pop:corn" };
+  const set = await startKodi(login);
+  const id = await added(set);
+  expect(await can(id)).not.toContain("icons");
+  await none(id, "/artwork", "pairing_required");
+  await succeed(daemon, "pairDevice", { id, body: login });
+  expect(await can(id)).toEqual(expect.arrayContaining(["icons", "artwork"]));
+  await succeed(daemon, "refreshApps", { id });
+  expect(isPng(await shown(id, "/apps/one/icon"))).toBe(true);
+  await none(id, "/apps/two/icon", "picture_not_found");
+  await none(id, "/apps/three/icon", "app_not_found");
 
-    await none(id, "/artwork", "picture_not_found");
-    const pictures: Uint8Array[] = [];
-    for (const app of ["/films/film.mkv", song, "channel:1"]) {
-      await open(id, app);
-      const picture = await shown(id, "/artwork");
-      expect([app, isPng(picture)]).toEqual([app, true]);
-      pictures.push(picture.bytes);
-      const artist = app === song ? "One, Another" : null;
-      expect(await playing(id)).toMatchObject({ artist, artwork: true });
-    }
-    // Each is another one.
-    expect(new Set(pictures.map((bytes) => Buffer.from(bytes).toString("base64"))).size).toBe(3);
-    await open(id, "/films/bare.mkv");
-    await none(id, "/artwork", "picture_not_found");
-    expect(await playing(id)).toMatchObject({ title: "Bare", artist: null, artwork: false });
-    await open(id, "channel:2");
-    const { hint } = await none(id, "/artwork", "picture_not_found");
-    expect(hint).toContain("sources");
+  await none(id, "/artwork", "picture_not_found");
+  const pictures = new Set<string>();
+  for (const app of ["/films/film.mkv", song, "channel:1"]) {
+    await open(id, app);
+    const picture = await shown(id, "/artwork");
+    expect([app, isPng(picture)]).toEqual([app, true]);
+    pictures.add(Buffer.from(picture.bytes).toString("base64"));
+    expect(await playing(id)).toMatchObject({ artist: app === song ? "One, Another" : null, artwork: true });
+  }
+  expect(pictures.size).toBe(3);
+  await open(id, "/films/bare.mkv");
+  await none(id, "/artwork", "picture_not_found");
+  expect(await playing(id)).toMatchObject({ title: "Bare", artist: null, artwork: false });
+  await open(id, "channel:2");
+  expect((await none(id, "/artwork", "picture_not_found")).hint).toContain("sources");
 
-    set.setScreenshots({ folder: "/home/kodi/shots" });
-    const first = await shown(id, "/screenshot");
-    expect([isPng(first), first.bytes.length > 1_000]).toEqual([true, true]);
-    await open(id, "/films/film.mkv");
-    expect(Buffer.from((await shown(id, "/screenshot")).bytes).equals(first.bytes)).toBe(false);
-    expect(await can(id)).toContain("screenshot");
-  }, 60_000);
-}
+  set.setScreenshots({ folder: "/home/kodi/shots" });
+  const first = await shown(id, "/screenshot");
+  expect([isPng(first), first.bytes.length > 1_000]).toEqual([true, true]);
+  await open(id, "/films/film.mkv");
+  expect(Buffer.from((await shown(id, "/screenshot")).bytes).equals(first.bytes)).toBe(false);
+  expect(await can(id)).toContain("screenshot");
+}, 60_000);
 
-test("without a folder for them, or with one that it shows to nobody, no picture of its screen is taken, and it says what to set", async () => {
+test("without a folder for screenshots, or with one that is no source, the hint names the setting and none is taken", async () => {
   const set = await startKodi();
   const id = await added(set);
   const { capabilities, withheld = [] } = await succeed(daemon, "getDevice", { id });
@@ -122,12 +113,12 @@ test("without a folder for them, or with one that it shows to nobody, no picture
     expect(hint).toContain("Settings > System > Logging > Screenshot folder");
     expect(message).toContain(screenshots === null ? "no folder" : "sources");
   }
-  // It would have asked somebody in front of it for a folder.
+  // Kodi would have asked the person in front of it for a folder.
   expect(set.calls.some(({ method }) => method === "Input.ExecuteAction")).toBe(false);
   expect(set.state.dialog).toBeNull();
 });
 
-test("of its screen saver, which that would end, no picture is taken", async () => {
+test("no screenshot is taken of the screen saver, which that would end", async () => {
   const set = await startKodi({ screenshots: { folder: "/home/kodi/shots/" } });
   const id = await added(set);
   set.screensaver(true);
@@ -137,7 +128,7 @@ test("of its screen saver, which that would end, no picture is taken", async () 
   expect(isPng(await shown(id, "/screenshot"))).toBe(true);
 });
 
-test("that its owner has set a folder is known without asking for a picture", async () => {
+test("a folder that is set is known without taking a screenshot", async () => {
   const set = await startKodi({ screenshots: { folder: "/home/kodi/shots/" } });
   const id = await added(set);
   await succeed(daemon, "getState", { id });
@@ -145,38 +136,36 @@ test("that its owner has set a folder is known without asking for a picture", as
   expect(set.calls.some(({ method }) => method === "Input.ExecuteAction")).toBe(false);
 }, 60_000);
 
-/** A Kodi that gives something else in the place of each picture, and the paths that it was asked for. */
-async function spoiledKodi(say: Say, options: Partial<KodiSimulatorOptions> = {}) {
-  const set = await startKodi(options);
-  const { port, asked, stop } = inFrontOf(set.host, set.port, (path) => path !== "/jsonrpc", say);
+const asSvg = { headers: { "content-type": "image/svg+xml" } };
+const kinds: readonly (readonly [what: string, say: Say, codes: readonly string[]])[] = [
+  ...Object.entries(spoiled).map(([what, { say, code }]) => [what, say, [code]] as const),
+  ["an SVG that says so", () => new Response(svg, asSvg), ["picture_not_found"]],
+  ["a failure", () => new Response(page, { status: 500 }), ["picture_not_found", "device_refused"]],
+];
+
+test("what is no picture is refused, as an icon, as artwork and as a screenshot, and only so much of it is read", async () => {
+  const set = await startKodi({ screenshots: { folder: "/home/kodi/shots" } });
+  let say: Say = endless;
+  const { port, asked, stop } = inFrontOf(
+    set.host,
+    set.port,
+    (path) => path !== "/jsonrpc",
+    () => say(),
+  );
   atEnd(stop);
   const id = await added(set, port);
   await succeed(daemon, "refreshApps", { id });
   await open(id, "/films/film.mkv");
-  return { id, asked };
-}
-
-const asSvg = { headers: { "content-type": "image/svg+xml" } };
-const kinds: readonly (readonly [what: string, say: Say, codes: readonly string[]])[] = [
-  ...Object.entries(spoiled).map(([what, { say, code }]) => [what, say, [code]] as const),
-  ["a drawing that says that it is one", () => new Response(svg, asSvg), ["picture_not_found"]],
-  ["a failure of its own", () => new Response(page, { status: 500 }), ["picture_not_found", "device_refused"]],
-];
-
-describe("a Kodi that gives something else in place of a picture", () => {
-  test.each(kinds)("%s is refused, as an icon, as what plays, and of its screen", async (_what, say, codes) => {
-    const { id, asked } = await spoiledKodi(say, { screenshots: { folder: "/home/kodi/shots" } });
+  for (const [what, answer, codes] of kinds) {
+    say = answer;
+    asked.length = 0;
     for (const path of ["/apps/one/icon", "/artwork", "/screenshot"]) await none(id, path, ...codes);
-    // Nothing else was asked for on the way, and what was asked for is where such pictures are.
-    expect(asked.map((path) => path.split("/")[1])).toEqual(["image", "image", "vfs"]);
-  });
-
-  test("is not read further than a picture may be long: ten such answers leave the memory as it was", async () => {
-    const { id, asked } = await spoiledKodi(endless);
-    await none(id, "/artwork", "device_error");
-    const before = residentMiB(daemon.process);
-    for (let round = 0; round < 10; round++) await none(id, "/artwork", "device_error");
-    // A thousand megabytes were on their way; what was read of them, 2 MiB each, may not have been swept up yet.
-    expect([asked.length, residentMiB(daemon.process) - before < 128]).toEqual([11, true]);
-  }, 60_000);
-});
+    // Only pictures were asked for, where such pictures are.
+    expect([what, asked.map((path) => path.split("/")[1])]).toEqual([what, ["image", "image", "vfs"]]);
+  }
+  say = endless;
+  const before = residentMiB(daemon.process);
+  for (let round = 0; round < 10; round++) await none(id, "/artwork", "device_error");
+  // A thousand megabytes were offered; the 2 MiB that were read of each may still be in memory.
+  expect(residentMiB(daemon.process) - before).toBeLessThan(128);
+}, 60_000);

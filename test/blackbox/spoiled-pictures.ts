@@ -1,4 +1,4 @@
-/** What a set that has gone wrong gives in the place of a picture. */
+/** What a broken set gives in place of a picture. */
 import { picture } from "../../src/simulators/bench/documents.ts";
 
 export type Say = () => Response;
@@ -7,7 +7,7 @@ export const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</sc
 export const whole = picture("a picture", 64, 64);
 const asPng = { headers: { "content-type": "image/png" } };
 
-/** 100 MB that begin like a picture, as fast as they are taken. */
+/** 100 MB that begin like a picture, as fast as they are read. */
 export function endless(): Response {
   let left = 100;
   const chunk = new Uint8Array(1024 * 1024);
@@ -49,7 +49,7 @@ export const spoiled: Readonly<Record<string, Spoiled>> = {
   },
 };
 
-/** Passes everything on to a port of a set, but what is asked for its pictures, which is told. */
+/** A proxy before a port of a set, which answers requests for pictures itself. */
 export function inFrontOf(host: string, port: number, isPicture: (path: string) => boolean, say: Say) {
   const asked: string[] = [];
   const proxy = Bun.serve({
