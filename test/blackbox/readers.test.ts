@@ -1,4 +1,4 @@
-/** Those who read the stream of events, over HTTP: who comes back, who reads slowly, and how many there are (next/EVENTS.md). */
+/** Readers of the stream of events over HTTP: those who come back, those who read slowly, and many at once (next/EVENTS.md). */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { EventStream, type Form, type Frame, seqOf } from "../support/event-stream.ts";
@@ -8,7 +8,7 @@ import { type PushingHouse, startPushingHouse } from "../support/pushing-house.t
 import { residentMiB } from "../support/resident.ts";
 import { isQuick, runs } from "../support/whole.ts";
 
-/** A thousand where everything is tried. */
+/** A thousand in whole runs. */
 const rounds = runs(isQuick ? 60 : 300, 1_000);
 const deno = process.env["ZAPD_TEST_RUNTIME"] === "deno";
 let house: PushingHouse;
@@ -24,7 +24,7 @@ function open(asked: Partial<ConstructorParameters<typeof EventStream>[0]> = {})
   return stream;
 }
 
-/** Opens so many that follow from the start; the places of those who have just left are waited for. */
+/** Opens so many streams; waits where the slots of closed ones are not free yet. */
 async function openMany(count: number, asked: (at: number) => Parameters<typeof open>[0] = () => ({})) {
   const streams = Array.from({ length: count }, (_, at) => open(asked(at)));
   await until("all have their places", async () => {
@@ -47,7 +47,7 @@ function closeAll(): void {
 }
 afterEach(closeAll);
 
-/** Somebody who follows all the while, so that the sets are connected and push. */
+/** A reader of everything, so that the sets are connected and push. */
 async function followAll(): Promise<EventStream> {
   const [stream = open()] = await openMany(1);
   const seen = new Set<string>();
@@ -60,7 +60,7 @@ async function followAll(): Promise<EventStream> {
   return stream;
 }
 
-describe("guarantee 2: who breaks off and comes back", () => {
+describe("guarantee 2: a reader who breaks off and comes back", () => {
   test.each<[string, Form]>([
     ["Last-Event-ID", "sse"],
     ["since", "lines"],
@@ -71,7 +71,7 @@ describe("guarantee 2: who breaks off and comes back", () => {
       const begun = await open({ form }).until(({ type }) => type === "snapshot");
       let since = begun.id;
       const seen: Frame[] = [];
-      /** What each set was told to be last. */
+      /** The last level of each set. */
       const levels = new Map<string, number>();
       let random = 11;
       const next = (below: number) => {
@@ -95,10 +95,10 @@ describe("guarantee 2: who breaks off and comes back", () => {
         }
       };
       for (let round = 0; round < rounds; round++) {
-        // The journal keeps what this reader has not read yet.
+        // The journal keeps the last events: no more are made than it keeps for this reader.
         for (let count = next(4); count > 0 && changes - seen.length < 200; count--) change();
         const stream = comeBack(1 + next(2_500));
-        // Some leave though nothing more comes.
+        // Some readers leave before anything comes.
         await stream.ended(next(20));
         stream.close();
         take(stream);
@@ -125,7 +125,7 @@ describe("guarantee 2: who breaks off and comes back", () => {
 /** The memory of the daemon, in MiB. */
 const memory = () => residentMiB(house.daemon.process);
 
-/** Commands that fail before they reach a set, each told in an event of some 4 KB: so many, and more than any kernel keeps for a reader. */
+/** Makes so many events of 4 KB by commands that fail before they reach a set: more than a kernel buffers for a reader. */
 async function flood(count: number): Promise<void> {
   const id = house.sets[0]?.id;
   const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
@@ -133,7 +133,7 @@ async function flood(count: number): Promise<void> {
   const call = async () => {
     while (left-- > 0) {
       const { status, body: answered } = await house.daemon.api("POST", `/devices/${id}/remote/sequence`, body);
-      // A machine so busy that the daemon takes it for asleep is told of, too.
+      // On a very busy machine the daemon takes a delay for sleep.
       if (status !== 400 && answered.error?.code !== "device_busy")
         throw new Error(`the flood was answered ${status}: ${JSON.stringify(answered)}`);
     }
@@ -141,14 +141,14 @@ async function flood(count: number): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, call));
 }
 
-describe("guarantee 7: who stops reading", () => {
+describe("guarantee 7: a reader who stops reading", () => {
   const socket = () => join(house.daemon.stateFolder, "zapd.sock");
 
-  /** Those who have stalled read again. */
+  /** The stalled readers read again. */
   async function goOn(readers: readonly EventStream[]): Promise<void> {
     for (const reader of readers) reader.resume();
     for (const reader of readers) await reader.until(({ reason }) => reason === "lagged");
-    // Another each time: what changes nothing is not told.
+    // A new name each time: without a change there is no event.
     const name = `Back again ${readers.length}`;
     await house.daemon.api("PATCH", `/devices/${house.sets[1]?.id}`, { name });
     for (const reader of readers) {
@@ -156,7 +156,7 @@ describe("guarantee 7: who stops reading", () => {
       reader.close();
       const reasons = reader.frames.filter(({ type }) => type === "snapshot").map(({ reason }) => reason);
       expect(reasons).toEqual(["start", "lagged"]);
-      // Without a gap before it, nor behind it.
+      // No gap before the snapshot, nor after it.
       const lagged = reader.frames.findIndex(({ reason }) => reason === "lagged");
       for (const frames of [reader.frames.slice(0, lagged), reader.frames.slice(lagged)]) {
         const told = frames.filter(({ type }) => type !== "heartbeat").map(seqOf);
@@ -165,8 +165,8 @@ describe("guarantee 7: who stops reading", () => {
     }
   }
 
-  test("gets one snapshot in the place of what it missed, and what comes after", async () => {
-    // A kernel keeps much less for a reader at the control socket than over TCP.
+  test("gets one snapshot in place of what it missed, and then all events", async () => {
+    // A kernel buffers much less at the control socket than over TCP.
     const readers = await openMany(8, (at) => ({ form: at % 2 === 0 ? "sse" : "lines", to: socket() }));
     for (const reader of readers) reader.pause();
     await flood(800);
@@ -174,13 +174,13 @@ describe("guarantee 7: who stops reading", () => {
   }, 60_000);
 
   const bounded = async () => {
-    // So many, over the port and the control socket, that the runtime's own coming and going of some 50 MiB is little beside them.
+    // So many that the usual 50 MiB by which the runtime's memory varies matter little.
     const stalled = 200;
     const asked = (at: number): Parameters<typeof open>[0] => ({
       form: at % 2 === 0 ? "sse" : "lines",
       to: at < 50 ? house.daemon.port : socket(),
     });
-    // Some who read cost what making events costs.
+    // Readers who do read show what making events costs.
     await openMany(20, asked);
     await flood(4_000);
     closeAll();
@@ -190,7 +190,7 @@ describe("guarantee 7: who stops reading", () => {
     for (const reader of readers) reader.pause();
     // 16 MB for each.
     await flood(4_000);
-    // What nobody holds any more is given back when the runtime comes to it.
+    // The runtime frees memory with a delay.
     let each = Number.POSITIVE_INFINITY;
     for (let tries = 0; tries < 20 && (tries < 6 || each >= 1); tries++) {
       await Bun.sleep(500);
@@ -203,8 +203,8 @@ describe("guarantee 7: who stops reading", () => {
   if (!isQuick) test("costs less than 1 MiB, over TCP as well", bounded, 120_000);
 });
 
-describe("many who read", () => {
-  test("64, while 20 sets change: each is told all of it, in one order, and nothing is left of them", async () => {
+describe("many readers", () => {
+  test("64 readers while 20 sets change: each gets all events in one order, and their memory is freed", async () => {
     const following = await followAll();
     const before = memory();
     const readers = await openMany(63, (at) => ({ form: at % 2 === 0 ? "sse" : "lines" }));
@@ -227,25 +227,29 @@ describe("many who read", () => {
       [following, ...readers].every(({ frames }) => isLast(frames)),
     );
     const orders = readers.map(({ frames }) => frames.filter(({ type }) => type === "state.changed").map(seqOf));
-    // A set may have something else to tell, too: what was learned of it last when it was connected.
+    // Connecting may bring other changes, too.
     const levelsTold = readers[0]?.frames.filter(({ changed }) => changed?.includes("volume.level")) ?? [];
-    // And the last that each was told before may have been on its way.
+    // One more of each set may have been on its way before.
     expect(levelsTold.length).toBeWithin(20 * turns, 20 * turns + 21);
     for (const order of orders) {
       expect(order).toEqual(orders[0] ?? []);
       expect(order).toEqual(Array.from(order, (_, at) => (order[0] ?? 0) + at));
     }
     closeAll();
-    // Nobody who has left holds a place.
+    // Closed streams hold no slot.
     await openMany(64);
     closeAll();
-    await Bun.sleep(3_000);
-    const left = memory() - before;
+    const most = deno ? 64 : 32;
+    let left = memory() - before;
+    for (let tries = 0; tries < 10 && left >= most; tries++) {
+      await Bun.sleep(300);
+      left = memory() - before;
+    }
     figure(`what 64 readers leave: ${left.toFixed(1)} MiB`);
-    expect(left).toBeLessThan(deno ? 64 : 32);
+    expect(left).toBeLessThan(most);
   }, 60_000);
 
-  test("the 65th is refused with what to do about it; the control socket counts nobody", async () => {
+  test("the 65th over TCP is refused with a hint; the control socket has no limit", async () => {
     await openMany(64);
     const { status, body } = await house.daemon.api("GET", "/events");
     expect([status, body.error.code, body.error.hint]).toEqual([
@@ -258,59 +262,49 @@ describe("many who read", () => {
   }, 60_000);
 });
 
-describe("guarantee 4: a device that changes faster than anybody reads", () => {
-  test("ten changes a second are told of it at most, and the last of a burst in any case", async () => {
+describe("guarantee 4: a device that changes fast", () => {
+  test("at most ten changes a second become events, and the last of a burst always does", async () => {
     const following = await followAll();
     const { set, id } = house.sets[3] ?? {};
     const from = following.frames.length;
-    for (let step = 0; step < 300; step++) {
+    for (let step = 0; step < 150; step++) {
       set?.setVolume(step % 90);
       await Bun.sleep(10);
     }
     set?.setVolume(95);
     await following.until(({ device_id, state }) => device_id === id && state?.volume?.level === 95);
     following.close();
-    // By the events' own time: what comes late here may come closer together.
+    // By the time in the events: late ones may arrive closer together.
     const told = following.frames.slice(from).filter(({ device_id }) => device_id === id);
     const times = told.map(({ at }) => Date.parse(at));
     expect(times.length).toBeGreaterThan(10);
-    // In any second of the daemon's clock; a busy machine stamps some a little after they were let out.
+    // In any second of the daemon's clock, with some slack for a busy machine.
     const second = 1_000 / house.daemon.speed;
     for (const [at, since] of times.entries())
       expect(times.slice(at).filter((time) => time - since < 0.75 * second).length).toBeLessThanOrEqual(10);
   }, 60_000);
 });
 
-describe("guarantee 6: a heartbeat", () => {
-  test.each<Form>(["sse", "lines"])(
-    "carries the newest id to who is told nothing (%s)",
-    async (form) => {
-      const following = await followAll();
-      const other = house.sets[5]?.id;
-      const [filtered = open()] = await openMany(1, () => ({
-        form,
-        path: `/events?types=apps.changed&devices=${other}`,
-      }));
-      const { id: first } = await filtered.until(({ type }) => type === "snapshot");
-      const { id, level } = house.change();
-      const changed = await following.until(
-        ({ device_id, state }) => device_id === id && state?.volume?.level === level,
-      );
-      const began = performance.now();
-      const beat = await filtered.until(({ type }) => type === "heartbeat");
-      expect(performance.now() - began).toBeLessThan(16_000);
-      expect(seqOf(beat)).toBeGreaterThanOrEqual(seqOf(changed));
-      expect(beat.id).not.toBe(first);
-      expect(filtered.frames).toHaveLength(2);
-      filtered.close();
-      following.close();
-      // Whoever comes back with it is told nothing of what was before it.
-      const again = open({ form, path: `/events?types=state.changed&since=${beat.id}` });
-      const { id: resumed } = await again.until(({ type }) => type === "heartbeat");
-      expect(again.frames).toHaveLength(1);
-      expect(seqOf({ id: resumed })).toBeGreaterThanOrEqual(seqOf(beat));
-      again.close();
-    },
-    60_000,
-  );
-});
+test("guarantee 6: a heartbeat carries the newest id to a reader for whom there are no events", async () => {
+  const forms: readonly Form[] = ["sse", "lines"];
+  const beats = async (form: Form) => {
+    const following = await followAll();
+    const other = house.sets[5]?.id;
+    const filtered = open({ form, path: `/events?types=apps.changed&devices=${other}` });
+    const { id: first } = await filtered.until(({ type }) => type === "snapshot");
+    const { id, level } = house.change();
+    const changed = await following.until(({ device_id, state }) => device_id === id && state?.volume?.level === level);
+    const began = performance.now();
+    const beat = await filtered.until(({ type }) => type === "heartbeat");
+    expect(performance.now() - began).toBeLessThan(16_000);
+    expect(seqOf(beat)).toBeGreaterThanOrEqual(seqOf(changed));
+    expect(beat.id).not.toBe(first);
+    expect(filtered.frames).toHaveLength(2);
+    // Who comes back with its id gets nothing of what was before it.
+    const again = open({ form, path: `/events?types=state.changed&since=${beat.id}` });
+    const { id: resumed } = await again.until(({ type }) => type === "heartbeat");
+    expect(again.frames).toHaveLength(1);
+    expect(seqOf({ id: resumed })).toBeGreaterThanOrEqual(seqOf(beat));
+  };
+  await Promise.all(forms.map(beats));
+}, 60_000);
