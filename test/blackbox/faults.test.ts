@@ -8,7 +8,7 @@ import { residentMiB } from "../support/resident.ts";
 import { at, type Name, succeed, until } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 import { faults, fullBacklog, redirect } from "./fault-server.ts";
-import { install, sound } from "./packages.ts";
+import { install, packageWith } from "./packages.ts";
 
 const requestMs = 700;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
@@ -147,7 +147,7 @@ test("R4 a developer page with every fault, at the challenge", async () => {
       lines.map(async (line) => {
         for (const { what, set, id } of line) {
           set.installer.fault = faults[what] ?? null;
-          await fails(`${what}: install`, twoRequests, install(daemon, id, sound(what)));
+          await fails(`${what}: install`, twoRequests, install(daemon, id, packageWith(what)));
           expect(set.uploads).toEqual([]);
         }
       }),
@@ -160,7 +160,7 @@ test("R4 nobody at home: refused, and hung before it was accepted", async () => 
   await gone.set.stop();
   const refused = async () => {
     await driveAll("refused", gone.id);
-    await fails("refused: install", twoRequests, install(daemon, gone.id, sound("gone")));
+    await fails("refused: install", twoRequests, install(daemon, gone.id, packageWith("gone")));
   };
   const { set, id } = await addRoku();
   await set.stop();
@@ -168,7 +168,7 @@ test("R4 nobody at home: refused, and hung before it was accepted", async () => 
   if (!deaf) throw new Error("this machine does not fill a backlog");
   try {
     const adding = daemon.api("POST", "/devices", { host: set.host, port: set.port });
-    const installing = install(daemon, id, sound("deaf"));
+    const installing = install(daemon, id, packageWith("deaf"));
     await meanwhile(
       Promise.all([
         refused(),
@@ -213,7 +213,7 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   const { set, id } = await addRoku();
   for (const status of [302, 307, 308]) {
     set.installer.fault = redirect(status, stop);
-    await fails(`${status}: install`, twoRequests, install(daemon, id, sound(String(status))));
+    await fails(`${status}: install`, twoRequests, install(daemon, id, packageWith(String(status))));
   }
   expect(healthy.wire.requests).toEqual([]);
 }, 60_000);

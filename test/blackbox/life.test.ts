@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon, usualRuntime } from "../support/daemon.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, at, refuse, refused, succeed, until } from "./checked.ts";
-import { install, sound } from "./packages.ts";
+import { install, packageWith } from "./packages.ts";
 
 const fakes: WiredRoku[] = [];
 const daemons: TestDaemon[] = [];
@@ -111,7 +111,7 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
     daemon.api("POST", at("pressKeys", { id: one.id }), body),
     daemon.api("POST", at("pressKeys", { id: one.id }), { keys: ["down", "down"], delay_ms: 0 }),
     daemon.api("GET", at("listApps", { id: two.id })),
-    install(daemon, three.id, sound("end")),
+    install(daemon, three.id, packageWith("end")),
     daemon.api("POST", at("pressKey", { id: four.id }), { key: "power-on" }),
   ].map((call) => call.catch((error: Error) => error));
   await until("all under way", () => busy.commands.length > 2 && upload.uploads.length > 0 && sleeper.wakes > 0);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { accepted, add, refuse, refused, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { install, sound } from "./packages.ts";
+import { install, packageWith } from "./packages.ts";
 
 const { daemon, startRoku } = await daemonForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
 const password = "secret-of-the-set";
@@ -56,7 +56,7 @@ test("enabled: every operation, each answer checked against its schema", async (
 
   const { config } = await succeed(daemon, "patchConfig", { body: { "dev.vendor_password": password } });
   expect(config.dev.vendor_password).toBe("[redacted]");
-  const installed = accepted("installPackage", await install(daemon, id, sound("modes")));
+  const installed = accepted("installPackage", await install(daemon, id, packageWith("modes")));
   expect(installed.package).toMatchObject({ name: "Fjord", version: "2.1.9", files: 4 });
   expect((await succeed(daemon, "reloadPackage", { id })).app.type).toBe("dev");
   tv.simulator.log("Grüße 📺 vom Fjord");
@@ -109,7 +109,7 @@ test("limited: what a set in this mode allows works, and each refusal names the 
     confirmed: true,
   });
   // The developer page has its own port, and its own password.
-  accepted("installPackage", await install(daemon, id, sound("limited")));
+  accepted("installPackage", await install(daemon, id, packageWith("limited")));
   expect(set.uploads).toHaveLength(1);
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
 });

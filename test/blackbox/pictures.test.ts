@@ -9,7 +9,7 @@ import { residentMiB } from "../support/resident.ts";
 import { isQuick } from "../support/whole.ts";
 import { refused, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { install, sound } from "./packages.ts";
+import { install, packageWith } from "./packages.ts";
 import { endless, inFrontOf, type Say, spoiled, whole } from "./spoiled-pictures.ts";
 
 const { daemon, atEnd, startSimulator } = await daemonForFile({
@@ -42,7 +42,7 @@ async function roku(say: Say): Promise<{ id: string; icon: Spoiled; screenshot: 
     body: { host: set.host, port: icons.port, name, ports },
   });
   await succeed(daemon, "refreshApps", { id });
-  const { body } = await install(daemon, id, sound("spoiled"));
+  const { body } = await install(daemon, id, packageWith("spoiled"));
   expect(body.ok).toBe(true);
   return {
     id,

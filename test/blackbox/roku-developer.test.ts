@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { plugInRoku } from "../support/sets.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { sound } from "./packages.ts";
+import { packageWith } from "./packages.ts";
 
 const { daemon } = await daemonForFile({ config: { dev: { vendor_password: "secret-of-all" } } });
 
@@ -15,7 +15,7 @@ async function workbench(name: string, password = "secret-of-all") {
   const at = `/devices/${body.data.id}`;
   const install = async (salt: string, texts: Readonly<Record<string, string>> = {}) => {
     const form = new FormData();
-    form.append("archive", new Blob([new Uint8Array(sound(salt))]), "a.zip");
+    form.append("archive", new Blob([new Uint8Array(packageWith(salt))]), "a.zip");
     for (const [field, text] of Object.entries(texts)) form.append(field, text);
     const answer = await fetch(`${daemon.url}${at}/dev/install`, { method: "POST", body: form, keepalive: false });
     const { data, error } = (await answer.json()) as { data?: object; error?: { code: string } };

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, ask, type Call, type Name, refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { install, sound } from "./packages.ts";
+import { install, packageWith } from "./packages.ts";
 
 const { daemon, startRoku, addRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
@@ -45,7 +45,7 @@ test.concurrent.each(Object.entries(commands))(
 
 test.concurrent("an installation and a reload turn it on first", async () => {
   const { set, id } = await inStandby();
-  expect((await install(daemon, id, sound("standby"))).status).toBe(200);
+  expect((await install(daemon, id, packageWith("standby"))).status).toBe(200);
   expect(set.commands[0]).toBe("/keypress/PowerOn");
   await set.simulator.sleep("standby");
   set.active = null;

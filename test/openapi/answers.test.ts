@@ -104,9 +104,9 @@ function archive(salt: string): Uint8Array<ArrayBuffer> {
   const noise = crypto.getRandomValues(new Uint8Array(700));
   return Uint8Array.from(
     zip([
-      { name: "manifest", bytes: manifest },
-      { name: "source/main.brs", bytes: `sub main()\n  print "${salt}"\nend sub\n` },
-      { name: "noise", bytes: Buffer.from(noise) },
+      { name: "manifest", content: manifest },
+      { name: "source/main.brs", content: `sub main()\n  print "${salt}"\nend sub\n` },
+      { name: "noise", content: Buffer.from(noise) },
     ]),
   );
 }

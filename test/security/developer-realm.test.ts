@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { accepted, add, refused, succeed } from "../blackbox/checked.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
-import { install, sound } from "../blackbox/packages.ts";
+import { install, packageWith } from "../blackbox/packages.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import type { WiredRoku } from "../support/wired-roku.ts";
 
@@ -64,7 +64,7 @@ for (const [what, [asks, named]] of Object.entries(strangers)) {
   test(`T27 a first meeting with a set that asks with ${what}: no digest, and the answer says why`, async () => {
     const { set, id } = await start();
     turn(set, asks);
-    const error = refused(await install(daemon, id, sound(what)), "dev_auth_failed");
+    const error = refused(await install(daemon, id, packageWith(what)), "dev_auth_failed");
     expect(`${error.message}`).toMatch(named);
     expect(error.hint ?? "").not.toBe("");
     expect(secretsAt(set)).toEqual([]);
@@ -73,10 +73,10 @@ for (const [what, [asks, named]] of Object.entries(strangers)) {
 
   test(`T27 a known set that asks with ${what} later gets no digest, and neither does who has its address`, async () => {
     const { set, id } = await start();
-    accepted("installPackage", await install(daemon, id, sound("first")));
+    accepted("installPackage", await install(daemon, id, packageWith("first")));
     set.forget();
     turn(set, asks);
-    const error = refused(await install(daemon, id, sound(what)), "dev_auth_failed");
+    const error = refused(await install(daemon, id, packageWith(what)), "dev_auth_failed");
     expect(error.message).toMatch(named);
     expect(secretsAt(set)).toEqual([]);
 
@@ -88,7 +88,7 @@ for (const [what, [asks, named]] of Object.entries(strangers)) {
     await rogue.installer.close();
     await rogue.installer.listen(host, installer);
     turn(rogue, asks);
-    refused(await install(daemon, id, sound(`${what} again`)), "dev_auth_failed");
+    refused(await install(daemon, id, packageWith(`${what} again`)), "dev_auth_failed");
     expect(secretsAt(rogue)).toEqual([]);
     expect(rogue.uploads).toEqual([]);
   });
@@ -96,14 +96,14 @@ for (const [what, [asks, named]] of Object.entries(strangers)) {
 
 test("T27 another set at the address gets neither digest nor package", async () => {
   const { set, id } = await start();
-  accepted("installPackage", await install(daemon, id, sound("first")));
+  accepted("installPackage", await install(daemon, id, packageWith("first")));
   const { host, port } = set;
   const { installer } = set.address.ports;
   await set.stop();
   const other = await startRoku({ host, port });
   await other.installer.close();
   await other.installer.listen(host, installer);
-  refused(await install(daemon, id, sound("second")), "device_unreachable");
+  refused(await install(daemon, id, packageWith("second")), "device_unreachable");
   expect(secretsAt(other)).toEqual([]);
   expect(other.installer.requests).toEqual([]);
 });
@@ -111,18 +111,18 @@ test("T27 another set at the address gets neither digest nor package", async () 
 test("T27 the realm that was accepted is known after a restart, and a refused password makes none known", async () => {
   const { set, id } = await start();
   await succeed(daemon, "patchConfig", { body: { "dev.vendor_password": "something else" } });
-  refused(await install(daemon, id, sound("refused")), "dev_auth_failed");
+  refused(await install(daemon, id, packageWith("refused")), "dev_auth_failed");
   await succeed(daemon, "patchConfig", { body: { "dev.vendor_password": password } });
-  accepted("installPackage", await install(daemon, id, sound("accepted")));
+  accepted("installPackage", await install(daemon, id, packageWith("accepted")));
   // A reading of the console is not cut off by what was learned.
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
   expect(await daemon.stop()).toBe(0);
   const again = await startTestDaemon({ folder: daemon.folder });
   try {
-    accepted("installPackage", await install(again, id, sound("after the restart")));
+    accepted("installPackage", await install(again, id, packageWith("after the restart")));
     turn(set, 'Digest qop="auth", realm="evil", nonce="1"');
     set.forget();
-    const error = refused(await install(again, id, sound("realm")), "dev_auth_failed");
+    const error = refused(await install(again, id, packageWith("realm")), "dev_auth_failed");
     expect(error.message).toContain('accepted it as "rokudev" before');
     expect(secretsAt(set)).toEqual([]);
   } finally {

@@ -66,8 +66,8 @@ test("generated, compiled, and at the remote", async () => {
 
 function hello(): Uint8Array {
   return zip([
-    { name: "manifest", bytes: "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=1\n" },
-    { name: "source/main.brs", bytes: 'sub main()\n  print "Hello"\nend sub\n' },
-    { name: "noise", bytes: Buffer.from(crypto.getRandomValues(new Uint8Array(700))) },
+    { name: "manifest", content: "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=1\n" },
+    { name: "source/main.brs", content: 'sub main()\n  print "Hello"\nend sub\n' },
+    { name: "noise", content: Buffer.from(crypto.getRandomValues(new Uint8Array(700))) },
   ]);
 }
