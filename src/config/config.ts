@@ -1,6 +1,6 @@
 /**
- * The config file: read, patched and reloaded (DESIGN.md 2.9). The user's comments, order and formatting survive a
- * patch; a refused patch changes no byte; a broken file never stops a running daemon.
+ * The config file: read, patched and reloaded (DESIGN.md 2.9). A patch keeps the user's comments, order and formatting; a
+ * refused patch changes no byte; a broken file never stops a running daemon.
  */
 import { basename, dirname, resolve } from "node:path";
 import { ZapdError } from "../api/errors.ts";
@@ -13,7 +13,7 @@ import { type Config, defaultText, passwordKey, restartKeys, settingOf, settings
 
 export type { Config } from "./schema.ts";
 
-/** At most one write in this many milliseconds, however many patches come. */
+/** Between two writes, however many patches arrive. */
 const minimumWriteIntervalMs = 100;
 
 export interface ReloadResult {
@@ -22,14 +22,14 @@ export interface ReloadResult {
   readonly restart_required: string[];
 }
 
-/** A patch that waits for its write. */
+/** A patch that waits to be written. */
 interface Patch {
   readonly values: ReadonlyMap<string, unknown>;
   resolve(result: ReloadResult): void;
   reject(error: unknown): void;
 }
 
-/** What a file holds with a patch made. */
+/** The file with a patch applied. */
 interface PatchedFile {
   readonly patch: Patch;
   readonly text: string;
@@ -42,12 +42,12 @@ export class ConfigFile {
   /** What the daemon runs with. */
   #running: Config;
   readonly #atStart: Config;
-  /** Keys in the file that mean nothing, each with what may have been meant. */
+  /** Warnings of unknown keys, each with the key that was probably meant, and of permissions. */
   #warnings: string[];
-  /** What was closed to others, and why. */
+  /** Warnings of files that were restricted to their owner. */
   readonly #protectedWarnings: string[] = [];
   #onProtected: ((closed: string) => void) | undefined;
-  /** The file as it was found at the start. */
+  /** The file at the start. */
   readonly #source: Source;
   #listeners: ((config: Config) => void)[] = [];
   #lastTask: Promise<unknown> = Promise.resolve();
@@ -70,13 +70,13 @@ export class ConfigFile {
     return new ConfigFile(path, source, config, [...warnings, ...checkSource(source, config).warnings]);
   }
 
-  /** Closes the file to others, now and whenever it is read, when it holds the password; says so to `tell`, and in the warnings. */
-  protectSecrets(tell: (closed: string) => void): void {
-    this.#onProtected = tell;
+  /** Restricts the file to its owner when it holds the password, now and whenever it is read. Calls `onProtected`, and adds a warning. */
+  protectSecrets(onProtected: (warning: string) => void): void {
+    this.#onProtected = onProtected;
     this.#protect(this.#source, this.#running);
   }
 
-  /** Removes what a daemon left that was killed while it wrote. */
+  /** Removes the temporary files of a daemon that was killed while writing. */
   sweep(): void {
     const { path } = this.#source;
     sweepTemporaries(dirname(path), basename(path), true);
@@ -96,12 +96,12 @@ export class ConfigFile {
     listener(this.#running);
   }
 
-  /** What the file says now, whatever the daemon runs with. */
+  /** The settings in the file now, whatever the daemon runs with. */
   async readCurrent(): Promise<Config> {
     return this.#read().config;
   }
 
-  /** Takes up the file; on a failure the daemon goes on with what it had. */
+  /** Reads and applies the file. On a failure the daemon keeps the settings it had. */
   reload(): Promise<ReloadResult> {
     return this.#enqueue(() => {
       const { config, warnings } = this.#read();
@@ -109,7 +109,7 @@ export class ConfigFile {
     });
   }
 
-  /** Changes settings in the file, all or none, and takes them up. Patches that come at the same time share one write. */
+  /** Changes settings in the file, all or none, and applies them. Patches that arrive together share one write. */
   async patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
     const values = readChanges(changes);
     return new Promise((resolve, reject) => {
@@ -118,7 +118,7 @@ export class ConfigFile {
     });
   }
 
-  /** What the file holds now, with whose it is and who may read it. */
+  /** Reads the file and checks its owner and mode. */
   #read(): { config: Config; warnings: string[] } {
     const source = readSource(this.path);
     const { config, warnings } = readConfig(source.text, this.path);
@@ -135,7 +135,7 @@ export class ConfigFile {
     }
   }
 
-  /** One at a time: a reload that read the file before a patch must not be taken up after it. */
+  /** Runs tasks one at a time: a reload that read the file before a patch must not be applied after it. */
   #enqueue<T>(take: () => T | Promise<T>): Promise<T> {
     const result = this.#lastTask.then(take);
     this.#lastTask = result.catch(() => {});
@@ -150,7 +150,7 @@ export class ConfigFile {
     try {
       const source = readSource(this.path);
       const { path } = source;
-      // Where there is no file yet, the first change brings one, with every setting and what it does.
+      // Where there is no file yet, the first change writes one with every setting and its description.
       const text = source.found === null ? defaultText() : source.text;
       const open = checkSource(source, parseToml(text, this.path)).warnings;
       const made: PatchedFile[] = [];
@@ -163,17 +163,17 @@ export class ConfigFile {
       }
       const last = made.at(-1);
       if (!last) return;
-      // Also when nothing differs, where it names the secret: a write that is spared would tell that a guess was right.
+      // A patch of the secret is written even when nothing changes: a skipped write would tell that a guess was right.
       if (last.text !== text || made.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
         this.#lastWriteAt = performance.now();
         makeFolder(dirname(path), "$ZAPD_CONFIG");
         await writeAtomically(path, last.text);
       }
-      // What is written anew is its owner's alone.
+      // A new file is readable by its owner only, so the warnings about its mode no longer hold.
       this.#apply(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
       for (const { patch, config } of made) patch.resolve(this.#resultOf(config));
     } catch (error) {
-      // Who was refused before has been told already.
+      // Patches that were refused before ignore this.
       for (const { reject } of batch) reject(error);
     }
   }
@@ -189,7 +189,7 @@ export class ConfigFile {
           hint: "Take what is no setting out of it, such as long comments",
         },
       );
-    // What the editor wrote is read back before it replaces anything.
+    // The edited text is parsed before it replaces the file.
     return { text: patched, ...readConfig(patched, this.path) };
   }
 
@@ -207,7 +207,7 @@ export class ConfigFile {
   }
 }
 
-/** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
+/** The text with a setting changed. `null` writes the default in its place, so that the comments beside it stay. */
 function write(text: string, dotted: string, value: unknown): string {
   const { section = "", key = "", defaultValue } = settings.get(dotted) ?? {};
   try {

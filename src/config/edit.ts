@@ -1,21 +1,19 @@
 /**
- * Edits single settings in the text of a TOML file. Nothing but a changed value's own characters, or one added line,
- * differs afterwards: writing the whole document anew would straighten the user's indentation and spacing.
- * By hand, as no library does that: @decimalturn/toml-patch 3.3.0 fails test/config/edit*.test.ts. It moves or drops comments
- * when a default is put back, changes the quotes and the spacing of lists, the indentation of added lines and the end of the
- * file, and so breaks the property that one value changes and nothing else does.
+ * Edits single settings in the text of a TOML file: only the characters of the value change, or one line is added. Written by
+ * hand because no library does that: @decimalturn/toml-patch 3.3.0 fails test/config/edit.test.ts. It moves or drops comments,
+ * and changes quotes, the spacing of lists, the indentation of added lines and the end of the file.
  */
 import { parse } from "smol-toml";
 import { isObject } from "../system/json.ts";
 import { blocksOf, type Item, itemsOf, lineOf, rowsIn, type Span, tomlLiteral } from "./toml.ts";
 
-/** The text with a setting at a new value: in its place where it is written, or as a line of its own. */
+/** The text with a setting at a new value: in place where it is written, else on a new line. Throws where the result would not parse to that. */
 export function setValue(text: string, section: string, key: string, value: unknown): string {
   const before: Record<string, unknown> = parse(text);
   const table = before[section] as Record<string, unknown> | undefined;
   const edited = edit(text, section, key, value, table?.[key]);
   const wanted = { ...before, [section]: { ...table, [key]: value } };
-  // The user's file is not ours to damage, whatever it holds.
+  // Whatever the file holds, the edit must not damage it.
   if (canonicalJson(parse(edited)) !== canonicalJson(wanted)) throw new Error("the text would not hold what it should");
   return edited;
 }
@@ -41,7 +39,7 @@ function edit(text: string, section: string, key: string, value: unknown, before
   return `${text}${gap}[${section}]${end}${row}${end}`;
 }
 
-/** Where a setting's value, or a section, is written; `null` when it is not. Lines and columns count from one. */
+/** Where the value of a setting, or a section, is written; `null` where it is not. Lines and columns count from 1. */
 export function positionOf(text: string, path: readonly string[]): { line: number; column: number } | null {
   const blocks = blocksOf(text);
   const rows = blocks.flatMap((block) => block.rows.flatMap((row) => [...rowsIn(text, row)]));
@@ -55,7 +53,7 @@ function isPath(path: readonly string[], ...wanted: string[]): boolean {
   return path.length === wanted.length && path.every((word, at) => word === wanted[at]);
 }
 
-/** A value's text for another value: in its base, its quotes, and with the comments of the entries that stay. */
+/** The text of a new value, in the base and quotes of the old text, and with the comments of list entries that stay. */
 function valueText(old: string, before: unknown, value: unknown): string {
   if (JSON.stringify(before) === JSON.stringify(value)) return old;
   if (Array.isArray(value) && Array.isArray(before)) return listText(old, before, value);
@@ -65,7 +63,7 @@ function valueText(old: string, before: unknown, value: unknown): string {
   return quoted ? `'${value}'` : tomlLiteral(value);
 }
 
-/** An entry of a list, with all that is its own: the comments above it, the comma, the comment behind it. */
+/** An entry of a list with its surroundings: the comments above it, the gap before the comma, the comment behind it. */
 interface Entry {
   readonly above: string;
   readonly text: string;
@@ -73,7 +71,7 @@ interface Entry {
   readonly behind: string;
 }
 
-/** A list's text for other entries: those that stay keep theirs, and one that goes leaves its place to one that comes. */
+/** The text of a list with other entries. Entries that stay keep their surroundings; a new one takes those of a removed one. */
 function listText(old: string, before: readonly unknown[], value: readonly unknown[]): string {
   const items = itemsOf(old, 0);
   const head = lineEnd(old, 1);
@@ -104,13 +102,13 @@ function listText(old: string, before: readonly unknown[], value: readonly unkno
     comma || at < next.length - 1 ? `${above}${text}${gap},${behind}` : `${above}${text}${gap}${behind}`,
   );
   const tail = items.length > 0 ? entryEnd(old, items.at(-1)) : head;
-  // A list that was empty begins behind its bracket, whatever it holds in comments.
+  // The first entries of an empty list stand directly behind its bracket, before any comments.
   return items.length === 0
     ? `[${lines.join("")}${old.slice(1)}`
     : old.slice(0, head) + lines.join("") + old.slice(tail);
 }
 
-/** What stands around a further entry: a line of its own where the one before has one. */
+/** The surroundings of an added entry: a line of its own where the entry before has one. */
 function surroundingsOf(before: Entry | undefined, first: boolean): Entry {
   const indent = /(?:^|\n)([ \t]*)$/.exec(before?.above ?? "x")?.[1];
   const end = /\r?\n$/.exec(before?.behind ?? "")?.[0];
@@ -118,12 +116,12 @@ function surroundingsOf(before: Entry | undefined, first: boolean): Entry {
   return { above: first ? "" : " ", text: "", gap: "", behind: "" };
 }
 
-/** Where what belongs to an entry ends: with its line, unless another entry is on it. */
+/** Where an entry with its surroundings ends: with its line, unless another entry is on that line. */
 function entryEnd(text: string, item: Item | undefined): number {
   return item ? lineEnd(text, item.comma === null ? item.to : item.comma + 1) : 0;
 }
 
-/** Behind the end of the line, when there is nothing on it but a comment; else here. */
+/** The start of the next line where only a comment follows on this one; else `at`. */
 function lineEnd(text: string, at: number): number {
   const rest = /[ \t]*\r?(?:#[^\n]*)?\n/y;
   rest.lastIndex = at;
@@ -147,7 +145,7 @@ function newline(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
 
-/** The JSON of a value with its keys sorted: the same for two that hold the same. */
+/** The JSON of a value with sorted keys, for comparison. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, one: unknown) =>
     isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,

@@ -1,27 +1,27 @@
-/** Where the config and the state live, by the conventions of each system. */
+/** The paths of the config and the state, by the conventions of each system. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `--config`, `$ZAPD_CONFIG`, then the usual place. */
+/** The config: `--config`, else `$ZAPD_CONFIG`, else the default path. */
 export function configPath(env: Environment, option?: string): string {
   const usual = () => join(folder(env, "XDG_CONFIG_HOME", ".config", "APPDATA", "Roaming"), "config.toml");
   return option ?? (env["ZAPD_CONFIG"] || usual());
 }
 
-/** `$ZAPD_STATE_DIR`, then the usual place. */
+/** The state folder: `$ZAPD_STATE_DIR`, else the default path. */
 export function stateFolder(env: Environment): string {
   return env["ZAPD_STATE_DIR"] || folder(env, "XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "Local");
 }
 
-/** The control socket: where the config says, or in the state folder. */
+/** The control socket: `daemon.socket`, else in the state folder. */
 export function socketPath(state: string, configured: string): string {
   return configured || join(state, "zapd.sock");
 }
 
-/** Our own folder in the variable's, or in the usual one of the system: on Windows in that of its own variable. */
+/** The folder `zapd` in the folder of the variable, or in the one that the system has for it. */
 function folder(env: Environment, variable: string, usual: string, windows: string, local: string): string {
   const { platform } = process;
   const given = env[variable] || (platform === "win32" && env[windows]);
@@ -30,7 +30,7 @@ function folder(env: Environment, variable: string, usual: string, windows: stri
   return join(homeFolder(), platform === "darwin" ? "Library/Application Support" : others, "zapd");
 }
 
-/** Fails with `config_invalid` where there is none: $HOME is not set, and the system does not know the user. */
+/** The user's home. Fails with `config_invalid` where $HOME is not set and the system does not know the user. */
 export function homeFolder(): string {
   try {
     return homedir();

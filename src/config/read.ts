@@ -1,4 +1,4 @@
-/** Reading the config: the file as text, as TOML and as settings, and a patch of it; each checked. */
+/** Reads and checks the config: the file, its TOML, its settings, and patches. */
 import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
@@ -20,23 +20,23 @@ import {
 } from "./schema.ts";
 import { parseErrorText } from "./toml.ts";
 
-/** What a config may have at most. */
+/** The largest config file. */
 export const maxFileBytes = 256 * 1024;
 const mend = "Mend the file; a daemon that runs takes it up with zapd config reload";
 
 type Tables = Record<string, unknown>;
 
-/** The text of a config, and the file that holds it. */
+/** The text of a config, and its file. */
 export interface Source {
   /** At most 256 KiB; empty where there is no file. */
   readonly text: string;
-  /** The file behind the links, which are ours or root's. */
+  /** The file, with symbolic links resolved. */
   readonly path: string;
   /** `null` where there is none. */
   readonly found: Stats | null;
 }
 
-/** Reads the file, which is ours or root's, and which not everyone may write. Fails with `config_invalid`. */
+/** Reads the file. Fails with `config_invalid`, also where another user owns it or everyone may write it. */
 export function readSource(given: string): Source {
   let found: Stats | null = null;
   try {
@@ -55,7 +55,7 @@ export function readSource(given: string): Source {
   }
 }
 
-/** The tables of a text; `config_invalid`, with line and column, when it is not TOML. */
+/** Parses TOML. Fails with `config_invalid`, with line and column. */
 export function parseToml(text: string, path: string): Tables {
   try {
     return parse(text);
@@ -68,8 +68,8 @@ export function parseToml(text: string, path: string): Tables {
 }
 
 /**
- * What its group may do to a file. One that holds the password may not be for its group to write, which fails with
- * `config_invalid`; of one that does not, it is told. The values need not have been checked.
+ * Whether the file holds the password, and a warning where its group may write it. Fails with `config_invalid` where the
+ * group may write a file with the password. The values need not have been checked.
  */
 export function checkSource({ path, found }: Source, { dev }: Tables): { secret: boolean; warnings: string[] } {
   const password = isTable(dev) ? dev["vendor_password"] : undefined;
@@ -78,8 +78,8 @@ export function checkSource({ path, found }: Source, { dev }: Tables): { secret:
 }
 
 /**
- * Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. `path` is as whoever starts zapd
- * named it, `whole` for those who are warned in other folders.
+ * Parses and checks a whole file: a warning for each unknown key, `config_invalid` for a wrong value. Errors show `path`, as
+ * the user gave it; warnings show the absolute path `whole`, since they are read elsewhere.
  */
 export function readConfig(text: string, path: string, whole = path): { config: Config; warnings: string[] } {
   const tables = parseToml(text, path);
@@ -118,7 +118,10 @@ function invalid(text: string, path: string, dotted: string, reason: string): Za
 
 const limits = { keys: 64, keyCharacters: 128 } as const;
 
-/** Checks a patch, flat, with dotted keys and plain values, all of it right or all of it refused: values that a patch cannot hold first, then keys, then types and ranges. */
+/**
+ * Checks a patch with dotted keys and plain values, and gives the values by key. Refuses the whole patch for one mistake, in
+ * this order: values of types that a patch cannot hold, unknown keys, wrong types and ranges.
+ */
 export function readChanges(changes: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const entries = Object.entries(changes);
   if (entries.length > limits.keys) throw new ZapdError("invalid_payload", `A patch holds at most ${limits.keys} keys`);

@@ -1,22 +1,22 @@
 /**
- * Every setting there is: its type, bounds, default, what it is, and whether its change needs a restart. All that is known of
- * settings elsewhere, and the annotated default, is made from this table.
+ * Every setting: its type, bounds, default and description, and whether a change needs a restart. Everything else about
+ * settings, and the annotated default config, is made from this table.
  */
 import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { logLevels } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
 
-/** What a set password reads as, everywhere. */
+/** What every response shows in place of a password that is set. */
 export const redacted = "[redacted]";
-/** The one setting that is secret. */
+/** The only secret setting. */
 export const passwordKey = "dev.vendor_password";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 export const longestSocket = 107;
 
-/** A text of at most so many characters. `must` is what people are told when it is wrong, whatever is wrong with it. */
-const textOf = (most: number, must: string) => z.string(must).max(most, must);
+/** A text of at most `most` characters. `must` is the error message, whatever is wrong. */
+const limitedText = (most: number, must: string) => z.string(must).max(most, must);
 const toggle = z.boolean("must be true or false");
 
 function integer(least: number, most: number) {
@@ -29,7 +29,7 @@ function list(most: number, of: z.ZodString) {
   return z.array(of, must).max(most, must).default([]);
 }
 
-// No text may hold control characters, nor half characters, which no file can hold.
+// No text may hold control characters, nor surrogates, which no file can hold.
 const host = "must be a loopback address: 127.0.0.1, ::1 or localhost";
 const socket = `must be an absolute path, must have at most ${longestSocket} bytes, and must not hold control characters`;
 const origin =
@@ -39,13 +39,13 @@ const address = "must be an address, a host name or an interface";
 const password = "must have at most 256 characters, none of them a control character";
 const artifacts =
   "must be an exact https origin, such as https://ci.example.org:8443, with no path and no trailing slash";
-const addresses = textOf(253, address)
+const addresses = limitedText(253, address)
   .min(1, address)
   .regex(/^[A-Za-z0-9.:_[\]-]+$/, address);
 
-/** Nothing, or what the pattern says. */
+/** An empty text, or one that matches the pattern. */
 const optional = (most: number, pattern: RegExp, must: string) =>
-  textOf(most, must)
+  limitedText(most, must)
     .refine((given) => given === "" || pattern.test(given), must)
     .default("");
 const broker =
@@ -58,7 +58,7 @@ const file = "must be an absolute path without control characters";
 const path = (description: string) =>
   optional(4_096, /^\/[^\p{Cc}\p{Cs}]*$|^[A-Za-z]:[\\/][^\p{Cc}\p{Cs}]*$/u, file).meta({ description });
 
-/** Every section with every setting. What a file leaves out has its default. */
+/** Every section with every setting. A setting that the file leaves out has its default. */
 export const configSchema = z.object({
   daemon: z.object({
     http_enabled: toggle.default(true).meta({
@@ -68,12 +68,12 @@ export const configSchema = z.object({
     page: toggle.default(true).meta({
       description: "Whether the page for people is served, at `/` of the HTTP API, and the documentation at `/docs`",
     }),
-    http_host: textOf(64, host)
+    http_host: limitedText(64, host)
       .refine((given) => given === "localhost" || given === "::1" || (isIPv4(given) && given.startsWith("127.")), host)
       .default("127.0.0.1")
       .meta({ description: "A loopback address: 127.0.0.0/8, ::1 or localhost", restart: true }),
     http_port: integer(1, 65_535).default(7272).meta({ description: "Where the HTTP API listens", restart: true }),
-    socket: textOf(4_096, socket)
+    socket: limitedText(4_096, socket)
       .regex(/^(\/[^\p{Cc}\p{Cs}]*)?$/u, socket)
       .refine((path) => Buffer.byteLength(path) <= longestSocket, socket)
       .default("")
@@ -84,11 +84,11 @@ export const configSchema = z.object({
     cors_enabled: toggle
       .default(false)
       .meta({ description: "Whether web pages of the listed origins may call the API" }),
-    cors_allowed_origins: list(64, textOf(256, origin).refine(isExactOrigin, origin)).meta({
+    cors_allowed_origins: list(64, limitedText(256, origin).refine(isExactOrigin, origin)).meta({
       description:
         "Exact origins, such as `http://localhost:3000`: scheme, host and port, no path, no trailing slash, never `*` or `null`",
     }),
-    default_device: textOf(128, device)
+    default_device: limitedText(128, device)
       .regex(/^[^/%\p{Cc}\p{Cs}]*$/u, device)
       .default("")
       .meta({
@@ -118,7 +118,7 @@ export const configSchema = z.object({
       .meta({ description: "How long a device may take for one answer" }),
   }),
   dev: z.object({
-    vendor_password: textOf(256, password)
+    vendor_password: limitedText(256, password)
       .regex(/^[^\p{Cc}\p{Cs}]*$/u, password)
       .default("")
       .meta({
@@ -141,7 +141,7 @@ export const configSchema = z.object({
     site: optional(64, /^[A-Za-z0-9._-]+$/, site).meta({
       description: "What this daemon is called in topics; empty means a UUID of its own, which is kept",
     }),
-    site_labels: list(32, textOf(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
+    site_labels: list(32, limitedText(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
       description: "Words by which whoever has many sites picks some, such as `room=lab2`",
     }),
     username: optional(256, /^[^\p{Cc}\p{Cs}]*$/u, name).meta({
@@ -151,7 +151,7 @@ export const configSchema = z.object({
     ca: path("The file (PEM) of who signed the broker's certificate; empty means whom the system trusts"),
     cert: path("The file (PEM) of zapd's own certificate, where the broker wants one"),
     key: path("The file (PEM) of its key, 0600"),
-    prefix: textOf(64, prefix)
+    prefix: limitedText(64, prefix)
       .regex(/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/, prefix)
       .default("zapd")
       .meta({ description: "What every topic begins with" }),
@@ -164,14 +164,14 @@ export const configSchema = z.object({
       .meta({ description: "Whether Home Assistant is told of every device, so that it appears there by itself" }),
   }),
   fleet: z.object({
-    artifact_origins: list(64, textOf(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
+    artifact_origins: list(64, limitedText(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
       description:
         "Origins from which packages are fetched that are named over the broker, such as `https://ci.example.org`; nothing else is fetched",
     }),
   }),
 });
 
-/** The config, complete. */
+/** The config with every setting. */
 export type Config = z.output<typeof configSchema>;
 
 export const sectionNames = Object.keys(configSchema.shape) as (keyof Config)[];
@@ -180,15 +180,14 @@ export interface Setting {
   readonly section: keyof Config;
   readonly key: string;
   readonly schema: z.ZodType;
-  /** The default. */
   readonly defaultValue: unknown;
-  /** A list, written as a comma-separated text in a patch. */
+  /** A list: a patch gives it as a comma-separated text. */
   readonly list: boolean;
-  /** The running daemon takes it up only at its next start. */
+  /** A change takes effect only when the daemon starts again. */
   readonly restart: boolean;
 }
 
-/** Every dotted key. A Map, so that `__proto__` is just another unknown key. */
+/** Every setting by its dotted key. A Map, so that `__proto__` is just another unknown key. */
 export const settings: ReadonlyMap<string, Setting> = new Map(
   sectionNames.flatMap((section) =>
     Object.entries<z.ZodType>(configSchema.shape[section].shape).map(([key, schema]): [string, Setting] => {
@@ -199,15 +198,15 @@ export const settings: ReadonlyMap<string, Setting> = new Map(
   ),
 );
 
-/** The keys whose change the running daemon takes up only at its next start. */
+/** The keys of settings whose change takes effect only when the daemon starts again. */
 export const restartKeys = [...settings].filter(([, { restart }]) => restart).map(([dotted]) => dotted);
 
-/** A config of these values, by section and key; the rest has its defaults. */
+/** A config with these values, by section and key, and the defaults for the rest. */
 export function configOf(values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Config {
   return configSchema.parse(Object.fromEntries(sectionNames.map((section) => [section, values[section] ?? {}])));
 }
 
-/** The config with its password redacted, as every response shows it. */
+/** The config with the password redacted, as every response shows it. */
 export function redactConfig(config: Config): Config {
   const { vendor_password } = config.dev;
   return { ...config, dev: { vendor_password: vendor_password === "" ? "" : redacted } };
@@ -219,7 +218,7 @@ export function settingOf(config: Config, dotted: string): unknown {
   return (config as Record<string, Record<string, unknown>>)[section]?.[key];
 }
 
-/** Why a value is not valid ("must be …"), or `null`. */
+/** Why a value is not valid ("must be …"); `null` for a valid one. */
 export function problemOf({ schema }: Setting, value: unknown): string | null {
   const issues = schema.safeParse(value).error?.issues ?? [];
   const own = issues.find(({ path }) => path.length === 0);
@@ -228,7 +227,7 @@ export function problemOf({ schema }: Setting, value: unknown): string | null {
   return entry ? `holds an entry that is not right: each ${entry.message}` : null;
 }
 
-/** Whether a text is an origin exactly as a browser writes it. */
+/** Whether a text is an origin exactly as browsers send it. */
 function isExactOrigin(given: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,]+$/.test(given) || !URL.canParse(given)) return false;
   if (!/^https?:/.test(given)) return given === given.toLowerCase();
@@ -239,7 +238,7 @@ function isArtifactOrigin(given: string): boolean {
   return given.startsWith("https://") && isExactOrigin(given);
 }
 
-/** "Did you mean …?" for a key that is none; an empty text when nothing is near it. */
+/** "Did you mean …?" for an unknown key; empty where no key is similar. */
 export function suggestion(dotted: string): string {
   const meant = nearest(dotted, [...settings.keys()]);
   return meant ? `Did you mean ${meant}?` : "";
@@ -250,10 +249,7 @@ const preface = `# zapd's config. Every setting is here with its default; what y
 # zapd config set: your comments and your formatting stay.
 `;
 
-/**
- * The annotated default config: what the first change writes where no file is yet. `config.toml` at the top of the project
- * is the same text, for people to read there; a test compares them.
- */
+/** The annotated default config, which the first change writes where there is no file. A test compares it with `config.toml` at the top of the project. */
 export function defaultText(): string {
   const sections = sectionNames.map((section) => {
     const rows = [...settings.values()].filter((setting) => setting.section === section).map(annotated);

@@ -1,17 +1,17 @@
 /**
- * Where the keys and values of a TOML text stand, which the parser does not tell. The text has been parsed before: what is not
- * TOML is not told from it here. Offsets count UTF-16 units from 0, `to` being the first behind.
+ * Finds the positions of keys and values in a TOML text, which the parser does not give. The text must have been parsed: it is
+ * not validated here. Offsets count UTF-16 units from 0; `to` is the first offset behind.
  */
 import { parse } from "smol-toml";
 import { textOf } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 
-/** The way to a value: keys, and places in lists from 0. */
+/** The path to a value: keys, and indexes in lists from 0. */
 export type Path = readonly (string | number)[];
 
 /**
- * Finds the line, from 1, on which something is written: a table by its head, a value by its key, an entry of a list by its
- * beginning. What is not written there is where what it would stand in is; `null`, where nothing of it is.
+ * Gives the function that finds the line of a path, from 1: the head of a table, the key of a value, the start of a list
+ * entry. For a path that is not written, the line of its closest parent; `null` where there is none.
  */
 export function lineFinder(text: string): (path: Path) => number | null {
   const starts = startsIn(text);
@@ -24,10 +24,10 @@ export function lineFinder(text: string): (path: Path) => number | null {
   };
 }
 
-/** Where everything begins, by the JSON of its path. */
+/** The offset at which each path begins, by the JSON of the path. */
 function startsIn(text: string): ReadonlyMap<string, number> {
   const starts = new Map<string, number>();
-  /** How many tables each list of tables has so far. */
+  /** The tables of each list of tables (`[[name]]`) so far. */
   const counts = new Map<string, number>();
   const note = (path: Path, at: number) => {
     const key = JSON.stringify(path);
@@ -62,7 +62,7 @@ function startsIn(text: string): ReadonlyMap<string, number> {
   return starts;
 }
 
-/** Where the line of an offset begins, behind a byte order mark. */
+/** The offset at which the line of an offset begins, behind a byte order mark. */
 export function lineOf(text: string, at: number): number {
   const start = text.lastIndexOf("\n", at - 1) + 1;
   return start === 0 && text.startsWith("\ufeff") ? 1 : start;
@@ -73,19 +73,19 @@ export interface Span {
   readonly to: number;
 }
 
-/** A value of a list, or a row of an inline table, and where the comma behind it is; `null` behind the last. */
+/** An entry of a list or a row of an inline table. `comma`: the offset of the comma behind it, `null` where there is none. */
 export interface Item extends Span {
   readonly comma: number | null;
 }
 
-/** `key = value`, however it is written: under a table's head, with dots, or in an inline table. */
+/** `key = value`: below the head of a table, with dotted keys, or in an inline table. */
 export interface Row extends Span {
   /** The keys from the root. */
   readonly path: readonly string[];
   readonly value: Span;
 }
 
-/** What stands below one head, or above the first, where there is no head. */
+/** The rows below one head; above the first head, `head` is `null`. */
 interface Block {
   readonly path: readonly string[];
   readonly head: Span | null;
@@ -93,14 +93,14 @@ interface Block {
 }
 
 const key = /(?:[\w-]+|"(?:[^"\\]+|\\.)*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|"(?:[^"\\]+|\\.)*"|'[^']*'))*/y;
-/** Space, ends of lines, comments; at the very start a byte order mark, too. */
+/** White space, line ends and comments; `\s` also takes a byte order mark. */
 const blankOrComment = /(?:\s+|#[^\n]*)*/y;
 const equals = /[ \t]*=[ \t]*/y;
-/** Every value but lists and tables. A long text may end with two quotes of its own, a date hold one space. */
+/** Every value except lists and tables. A multi-line text may end with two quotes of its own, and a date may hold one space. */
 const scalar =
   /"""(?:[^"\\]+|\\[\s\S]|"{1,2}(?!"))*"{3,5}|'''(?:[^']+|'{1,2}(?!'))*'{3,5}|"(?:[^"\\]+|\\.)*"|'[^']*'|[^\s,\]}#]+(?: \d\d:[^\s,\]}#]*)?/y;
 
-/** Everything that is written, in its order. */
+/** The blocks of the text, in order. */
 export function blocksOf(text: string): Block[] {
   const blocks = [{ path: [] as string[], head: null as Span | null, rows: [] as Row[] }];
   for (let at = skip(blankOrComment, text, 0); at < text.length; at = skip(blankOrComment, text, at)) {
@@ -120,14 +120,14 @@ export function blocksOf(text: string): Block[] {
   return blocks;
 }
 
-/** The row and those of the inline tables in it, from the outside in. */
+/** The row, then the rows of inline tables in it, from the outside in. */
 export function* rowsIn(text: string, row: Row): Generator<Row> {
   yield row;
   if (text[row.value.from] !== "{") return;
   for (const { from } of itemsOf(text, row.value.from)) yield* rowsIn(text, rowAt(text, from, row.path));
 }
 
-/** What is between the brackets that begin here. */
+/** The items between the brackets that begin at `start`. */
 export function itemsOf(text: string, start: number): Item[] {
   return itemsAndEnd(text, start).items;
 }
@@ -158,7 +158,7 @@ function endOf(text: string, from: number): number {
   return text[from] === "[" || text[from] === "{" ? itemsAndEnd(text, from).to : skip(scalar, text, from);
 }
 
-/** The words of a key, read by the parser, which knows how they may be quoted. */
+/** The words of a dotted key, which the TOML parser unquotes. */
 function pathOf(written: string): string[] {
   const path: string[] = [];
   let table: unknown = parse(`${written} = 0`);
@@ -170,14 +170,14 @@ function pathOf(written: string): string[] {
   return path;
 }
 
-/** Where the text goes on behind what the pattern takes. */
+/** The offset behind the match of a sticky pattern. */
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   if (pattern.test(text)) return pattern.lastIndex;
   throw new Error(`this is not TOML as it was read, at ${at}`);
 }
 
-/** A value as TOML writes it in one line. JSON's texts are TOML's, but for one character that TOML wants escaped. */
+/** A value as TOML on one line. JSON texts are TOML texts, except that TOML wants DEL escaped. */
 export function tomlLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(tomlLiteral).join(", ")}]`;
   if (!isObject(value)) return JSON.stringify(value).replaceAll("\x7f", "\\u007f");
@@ -186,7 +186,7 @@ export function tomlLiteral(value: unknown): string {
     .join(", ")} }`;
 }
 
-/** What is wrong with a text that is no TOML. The parser's own message quotes the line, which may hold a password: only its first line is told. */
+/** Why a text is not TOML. Only the first line of the parser's message, since the rest quotes the text, which may hold a password. */
 export function parseErrorText(error: unknown): string {
   const [first = ""] = textOf(error).split("\n");
   return first.replace(/^Invalid TOML document: /, "");

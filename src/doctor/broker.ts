@@ -1,7 +1,7 @@
-/** The MQTT broker, where the settings name one: whether it lets us in, and how fast it answers. What that needs is loaded for it. */
+/** Checks the MQTT broker, where one is set: whether it accepts us, and how fast it answers. Loads the MQTT modules only then. */
 import { type Examination, type Finding, fail, ok, warn } from "./examination.ts";
 
-/** From this on a message is held back somewhere: Nagle's algorithm and a delayed acknowledgement make 40 ms and more. */
+/** A longer delay means that small packets are held back: Nagle's algorithm and delayed acknowledgements add 40 ms and more. */
 const heldBackMs = 30;
 
 export async function brokerAnswers(exam: Examination): Promise<Finding[]> {

@@ -66,7 +66,7 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const met = await exam.daemon();
   if (met.as !== "running") return [];
   const { http_enabled, http_host, http_port, pid, socket } = met.status;
-  // In a server of somebody else it listens nowhere itself.
+  // Embedded in another server, zapd does not listen itself.
   if (socket === "") return [];
   if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): zapd listens on its control socket alone")];
   const place = `port ${http_port} on ${http_host}`;
@@ -97,7 +97,7 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   if ((file.mode & 0o777) !== 0o600)
     found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellQuote(socket)}`));
   if ((open & 0o077) !== 0) {
-    // A folder that others use as well must stay open to them: the socket moves out.
+    // A folder that others use must stay open to them, so the socket has to move.
     const own = `chmod 700 ${shellQuote(folder)}`;
     const hint = folder === stateFolder ? own : "Give it a folder of its own: daemon.socket in the config";
     found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(open)})`, hint));
@@ -144,7 +144,7 @@ function permissions(
   return [warn(`others may read the developer password in the config (${octal(mode)})`, close)];
 }
 
-/** Compares the settings of the daemon with those of the file: asked of the daemon, so that another file is noticed too. */
+/** Compares the settings that the daemon reports with those of the file, which also finds a daemon that reads another file. */
 async function differences({ config }: ConfigFound, exam: Examination): Promise<Finding[]> {
   const met = await exam.daemon();
   if (met.as !== "running") return [];
@@ -163,7 +163,7 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
 }
 
 const mebibyte = 1024 * 1024;
-/** Below this the catalog of a house of sets may not fit. */
+/** Below this the state of a house full of devices may not fit. */
 const littleSpace = 50 * mebibyte;
 const orAnotherFolder = "or name another with $ZAPD_STATE_DIR";
 const anotherFolder = `Give it back to yourself with chown, ${orAnotherFolder}`;
@@ -200,7 +200,7 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
   return findings.length > 0 ? findings : [ok(`state folder writable, ${path}`)];
 }
 
-/** Leaves nothing behind; the name is one that the daemon sweeps, should this be killed in between. */
+/** Writes and removes a file; gives the system's code of a failure. A killed process leaves a name that the daemon sweeps. */
 async function tryToWrite(folder: string): Promise<string | null> {
   const path = join(folder, `.doctor.${process.pid}-${randomBytes(4).toString("hex")}.tmp`);
   try {
@@ -222,14 +222,14 @@ async function space(folder: string, path: string): Promise<Finding[]> {
   return [warn(`only ${Math.floor(left / mebibyte)} MiB are left on the disk of ${path}`, "Make room")];
 }
 
-/** Files that the daemon found damaged and kept. */
+/** A warning of the last damaged file that the daemon kept aside. */
 async function setAside(folder: string): Promise<Finding[]> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.includes(".corrupt-")).sort();
   const hint = "Remove it when nothing is missing in `zapd devices`";
   return names.slice(-1).map((name) => warn(`a damaged file was kept aside: ${name}`, hint));
 }
 
-/** The folder is made at the first start: the nearest one above it must take it. */
+/** The finding for a state folder that does not exist: the first start makes it, if the nearest folder above is writable. */
 async function futureFolder(folder: string): Promise<Finding> {
   let above = dirname(folder);
   while ((await stat(above).catch(() => null)) === null && dirname(above) !== above) above = dirname(above);
@@ -243,7 +243,7 @@ async function futureFolder(folder: string): Promise<Finding> {
 const answerTimeoutMs = 1_000;
 const maxAnswer = 64 * 1024;
 
-/** Which program listens, and whether it is a zapd; `null`: none. */
+/** The program that listens on a port, and whether it is a zapd; `null` where none listens. */
 async function portHolder(host: string, port: number, machine: Machine): Promise<{ is: string; zapd: boolean } | null> {
   if (!(await machine.isListening(host, port))) return null;
   const { version, uptime_s } = (await readApi(host, port, endpoints.health.path)) ?? {};
@@ -253,11 +253,11 @@ async function portHolder(host: string, port: number, machine: Machine): Promise
   return { is: (await program?.(port, machine)) ?? "another program", zapd: false };
 }
 
-/** What the API on a port answers, if it is one. Not `fetch`, which a proxy of the environment would take elsewhere. */
+/** The data that a zapd on a port answers; `null` where there is none. Not by `fetch`, which may go through a proxy. */
 function readApi(host: string, port: number, path: string): Promise<Readonly<Record<string, unknown>> | null> {
   return new Promise((resolve) => {
     const signal = AbortSignal.timeout(answerTimeoutMs);
-    // Not an import: the binary would hold bytecode of it, half a megabyte.
+    // Not an import, which would add half a megabyte of bytecode to the binary.
     const request = process
       .getBuiltinModule("node:http")
       .get({ host, port, path: `/v1${path}`, agent: false, signal }, (response) => {
@@ -282,7 +282,7 @@ function dataIn(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** The listening socket's inode in `/proc/net/tcp`, then the process of ours that has it open. */
+/** Finds the program by the inode of the listening socket in `/proc/net/tcp`; only among processes of this user. */
 async function programInProc(port: number, machine: Machine): Promise<string | null> {
   const tables = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((path) => machine.read(path)));
   const inode = inodeOf(tables.map((table) => table ?? "").join("\n"), port);
@@ -296,7 +296,7 @@ async function programInProc(port: number, machine: Machine): Promise<string | n
   return null;
 }
 
-/** The inode of the socket that listens (state 0A) on a port, from the text of `/proc/net/tcp`. */
+/** The inode of the socket that listens (state 0A) on a port, from `/proc/net/tcp`. */
 export function inodeOf(table: string, port: number): string | null {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
   const rows = table.split("\n").map((line) => line.trim().split(/\s+/));

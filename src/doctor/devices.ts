@@ -1,14 +1,14 @@
-/** Checks of the devices: whether each answers and takes commands, and whether packages can be installed. */
+/** Checks of the devices: whether each answers and accepts commands, and whether packages can be installed. */
 import type { Device, State } from "../api/client.ts";
 import { powerWords } from "../api/client-words.ts";
 import type { Failure, Outcome } from "../api/errors.ts";
 import { joinWithAnd, shortTime } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 
-/** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */
+/** `devices.request_timeout_ms` may be 30 s, which is longer than a person waits. */
 const answerTimeoutMs = 8_000;
 const atOnce = 16;
-/** After this the rest are not asked. */
+/** After this the remaining devices are not asked. */
 const totalTimeoutMs = 20_000;
 
 export async function devicesReachable(exam: Examination): Promise<Finding[]> {
@@ -31,12 +31,12 @@ async function examineDevice(device: Device, exam: Examination, until: number): 
   const left = () => Math.min(answerTimeoutMs, until - performance.now());
   if (left() <= 0) return warn(`${device.name}: not asked, the others took too long`);
   const asked = await exam.ask("getState", { id: device.id }, left());
-  // As it is known after its answer, not before.
+  // The device as it is after its answer.
   const known = asked.ok ? asked.data.device : device;
   if (!asked.ok && asked.code === "device_refused") return refused(known, asked);
   if (!asked.ok) return unreachable(known, asked, exam.machine);
   if (known.access === "full" || known.access === null) return reachable(known, asked.data.state);
-  // Its list of apps is refused together with its keys, and the refusal names the setting; nothing is moved by asking.
+  // A device that refuses keys refuses its list of apps too, and names the setting; reading the list changes nothing.
   const list = await exam.ask("refreshApps", { id: device.id }, Math.max(0, left()));
   if (list.ok && list.data.device.access === "full") return reachable(list.data.device, asked.data.state);
   return refused(known, list);
@@ -47,7 +47,7 @@ function reachable(device: Device, state: State): Finding {
   return ok(`${device.name}: ${power}${device.access ? ", full access" : ""}`);
 }
 
-/** The set's own words for its modes. */
+/** The words of the device's own settings. */
 const modes = { full: "Enabled", limited: "Limited", disabled: "Disabled", unpaired: "not paired" } as const;
 
 function refused(device: Device, asked: Outcome<unknown>): Finding {
@@ -58,22 +58,22 @@ function refused(device: Device, asked: Outcome<unknown>): Finding {
   return fail(`${device.name}: ${withheld}${mode}`, hint);
 }
 
-/** The codes of failures that speak of the device itself. */
+/** Codes whose messages begin with the name of the device. */
 const ofDevice = /^(device_(unreachable|timeout|error|busy|unproven)|pairing_required|unsupported_operation)$/;
 
 async function unreachable(device: Device, failed: Failure, machine: Machine): Promise<Finding> {
   const { name } = device;
   const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
-  // Where something accepts connections the device is not asleep: another has its address, or something else is wrong.
+  // Where something accepts connections the device is not asleep: another device has its address, or something else is wrong.
   if (failed.code === "device_unreachable" && wakes && !(await machine.isListening(device.host, device.port)))
     return warn(`${name}: asleep, wakes by magic packet${seen}`);
-  // Messages about a device begin with its name, which is to stand here once.
+  // The finding begins with the name already.
   const found = ofDevice.test(failed.code) ? failed.message.slice(name.length) : ` ${failed.message}`;
   return fail(`${name}:${found}${seen}`, failed.hint);
 }
 
-/** Developer modes without the password that installing needs. */
+/** Warns of devices in developer mode without a password, which installing needs. */
 export async function developerPassword(exam: Examination): Promise<Finding[]> {
   const developers = (await exam.devices()).filter((one) => one.capabilities.includes("dev"));
   if (developers.length === 0) return [];

@@ -1,4 +1,4 @@
-/** Looks for what may be in the way, and says what to do about it: `zapd doctor`, which looks by itself, and `GET /doctor`. */
+/** The checks of `zapd doctor`, which runs them itself, and of `GET /doctor`. */
 import { type Client, createCall, type Result } from "../api/client.ts";
 import { textOf, ZapdError } from "../api/errors.ts";
 import { brokerAnswers } from "./broker.ts";
@@ -15,7 +15,7 @@ import {
 } from "./examination.ts";
 import { clockSane, container, firewall, hostsKnown, interfacesAsked, multicastReceived } from "./network.ts";
 
-/** Every check, in the order in which they are told. */
+/** Every check, in the order of the report. */
 const checks: Readonly<Record<string, Check>> = {
   daemon: { about: "the daemon", timeoutMs: 6_000, run: daemonRuns },
   port: { about: "its port", timeoutMs: 6_000, run: portBound },
@@ -33,12 +33,12 @@ const checks: Readonly<Record<string, Check>> = {
   password: { about: "the developer password", timeoutMs: 8_000, run: developerPassword },
 };
 
-/** The findings of every check, each as soon as those before it are there. */
+/** The findings of every check, in order, each as soon as it and those before it are done. */
 export function findings(exam: Examination): AsyncGenerator<readonly NamedFinding[]> {
   return runChecks(checks, exam);
 }
 
-/** The examination from inside the daemon, which is asked by `fetch`. */
+/** Runs the checks inside the daemon, whose API is called by `fetch`. */
 export async function examineFrom(
   places: Omit<Places, "remarks" | "ask">,
   fetch: (request: Request) => Promise<Response>,
@@ -52,7 +52,7 @@ export async function examineFrom(
       async ask(name, given, timeoutMs) {
         const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
         try {
-          // What each name takes is in the table of operations, which types cannot follow through a spread.
+          // Each operation goes with its own arguments, which types cannot follow through a spread.
           const asked = [{ ...given, signal }] as unknown as Parameters<Client[typeof name]>;
           return { ok: true, data: (await call(name, ...asked)).data };
         } catch (error) {
@@ -68,7 +68,7 @@ export async function examineFrom(
   return reportOf(all);
 }
 
-/** All that was found, and how much of it is a problem, or a remark. */
+/** All findings, and how many are problems and remarks. */
 export interface Report {
   readonly checks: (Omit<NamedFinding, "hint"> & { readonly hint: string | null })[];
   readonly problems: number;

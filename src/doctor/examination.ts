@@ -1,4 +1,4 @@
-/** What a check is, and what it looks at. All checks run at once, each with a deadline, and are told in the order of their table. */
+/** What a check is, and what it may look at. All checks run at once, each with a deadline; findings come in the order of the table. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { type Probe, probeMulticast } from "./probe.ts";
 export type FindingStatus = "ok" | "warn" | "fail";
 
 export interface Finding {
-  /** That of its check, unless it has one of its own. */
+  /** The id, where it is not that of the check. */
   readonly id?: string;
   readonly status: FindingStatus;
   /** What was found. */
@@ -30,14 +30,14 @@ export interface Finding {
 export type NamedFinding = Finding & { readonly id: string };
 
 export interface Check {
-  /** What is looked at, for the line that says that it took too long. */
+  /** What is checked, for the finding that the check failed or took too long. */
   readonly about: string;
   /** Milliseconds it may take. */
   readonly timeoutMs: number;
   run(exam: Examination): Promise<readonly Finding[]>;
 }
 
-/** Names of devices and files are made printable. */
+/** Makes findings of one status; names of devices and files in them become printable. */
 const finding =
   (status: FindingStatus) =>
   (text: string, hint?: string): Finding => ({
@@ -49,7 +49,7 @@ export const ok = finding("ok");
 export const warn = finding("warn");
 export const fail = finding("fail");
 
-/** Runs every check of a table; tells the findings of each as soon as those before it are told. */
+/** Runs every check of a table at once, and yields the findings in its order. */
 export async function* runChecks(
   checks: Readonly<Record<string, Check>>,
   exam: Examination,
@@ -72,28 +72,28 @@ async function runWithDeadline({ about, timeoutMs, run }: Check, exam: Examinati
 
 export type DaemonStatus = Result<"status">;
 
-/** Whether the daemon runs behind its socket, or why it does not answer there. */
+/** Whether the daemon answers on its socket, or why not. */
 export type DaemonFound =
   | { readonly as: "running"; readonly status: DaemonStatus }
-  /** `absent`: no socket; `stale`: nobody behind it; `forbidden`: another user's; `silent`: connected, no answer. */
+  /** `absent`: no socket; `stale`: nothing listens on it; `forbidden`: another user's; `silent`: connected, but no answer. */
   | { readonly as: "absent" | "stale" | "forbidden" | "silent" };
 
 export interface ConfigFound {
-  /** What holds: the file's settings, or the defaults when it is broken. */
+  /** The settings of the file; the defaults where it is broken. */
   readonly config: Config;
   readonly warnings: readonly string[];
   /** What is wrong with the file, with line and column. */
   readonly broken: string | null;
 }
 
-/** Where the daemon has its things, and how it is asked. */
+/** The paths of the daemon, and how to call it. */
 export interface Places {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
-  /** What was found while the places were looked for. */
+  /** Remarks made while the paths were looked up. */
   readonly remarks: readonly string[];
-  /** One call to the daemon, which never takes longer than `timeoutMs`. */
+  /** Calls the daemon; never takes longer than `timeoutMs`. */
   ask<Name extends ValueName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;
 }
 
@@ -101,14 +101,14 @@ export interface Examination extends Places {
   readonly machine: Machine;
   daemon(): Promise<DaemonFound>;
   config(): Promise<ConfigFound>;
-  /** The interfaces that discovery asks on. */
+  /** The interfaces on which discovery searches. */
   searchedInterfaces(): Promise<readonly Interface[]>;
   probes(): Promise<readonly Probe[]>;
-  /** Every known device; none when the daemon does not run. */
+  /** Every known device; empty when the daemon does not run. */
   devices(): Promise<readonly Device[]>;
 }
 
-/** An examination from inside the daemon knows that it runs (`isInside`); from outside it is looked for behind its socket. */
+/** An examination of a machine, whose results are shared by the checks. `isInside`: it runs in the daemon, and need not look for it. */
 export function examine(machine: Machine, places: Places, isInside = false): Examination {
   const exam: Examination = {
     machine,
@@ -139,7 +139,7 @@ async function findDaemon(exam: Examination): Promise<DaemonFound> {
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
-  // Bun says ECONNREFUSED where the folder is no folder, too.
+  // Bun gives ECONNREFUSED also where the parent is no folder.
   if (code !== "" && !existsSync(exam.socket)) return { as: "absent" };
   return code === "" ? askStatus(exam) : { as: "stale" };
 }
@@ -149,7 +149,7 @@ async function askStatus(exam: Examination): Promise<DaemonFound> {
   return status.ok ? { as: "running", status: status.data } : { as: "silent" };
 }
 
-/** The system's code for a connect to a socket; empty when it was let in. */
+/** Connects and closes; gives the system's code of the failure, or an empty text. */
 async function connect(to: net.NetConnectOpts): Promise<string> {
   const socket = net.connect(to);
   try {
@@ -174,15 +174,15 @@ async function readConfig(path: string): Promise<ConfigFound> {
 
 export interface Machine {
   readonly platform: string;
-  /** `null` where files have no owner by number. */
+  /** `null` on systems without user ids. */
   readonly uid: number | null;
   now(): Date;
   interfaces(): readonly Interface[];
-  /** Whether anybody accepts connections there. */
+  /** Whether a program accepts TCP connections there. */
   isListening(host: string, port: number): Promise<boolean>;
-  /** The text of a file, or `null` when it cannot be read. */
+  /** The text of a file; `null` where it cannot be read. */
   read(path: string): Promise<string | null>;
-  /** What a program prints, whatever its exit status; `null` when there is none, or it takes longer than a second. */
+  /** What a program prints, whatever its exit status; `null` where there is no such program, or it takes longer than a second. */
   output(program: string, words: readonly string[]): Promise<string | null>;
 }
 
@@ -196,7 +196,7 @@ export function thisMachine(): Machine {
     interfaces: interfacesNow,
     isListening: async (host, port) => (await connect({ host, port })) === "",
     read: (path) => readFile(path, "utf8").catch(() => null),
-    // Where programs may not be run (Deno without the permission) nothing is known either.
+    // `null` also where programs may not be run (Deno without the permission).
     output: (program, words) =>
       new Promise<string | null>((resolve) => {
         execFile(program, [...words], { timeout: programTimeoutMs, encoding: "utf8" }, (error, stdout) =>

@@ -1,4 +1,4 @@
-/** Checks of the network: which interfaces are asked, whether multicast comes through, and what may be in its way. */
+/** Checks of the network: the searched interfaces, multicast, firewalls, containers; and the clock. */
 
 import { textOf } from "../api/errors.ts";
 import { resolveHost, splitHost } from "../discovery/hosts.ts";
@@ -7,7 +7,7 @@ import { joinWithAnd, pluralize } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 import type { Probe } from "./probe.ts";
 
-/** Interfaces with no televisions behind them, by their usual names. */
+/** Names of interfaces that have no devices behind them. */
 const interfacesWithoutDevices: readonly { readonly name: RegExp; readonly is: string }[] = [
   { name: /^(tailscale|ts)\d+$/, is: "a VPN (Tailscale)" },
   { name: /^(wg|wt)[\w-]*$/, is: "a VPN (WireGuard)" },
@@ -23,7 +23,7 @@ const interfacesWithoutDevices: readonly { readonly name: RegExp; readonly is: s
   },
 ];
 
-/** What an interface is when no set can be behind it, or `null`. */
+/** What an interface is, where no device can be behind it; `null` for any other. */
 export function whyWithoutDevices(name: string): string | null {
   return interfacesWithoutDevices.find((one) => one.name.test(name))?.is ?? null;
 }
@@ -42,7 +42,7 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   return findings.length > 0 ? findings : [fail("no interface but loopback is up", hint)];
 }
 
-/** Hosts of the config that no search can ask, because nobody knows them. */
+/** Warns of hosts in the config whose names do not resolve. */
 export async function hostsKnown(exam: Examination): Promise<Finding[]> {
   const { hosts } = (await exam.config()).config.discovery;
   const found = hosts.map((host) =>
@@ -70,7 +70,7 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
   return warn(`${text}, ${live.length === 0 ? "none" : `only ${joinWithAnd(live)}`} answered`, hint);
 }
 
-/** What interfaces without sets are, and how they are left out. */
+/** What interfaces without devices are, and how to leave them out of searches. */
 function howToLeaveOut(odd: readonly string[], names: readonly string[]): string {
   const are = odd.map((name) => `${name} is ${whyWithoutDevices(name)}`).join(", ");
   const rest = names.filter((name) => !odd.includes(name));
@@ -90,7 +90,7 @@ export async function multicastReceived(exam: Examination): Promise<Finding[]> {
     const { name, problem } = probe;
     const id = `multicast:${name}`;
     if (hasMulticast(probe)) return [{ ...ok(`multicast received on ${name}${answers(probe)}`), id }];
-    // Told with the interfaces already: a VPN carries none.
+    // A VPN carries no multicast; the check of the interfaces has said so.
     if (whyWithoutDevices(name) !== null && anywhere) return [];
     const text = `no multicast comes through on ${name}${problem === null ? "" : ` (${problem})`}`;
     return [{ ...(anywhere ? warn : fail)(text, multicastHint(exam.machine.platform, probe)), id }];
@@ -113,7 +113,7 @@ function multicastHint(platform: string, { problem }: Probe): string {
   return `A firewall on this machine, or a Wi-Fi that keeps its guests apart, is in the way. ${byAddress}`;
 }
 
-/** Linux tells without root which firewall is on; whether it is in the way, the probes have told. */
+/** Which firewalls are active, which Linux tells without root, and whether the probes came through. */
 export async function firewall(exam: Examination): Promise<Finding[]> {
   if (exam.machine.platform !== "linux") return [];
   const active = await activeFirewalls(exam);
@@ -131,7 +131,7 @@ export async function firewall(exam: Examination): Promise<Finding[]> {
 async function activeFirewalls({ machine }: Examination): Promise<{ name: string; rule?: string }[]> {
   const isActive = async (unit: string) => (await machine.output("systemctl", ["is-active", unit])) === "active";
   const found: { name: string; rule?: string }[] = [];
-  // Its unit says "active" even when ufw is turned off; its own file tells.
+  // The unit of ufw is active even when ufw is turned off, so its own file is read.
   if (/^ENABLED=yes/im.test((await machine.read("/etc/ufw/ufw.conf")) ?? ""))
     found.push({ name: "ufw", rule: "sudo ufw allow proto udp from any port 1900,5353" });
   const ports = "--permanent --add-source-port=1900/udp --add-source-port=5353/udp";
@@ -144,7 +144,7 @@ async function activeFirewalls({ machine }: Examination): Promise<{ name: string
 const earliestYear = 2025;
 const latestYear = 2100;
 
-/** A container with a network of its own is not reached by multicast; that something answered is proof of the opposite. */
+/** Warns of a container with its own network, which multicast does not reach, unless a device has answered. */
 export async function container(exam: Examination): Promise<Finding[]> {
   const { machine } = exam;
   if (machine.platform !== "linux" || !(await inContainer(machine))) return [];
@@ -163,7 +163,7 @@ async function inContainer(machine: Machine): Promise<boolean> {
   return /docker|containerd|kubepods|libpod/.test((await machine.read("/proc/1/cgroup")) ?? "");
 }
 
-/** A container with its own network has one end of a virtual pair, of which `iflink` is the other end; a real card links to itself. */
+/** The interface of a container with its own network: one end of a virtual pair, whose `iflink` is the other end. `null` for a real card, which links to itself. */
 async function ownNetwork(machine: Machine): Promise<string | null> {
   const outer = machine.interfaces().filter((one) => !one.loopback);
   for (const one of outer) {

@@ -1,11 +1,8 @@
-/** What is said where a search has found no device. */
+/** The advice for a search that found no device. */
 import { wantedInterfaces } from "../discovery/interfaces.ts";
 import { joinWithAnd } from "../system/text.ts";
 
-/**
- * What to say of a search that found nothing: on which interfaces it asked (`discovery.interfaces`, or all), what is usually in
- * the way, what always works.
- */
+/** The lines for a search that found nothing: the interfaces it used (`discovery.interfaces`, or all), the usual obstacles, what always works. */
 export function nothingFoundLines(wanted: readonly string[]): string[] {
   const asked = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : usual();
   if (wanted.length > 0 && asked.length === 0)
@@ -20,7 +17,7 @@ export function nothingFoundLines(wanted: readonly string[]): string[] {
   ];
 }
 
-/** Those that are asked on where none is named. */
+/** The interfaces that are searched where none is named. */
 function usual(): string[] {
   return wantedInterfaces([]).map(({ name, address }) => `${name} (${address})`);
 }

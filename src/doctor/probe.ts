@@ -1,4 +1,4 @@
-/** Whether multicast really comes through an interface. */
+/** Tests whether multicast works on an interface. */
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -11,18 +11,18 @@ const group = "239.255.255.250";
 const listenMs = 1_000;
 const sendAtMs = [0, 150, 400] as const;
 
-/** What was found on an interface. */
+/** The result for an interface. */
 export interface Probe {
   readonly name: string;
-  /** Whether a datagram of ours came back. */
+  /** Whether our own datagram was received. */
   readonly received: boolean;
-  /** Addresses of devices that answered a search. */
+  /** Addresses of the devices that answered a search. */
   readonly answered: readonly string[];
-  /** The system's code of what failed, or its words. */
+  /** The system's code of a failure, or its message. */
   readonly problem: string | null;
 }
 
-/** Sends a datagram of ours to the group, which a second socket receives, and searches as discovery does; one second. */
+/** Sends a datagram to the group, which a second socket should receive, and searches as discovery does. Takes one second. */
 export async function probeMulticast(one: Interface): Promise<Probe> {
   const answered = new Set<string>();
   const window = new ScanWindow(listenMs, new AbortController().signal);
@@ -32,7 +32,7 @@ export async function probeMulticast(one: Interface): Promise<Probe> {
     interfaces: [one],
     window,
     onAnswer: ({ source }) => {
-      // Programs of this machine answer too, whatever becomes of the network.
+      // Programs on this machine answer even where the network is broken.
       if (one.loopback || !isThisMachine(source)) answered.add(source);
     },
     onTrouble: (problem) => {
@@ -48,7 +48,7 @@ export async function probeMulticast(one: Interface): Promise<Probe> {
   };
 }
 
-/** Sends to the group from one socket and listens on another, on a port of its own; `true` where it came through, or what failed. */
+/** Sends to the group from one socket and receives on another: `true` when received, `null` when not, or what failed. */
 async function receiveOwnDatagram({ address }: Interface): Promise<true | string | null> {
   const token = randomBytes(16);
   const sockets = [createSocket("udp4"), createSocket("udp4")] as const;

@@ -1,26 +1,25 @@
-/** Listening and calling with what Bun has itself, as the source and as the one file. */
+/** Serves and calls with Bun's own APIs, from the source and as the compiled binary. */
 import type { Call, Handler, ListenAddress, Listener, Runtime } from "./runtime.ts";
 import { waitForClose } from "./serving.ts";
 
-/** A head must be complete, and a body go on, within this time (SECURITY.md 4). */
+/** How long a connection may be silent: the head must be complete within this time (SECURITY.md 4). */
 const idleSeconds = 10;
-/** While a body is read the handler's limit comes first, or the caller would be hung up on without a word (SECURITY.md 4: + 5 s). */
+/** Longer for a body, so that the handler's own limit comes first and the caller gets an answer (SECURITY.md 4: + 5 s). */
 const bodySeconds = idleSeconds + 5;
-/** The app answers 413 itself, in the envelope, far below this. */
+/** The app answers 413 itself, far below this. */
 const maxRequestBodySize = 8 * 1024 ** 3;
 
 export const runtime: Runtime = {
-  // The queue in the kernel.
   burstBufferBytes: 4 * 1024 * 1024,
   isListening: (socket) =>
     Bun.connect({ unix: socket, socket: { open: (one) => void one.end(), data() {}, error() {} } }).then(
       () => true,
       () => false,
     ),
-  // Sequences and installations may be silent for longer than the runtime would wait.
+  // Key sequences and installations may take longer than the runtime would wait.
   call: (socket, { path, ...init }) => fetch(`http://zapd${path}`, { ...init, unix: socket, timeout: false }),
-  // The binary holds the compiler of hot code back (.ci/build.ts): at the start, and in a house where a key is pressed now
-  // and then, it would take more memory and time than it saves.
+  // The binary starts with the JIT held back (.ci/build.ts): at the start, and for a key press now and then, it would cost
+  // more memory and time than it saves.
   optimizeForLoad: () => Bun.unsafe.setJITPolicy(1),
   listen(place: ListenAddress, handler: Handler): Promise<Listener> {
     const listener = "path" in place ? "socket" : "tcp";
@@ -37,11 +36,11 @@ export const runtime: Runtime = {
       if (listener === "tcp" && mayHaveBody) server.timeout(request, bodySeconds);
       try {
         const response = await handler(request, call);
-        // Nobody says when a stream has ended: nothing comes over its connection after it.
+        // The end of a stream is not reported, so its connection is not used again.
         if (lifted === "ended") response.headers.set("connection", "close");
         return response;
       } finally {
-        // The limit is the connection's, not the request's: what comes next over it is held to the usual one.
+        // The limit belongs to the connection, not to the request: the next request gets the usual one.
         if (listener === "tcp" && lifted !== "ended" && (mayHaveBody || lifted)) server.timeout(request, idleSeconds);
       }
     };
@@ -68,7 +67,7 @@ export const runtime: Runtime = {
   },
 };
 
-/** Only its owner calls over a socket, where no single request can have the limit lifted. The types do not know the option. */
+/** No limit on the socket, which only its owner can use and where it cannot be lifted per request. The types lack the option. */
 function withoutIdleTimeout<T extends object>(options: T): T {
   return Object.assign(options, { idleTimeout: 0 });
 }

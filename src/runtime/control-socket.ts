@@ -1,7 +1,7 @@
 /**
- * The control socket is also the lock of a state folder: who can bind it is the daemon. A stale one is taken over only
- * after a connect has failed, by one starter at a time. Files are asked for at once, not by way of threads: nothing else
- * is there to be done yet, and waking a thread takes longer than what it would do.
+ * The control socket is also the lock of a state folder: the process that binds it is the daemon. A stale socket is taken
+ * over only after a connect has failed, by one starting daemon at a time. File calls are synchronous, because waking a thread
+ * takes longer than the call, and nothing else is to be done yet.
  */
 import {
   chmodSync,
@@ -23,18 +23,18 @@ import { currentRuntime } from "./runtime.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 const maxPath = 107;
-/** A daemon that is still opening its state answers when it has. */
+/** A daemon that is still opening its state answers only after that. */
 const askTimeoutMs = 1_500;
-/** One that has the port may be about to bind its socket: the two lie moments apart. */
+/** A daemon that has bound its port may not have bound its socket yet. */
 const startupOverlapMs = 600;
 const takeoverMs = 5_000;
-/** A starter that was killed while it took over leaves its mark: it counts no more after this. */
+/** A daemon that was killed while starting leaves its lock file, which is ignored after this. */
 const staleLockMs = 3_000;
 
 /**
- * Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. `by`
- * is the setting that names it, where it is not in the state folder, and `usual` where it would be there: two daemons of one
- * state would write over each other's changes, so the one with a socket elsewhere says beside `usual` where that is.
+ * Binds the socket with `listen`, 0600. Fails where the path is too long, a daemon runs, or something else is in its place.
+ * `by`: the setting that names the path, where it is not in the state folder. `usual`: the path in the state folder. A daemon
+ * with its socket elsewhere writes a note beside `usual`, because two daemons of one state would overwrite each other's changes.
  */
 export async function claimSocket<T>(
   path: string,
@@ -42,7 +42,7 @@ export async function claimSocket<T>(
   by?: "daemon.socket" | undefined,
   usual = path,
 ): Promise<T> {
-  // Not a Buffer: making the first one takes longer than binding the socket.
+  // Not a Buffer: making the first one takes longer than binding.
   const bytes = new TextEncoder().encode(path).length;
   if (bytes > maxPath) {
     throw new ZapdError(
@@ -53,23 +53,23 @@ export async function claimSocket<T>(
   }
   const isElsewhere =
     path !== usual && (basename(path) !== basename(usual) || !isSameFolder(dirname(path), dirname(usual)));
-  const marks: string[] = [];
-  const mark = async (socket: string, named?: "daemon.socket" | undefined) => {
+  const locks: string[] = [];
+  const lock = async (socket: string, named?: "daemon.socket" | undefined) => {
     makeFolder(dirname(socket), named);
     await lockStart(`${socket}.starting`, named);
-    marks.push(`${socket}.starting`);
+    locks.push(`${socket}.starting`);
   };
   let holder: string | undefined;
   try {
     if (isElsewhere)
-      await mark(usual).catch((error: unknown) => {
-        // Nobody else can change a state that takes nothing.
+      await lock(usual).catch((error: unknown) => {
+        // On a read-only or full disk no other daemon can change the state either.
         if (!isUnwritable(error)) throw error;
       });
     try {
-      await mark(path, by);
+      await lock(path, by);
     } catch (error) {
-      // Who runs on a disk that was writable when it started says so itself.
+      // A daemon may run from when the disk was still writable.
       if (await isListening(path)) throw await alreadyRunningError(path);
       throw error;
     }
@@ -79,9 +79,9 @@ export async function claimSocket<T>(
       return await bind(path, listen);
     }
   } finally {
-    marks.forEach(removeFile);
+    locks.forEach(removeFile);
   }
-  // Asked when others may go on: who runs may be slow to say.
+  // Asked after the locks are released, because the other daemon may answer slowly.
   const status = await askStatus(holder);
   const { state_folder } = status;
   const isOfOther = typeof state_folder === "string" && !isSameFolder(state_folder, dirname(usual));
@@ -94,15 +94,15 @@ export async function claimSocket<T>(
       },
     );
   if (!isOfOther || holder !== notedAt(usual)) throw await alreadyRunningError(holder, status);
-  // One that was killed left the note, and a daemon of another state has its socket since.
+  // The note is of a daemon that was killed, and a daemon of another state uses its socket now.
   removeNote(usual);
   if (holder === notedAt(usual)) throw await alreadyRunningError(holder, status);
   return claimSocket(path, listen, by, usual);
 }
 
-/** The socket at which somebody answers who has this socket, or this state. Where nothing at all is, nobody need be asked. */
+/** The socket of the daemon that has this path or this state; `undefined` where none listens. */
 async function holderOf(path: string, usual: string): Promise<string | undefined> {
-  for (const one of new Set([path, usual])) if (exists(one) && (await isListening(one))) return one;
+  for (const one of new Set([path, usual])) if (statsOf(one) && (await isListening(one))) return one;
   const noted = notedAt(usual);
   return noted !== undefined && (await isListening(noted)) ? noted : undefined;
 }
@@ -122,12 +122,12 @@ function noteAt(usual: string, path: string): void {
   try {
     writeFileSync(noteOf(usual), `${path}\n`, { mode: 0o600, flag: "wx" });
   } catch {
-    // The disk takes nothing, or what has that name is its user's.
+    // The disk is full or read-only, or a file of the user has that name.
   }
 }
 
 function removeNote(usual: string): void {
-  const found = exists(noteOf(usual));
+  const found = statsOf(noteOf(usual));
   if (found?.isFile() && !isForeign(found)) removeFile(noteOf(usual));
 }
 
@@ -141,7 +141,7 @@ function isSameFolder(one: string, other: string): boolean {
 
 async function bind<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
   removeStale(path);
-  // It has the mode of its making until another is set: whoever opened it in between would be let in.
+  // The umask, because a chmod after the bind leaves a moment in which others could connect.
   const before = process.umask(0o077);
   try {
     const listening = await listen(path);
@@ -158,13 +158,13 @@ async function bind<T>(path: string, listen: (path: string) => Promise<T>): Prom
   }
 }
 
-/** Whether a failure says that the disk takes nothing at all: it is read-only, or full. */
+/** Whether a write failed because the disk is read-only or full. */
 export function isUnwritable(error: unknown): boolean {
   const code = systemCode(error instanceof ZapdError ? error.cause : error);
   return code === "EROFS" || code === "ENOSPC" || code === "EDQUOT";
 }
 
-/** Binds the port with `listen`, or fails saying who has it, and `mend`: how another is chosen. Never takes another port instead. */
+/** Binds the port with `listen`. Fails with who has the port, and with `mend`, how to choose another. Never takes another port by itself. */
 export async function claimPort<T>(
   place: { hostname: string; port: number },
   socket: string,
@@ -185,47 +185,47 @@ export async function claimPort<T>(
   }
 }
 
-/** Removes the socket at the end, if it is still there; false when something else has taken its place, which stays. */
+/** Removes the socket. Gives false where something else is in its place, which stays. */
 export function releaseSocket(path: string, usual = path): boolean {
   if (notedAt(usual) === path) removeNote(usual);
-  const found = exists(path);
+  const found = statsOf(path);
   const isOurs = found === undefined || (found.isSocket() && !isForeign(found));
   if (isOurs) rmSync(path, { force: true });
   return isOurs;
 }
 
-/** Whether anyone listens on the socket. */
+/** Whether a program listens on the socket. */
 export async function isListening(path: string): Promise<boolean> {
   return currentRuntime().isListening(path);
 }
 
-async function lockStart(mark: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
-  if (await until(() => tryLock(mark, by), { timeoutMs: takeoverMs, everyMs: 25 })) return;
+async function lockStart(path: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
+  if (await until(() => tryLock(path, by), { timeoutMs: takeoverMs, everyMs: 25 })) return;
   throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverMs / 1000} s`, {
-    hint: `If none is, remove ${mark}`,
+    hint: `If none is, remove ${path}`,
   });
 }
 
-/** Whether the mark is ours now; one that is stale is removed. */
-function tryLock(mark: string, by: string): boolean {
+/** Tries to create the lock file. Removes a stale one, for the next try. */
+function tryLock(path: string, by: string): boolean {
   try {
-    closeSync(openSync(mark, "wx", 0o600));
+    closeSync(openSync(path, "wx", 0o600));
     return true;
   } catch (error) {
     if (systemCode(error) !== "EEXIST") {
       const mend = isUnwritable(error) ? "Its disk is full or read-only: mend that" : "Check its mode and who owns it";
-      throw new ZapdError("storage_error", `${dirname(mark)} could not be written to (${systemCode(error)})`, {
+      throw new ZapdError("storage_error", `${dirname(path)} could not be written to (${systemCode(error)})`, {
         hint: `${mend}, or choose another with ${by}`,
         cause: error,
       });
     }
   }
-  const found = exists(mark);
-  // Marks are empty files of our own. What else has that name is the user's.
+  const found = statsOf(path);
+  // Lock files are empty, and owned by this user; any other file of that name belongs to the user.
   if (found && (!found.isFile() || found.size > 0 || isForeign(found)))
-    throw inTheWayError(mark, "of the start, and zapd did not make it");
-  // One from the future is from before the clock was set back.
-  if (found && Math.abs(Date.now() - found.mtimeMs) > staleLockMs) removeFile(mark);
+    throw inTheWayError(path, "of the start, and zapd did not make it");
+  // A time in the future is from before the clock was set back.
+  if (found && Math.abs(Date.now() - found.mtimeMs) > staleLockMs) removeFile(path);
   return false;
 }
 
@@ -233,16 +233,16 @@ function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Another starter has taken it for stale, or the disk takes nothing: who waits for it is told then.
+    // Another starting daemon has removed it, or the disk is read-only: then the wait for it fails with the reason.
   }
 }
 
-function exists(path: string): Stats | undefined {
+function statsOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
 function removeStale(path: string): void {
-  const found = exists(path);
+  const found = statsOf(path);
   if (found === undefined) return;
   if (!found.isSocket()) throw inTheWayError(path, "of the control socket, and it is no socket");
   if (isForeign(found)) throw inTheWayError(path, "of the control socket, and another user's");
@@ -269,7 +269,7 @@ interface Status {
   readonly state_folder?: unknown;
 }
 
-/** Who listens, in their own words; nothing where what listens says nothing. */
+/** The status of the daemon on a socket; empty where it does not answer. */
 async function askStatus(path: string): Promise<Status> {
   try {
     const runtime = currentRuntime();

@@ -1,8 +1,8 @@
-/** Listening and calling with what Deno has itself: its server sets a connection no limit (README.md). */
+/** Serves and calls with Deno's own APIs. Its server sets no limits on connections (README.md). */
 import type { Call, Handler, ListenAddress, Listener, Runtime } from "./runtime.ts";
 import { waitForClose } from "./serving.ts";
 
-/** What we use of Deno, so that its types need not be mixed with those of the other runtime. */
+/** The part of Deno that is used. Its types cannot be loaded beside Bun's. */
 interface DenoNamespace {
   connect(options: { transport: "unix"; path: string }): Promise<{ close(): void }>;
   createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
@@ -14,7 +14,7 @@ interface DenoNamespace {
 
 interface Server {
   readonly addr: { readonly port?: number };
-  /** Rejects when no descriptor is left for a caller: the server has ended of itself. */
+  /** Rejects when no file descriptor is left for a connection: the server has ended by itself. */
   readonly finished: Promise<void>;
   shutdown(): Promise<void>;
 }
@@ -23,13 +23,13 @@ function deno(): DenoNamespace {
   return (globalThis as unknown as { Deno: DenoNamespace }).Deno;
 }
 
-/** A server that ended for want of descriptors begins anew as soon as there are some: asked every so many milliseconds. */
+/** A server that ended because no file descriptor was left is restarted, and tried again after this. */
 const retryAfterMs = 500;
 
 function listen(place: ListenAddress, handler: Handler): Listener {
   const call: Call = { listener: "path" in place ? "socket" : "tcp", withoutIdleLimit() {} };
   const answer = (request: Request) => handler("path" in place ? overSocket(request) : request, call);
-  /** Whether the server has been closed, or has ended of itself for good. */
+  /** Whether the server was closed, or has ended for good. */
   let isClosed = false;
   const open = (at: ListenAddress) => {
     const opened = deno().serve({ ...at, onListen() {} }, answer);
@@ -56,20 +56,20 @@ function listen(place: ListenAddress, handler: Handler): Listener {
     close,
     async end() {
       close();
-      // Whoever is connected longer goes with the process: a server that is being shut down cannot be ended any harder.
+      // A server that shuts down cannot be forced: connections that stay open end with the process.
       await waitForClose(server.finished);
     },
   };
 }
 
-/** What the runtime calls a request over a socket is no address of the web. */
+/** The request with an http URL; Deno gives requests over a socket another scheme. */
 function overSocket(request: Request): Request {
   const { pathname, search } = new URL(request.url);
   return new Request(`http://localhost${pathname}${search}`, request);
 }
 
 export const runtime: Runtime = {
-  // Here it leaves the kernel's queue as it is: twice as much is taken for each datagram, and given back late.
+  // Keeps the kernel's default: Deno allocates twice this for each datagram, and frees it late.
   burstBufferBytes: 4 * 1024,
   isListening: (socket) =>
     deno()

@@ -1,20 +1,17 @@
-/** What differs between the runtimes: serving. Everything else goes through `node:` modules, which agree. */
+/** What differs between the runtimes: serving HTTP. Everything else uses `node:` modules, which agree. */
 
 import { runtime as bun } from "./bun.ts";
 import { runtime as deno } from "./deno.ts";
 
-/** What a request came with. */
+/** How a request arrived. */
 export interface Call {
-  /** Which listener took it: the loopback port, or the control socket, which only its owner can open. */
+  /** The listener: the loopback port, or the control socket, which only its owner can open. */
   readonly listener: "tcp" | "socket";
-  /** It was made by the program that holds zapd, or handed on by one that vouches for it: it may lack a `Host`. */
+  /** The program that embeds zapd made or forwarded the request, and answers for it: `Host` may be missing. */
   readonly ownProgram?: boolean;
-  /** The path as the caller wrote it, where zapd is mounted below another one. */
+  /** The path as the caller sent it, where zapd is mounted below another path. */
   readonly callerPath?: string;
-  /**
-   * Lifts the server's limit on silence, where the handler has a deadline of its own: until it has answered, or, where the
-   * answer is a stream, until that has ended.
-   */
+  /** Lifts the server's idle limit for a handler with its own deadline: until it has answered, or until its stream has ended. */
   withoutIdleLimit(until: "answered" | "ended"): void;
 }
 
@@ -23,9 +20,9 @@ export type Handler = (request: Request, call: Call) => Response | Promise<Respo
 export interface Listener {
   /** The bound port; `null` for a socket. */
   readonly port: number | null;
-  /** Takes no new connection. */
+  /** Accepts no new connection. */
   close(): void;
-  /** Ends the connections that are left, once their last words have had a moment to be sent. */
+  /** Ends the open connections, after a moment for their last bytes. */
   end(): Promise<void>;
 }
 
@@ -42,19 +39,19 @@ export interface SocketCall {
 }
 
 export interface Runtime {
-  /** Whether anyone listens on a socket. */
+  /** Whether a program listens on a socket. */
   isListening(socket: string): Promise<boolean>;
-  /** Calls the HTTP server behind a socket; rejects when nobody answers there. */
+  /** Calls the HTTP server on a socket; rejects where none listens. */
   call(socket: string, call: SocketCall): Promise<Response>;
-  /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */
+  /** Starts to serve; rejects with the system's error (`EADDRINUSE` …). */
   listen(place: ListenAddress, handler: Handler): Promise<Listener>;
-  /** Many requests come: what runs from now on runs often. */
+  /** Called once when many requests arrive, so that the JIT may compile. */
   optimizeForLoad(): void;
-  /** What to set as the receive buffer of a datagram socket that must not lose any of a storm, in bytes. */
+  /** The receive buffer of a datagram socket that must not lose a burst, in bytes. */
   readonly burstBufferBytes: number;
 }
 
-/** The runtime that we are on. */
+/** The runtime that runs this program. */
 export function currentRuntime(): Runtime {
   return process.versions["bun"] ? bun : deno;
 }

@@ -1,25 +1,25 @@
-/** Requests under way: they wait while the daemon is still opening its state, and it waits for them when it stops. */
+/** Requests in progress: they wait while the daemon opens its state, and the daemon waits for them when it stops. */
 import { errorBody, ZapdError } from "../api/errors.ts";
 import { sleep, until } from "../system/sleep.ts";
 import type { Handler } from "./runtime.ts";
 
 export interface Serving {
-  /** What the listeners call. */
+  /** The handler for the listeners. */
   readonly handler: Handler;
-  /** From now on requests are handled. */
+  /** Handles the waiting requests, and all that follow. */
   open(handler: Handler): void;
-  /** The daemon does not start after all: who waits is told so, and nobody is left waiting. */
+  /** The daemon could not start: answers the waiting requests, and all that follow, with a failure. */
   refuse(): void;
-  /** Waits until none is under way; `false` when the grace is over before. */
+  /** Waits until no request is in progress; `false` when that takes longer than `graceMs`. */
   drained(graceMs: number): Promise<boolean>;
 }
 
-/** How long who is still connected when a listener ends may take to hear the last words. */
+/** How long connections may take to receive their last bytes when a listener ends. */
 const closeGraceMs = 250;
-/** So many requests make a busy daemon. */
+/** The number of requests that makes a daemon busy. */
 const busyAfterRequests = 64;
 
-/** `onBusy` is called once, with the request that makes it a busy daemon. */
+/** `onBusy` is called once, at the request number `busyAfterRequests`. */
 export function createServing(onBusy: () => void): Serving {
   let running = 0;
   let taken = 0;
@@ -45,7 +45,7 @@ export function createServing(onBusy: () => void): Serving {
   };
 }
 
-/** No path of the state is told: nobody has judged yet who asks. */
+/** Names no path of the state, because the guard has not checked the caller yet. */
 function notStarted(): Response {
   const error = new ZapdError("internal_error", "The daemon could not start; its log says why");
   return Response.json(
@@ -54,7 +54,7 @@ function notStarted(): Response {
   );
 }
 
-/** Waits until a listener has no connection left, for a moment at most: who follows a stream still hears that it ends. */
+/** Waits until a listener has no connection left, for `closeGraceMs` at most, so that followers of a stream receive its end. */
 export async function waitForClose(closed: Promise<void>): Promise<void> {
   const over = new AbortController();
   await Promise.race([closed, sleep(closeGraceMs, over.signal)]).catch(() => {});

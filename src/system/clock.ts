@@ -1,19 +1,19 @@
-/** How long something took. Nobody sets these clocks; `Date.now` is for what people read (SECURITY.md R13). */
+/** Measures durations by clocks that nobody sets; `Date.now` is only for times that people read (SECURITY.md R13). */
 import { uptime } from "node:os";
 import { ZapdError } from "../api/errors.ts";
 
 export interface MachineClocks {
-  /** Milliseconds; stands still while the machine sleeps. */
+  /** Milliseconds; stops while the machine sleeps. */
   monotonicMs(): number;
-  /** Seconds, whole ones; goes on in the machine's sleep. Throws where the runtime does not tell. */
+  /** Whole seconds since boot, counting sleep. Throws where the runtime does not permit it. */
   uptimeS(): number;
 }
 
 const machine: MachineClocks = { monotonicMs: () => performance.now(), uptimeS: uptime };
 
-/** Begins to measure; the milliseconds since then, the machine's sleep among them where the runtime tells of it. */
+/** Starts a stopwatch: gives the milliseconds since the call, counting the machine's sleep where the runtime tells of it. */
 export function stopwatch(clocks: MachineClocks = machine): () => number {
-  // Deno asks for a permission that nobody needs to give.
+  // Deno asks for a permission, which users need not give.
   const booted = () => {
     try {
       return clocks.uptimeS();
@@ -22,18 +22,18 @@ export function stopwatch(clocks: MachineClocks = machine): () => number {
     }
   };
   const [ran, was] = [clocks.monotonicMs(), booted()];
-  // Of whole seconds the first may have been almost over.
+  // The first whole second may have been almost over.
   return () => Math.max(clocks.monotonicMs() - ran, (booted() - was - 1) * 1_000);
 }
 
-/** How often a watch looks, in milliseconds; what is a sleep beyond that; how long after one what is read is old (SECURITY.md R14). */
+/** How often a watch checks; how much later than that counts as sleep; how long after a sleep requests count as old (SECURITY.md R14). */
 const checkEveryMs = 500;
 const minimumSleepMs = 5_000;
 const staleAfterWakeMs = 500;
 
 /**
- * Notices each time that nothing ran for more than 5 s beyond what was due: the machine slept, or the process was stopped.
- * What callers sent meanwhile waited in the kernel, and is read at once on waking. To be ended.
+ * Detects that the process did not run for more than 5 s: the machine slept, or the process was stopped. Requests sent
+ * meanwhile wait in the kernel and are read at once on waking. Must be ended.
  */
 export class SleepWatch {
   readonly #clocks: MachineClocks;
@@ -46,18 +46,18 @@ export class SleepWatch {
     this.#clocks = clocks;
     this.#sinceCheck = stopwatch(clocks);
     this.#timer = setInterval(() => this.#check(true), checkEveryMs);
-    // It must not hold the process.
+    // The timer must not keep the process alive.
     this.#timer.unref();
   }
 
-  /** How often it has slept. */
+  /** How many sleeps were detected. */
   get sleepCount(): number {
-    // Who asks may be woken before the timer is.
+    // The caller may wake before the timer does.
     this.#check(false);
     return this.#times;
   }
 
-  /** Whether it has slept since then (`performance.now()`), or so shortly before that what was read then may have been sent in its sleep. */
+  /** Whether the machine slept after `then` (`performance.now()`), or so shortly before that what was read at `then` may have been sent during the sleep. */
   hasSleptSince(then: number): boolean {
     this.#check(false);
     return then - this.#wokeAt < staleAfterWakeMs;
@@ -80,8 +80,8 @@ export class SleepWatch {
 const nothingSent = "Nothing was sent, as nobody may want it any more. Send it again, if you do";
 
 /**
- * What precedes a command, such as the proof of who is there. Fails with `device_busy` when this machine slept meanwhile:
- * the command is old then, whatever came of the rest, and it is not sent (SECURITY.md R14).
+ * Awaits the preparation of a command, such as the proof of the device's identity. Fails with `device_busy` when the machine
+ * slept meanwhile: the command is old, and is not sent whatever the outcome of the preparation (SECURITY.md R14).
  */
 export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
   const watch = new SleepWatch();
@@ -95,7 +95,7 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
   }
 }
 
-/** The failure of a command that is not sent, because it was old when this machine woke. */
+/** The failure of a command that is not sent because it waited while the machine slept. */
 export function staleCommandError(): ZapdError {
   const message = "The command was not sent: it waited while this machine slept";
   return new ZapdError("device_busy", message, { hint: nothingSent, namesDevice: true });

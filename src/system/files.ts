@@ -1,6 +1,6 @@
 /**
- * State on disk: whole or absent. Files 0600 in folders 0700; a bad file is kept aside and never stops the daemon. What
- * is done once, at the start, is done at once: waking a thread for it takes longer than the work.
+ * State on disk: whole or absent. Files are 0600 in folders 0700; a bad file is kept aside and never stops the daemon. Work
+ * at the start is synchronous, because waking a thread for it takes longer than the work.
  */
 import {
   closeSync,
@@ -23,8 +23,8 @@ import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isForeign } from "./owners.ts";
 
 /**
- * Makes a folder, 0700, with those above it. Fails with `storage_error`, which says what names it: `by`; `null` where nothing
- * that its user can set does.
+ * Makes a folder, 0700, with its parents. Fails with `storage_error`, whose hint names the setting or variable `by` that
+ * chooses the folder; `null` where there is none.
  */
 export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"): void {
   try {
@@ -40,13 +40,13 @@ export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"):
 }
 
 export interface WriteOptions {
-  /** Keeps the content that is replaced as `<path>.bak`. */
+  /** Keeps the replaced content as `<path>.bak`. */
   readonly backup?: boolean;
 }
 
 /**
- * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. When it returns,
- * the content survives kill -9 and a power cut. Fails with `storage_error`, and then nothing has changed.
+ * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. Once it returns, the
+ * content survives kill -9 and a power cut. Fails with `storage_error`; then nothing has changed.
  */
 export async function writeAtomically(
   path: string,
@@ -67,7 +67,7 @@ export async function writeAtomically(
     }
     const was = await linkAs(before, path);
     await rename(temporary, path);
-    // While the folder is not synced, a power cut may bring either back: what is told as failed must be undone.
+    // Until the folder is synced, a power cut may restore either content; a write that is reported as failed must be undone.
     if (was === "kept") undo = () => rename(before, path);
     if (was === "absent") undo = () => rm(path, { force: true });
     await syncFolder(folder);
@@ -86,7 +86,7 @@ function temporaryFor(path: string): string {
   return join(dirname(path), `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
 }
 
-/** Gives a file a second name, so that it outlives the one that takes its place. Some disks know no second names. */
+/** Hard-links a file, so that it outlives its replacement. Some file systems have no hard links (`unkept`). */
 async function linkAs(name: string, path: string): Promise<"kept" | "absent" | "unkept"> {
   return link(path, name).then(
     () => "kept",
@@ -95,7 +95,7 @@ async function linkAs(name: string, path: string): Promise<"kept" | "absent" | "
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open folders; there a rename is durable by itself.
+  // Windows cannot open folders; its renames are durable.
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");
   try {
@@ -105,14 +105,14 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes the temporary files of one file that a killed daemon left. `shared`: another daemon may be writing one now. */
+/** Removes the temporary files that a killed daemon left of one file. `shared`: another daemon may be writing one now. */
 export function sweepTemporaries(folder: string, file: string, shared = false): void {
   const ours = (name: string) =>
     name.startsWith(`.${file}.`) && /^\d+-[0-9a-f]{8}\.tmp$/.test(name.slice(file.length + 2));
   removeLeftovers(folder, (name) => ours(name) && (!shared || isOld(join(folder, name))));
 }
 
-/** Removes the files in a folder whose names are ours: regular ones, of our own. Links, folders and those of others stay. */
+/** Removes the regular files of this user in a folder whose names `isOurs`. Links, folders and other users' files stay. */
 export function removeLeftovers(folder: string, isOurs: (name: string) => boolean): void {
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
@@ -137,32 +137,32 @@ function tryRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // It is in nobody's way.
+    // A file that stays does no harm.
   }
 }
 
-/** Whether a temporary file is left from before: another daemon's write takes no minute. */
+/** Whether a temporary file is left over: no write takes a minute. */
 function isOld(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && Date.now() - found.mtimeMs > 60_000;
 }
 
-/** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
+/** Reads a regular file of at most `maxBytes`, following no link; `null` where there is none. Throws for any other file. */
 export function readRegularFile(path: string, maxBytes: number): string | null {
   return read(path, maxBytes, (file) => readFileSync(file, "utf8"));
 }
 
 /**
- * Reads a regular file of at most `maxBytes`, which is UTF-8, following no link; `null` when there is none. Throws what is
- * wrong with it, and what `check` finds wrong with whose it is.
+ * Reads a regular UTF-8 file of at most `maxBytes`, following no link; `null` where there is none. Throws for any other file,
+ * and what `check` throws for its owner or mode.
  */
 export function readUtf8(path: string, maxBytes: number, check: (found: Stats) => void): string | null {
   const text = read(path, maxBytes, (file) => {
     check(fstatSync(file));
     return readFileSync(file, "utf8");
   });
-  // Read as a text, not as bytes: making the first Buffer takes as long as reading the file. What was no UTF-8 reads as
-  // U+FFFD, which the file may also hold.
+  // Read as text, because making the first Buffer takes as long as reading the file. Invalid UTF-8 reads as U+FFFD, which the
+  // file may also contain: then its bytes are checked.
   if (!text?.includes("\ufffd")) return text;
   const bytes = read(path, maxBytes, (file) => readFileSync(file));
   return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -171,7 +171,7 @@ export function readUtf8(path: string, maxBytes: number, check: (found: Stats) =
 function read<T>(path: string, maxBytes: number, take: (file: number) => T): T | null {
   let file: number;
   try {
-    // O_NONBLOCK: a FIFO in its place must not hold the start. Where there are no such flags, 0 is without.
+    // O_NONBLOCK: a FIFO in its place must not block the start. Windows has neither flag.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
@@ -180,7 +180,7 @@ function read<T>(path: string, maxBytes: number, take: (file: number) => T): T |
   try {
     const found = fstatSync(file);
     if (!found.isFile()) throw new Error("it is no regular file");
-    // Before a byte is read: a file of holes takes no disk, and all of memory.
+    // Checked before reading: a sparse file takes no disk, but all of the memory.
     if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
     return take(file);
   } finally {
@@ -188,24 +188,24 @@ function read<T>(path: string, maxBytes: number, take: (file: number) => T): T |
   }
 }
 
-/** The bytes of a file, or the first so many of them, read as fast as they are taken. */
+/** A stream of a file, or of its first `bytes`, read as fast as it is consumed. */
 export function streamFile(path: string, bytes?: number): ReadableStream<Uint8Array> {
   const end = bytes === undefined ? {} : { end: bytes - 1 };
-  // The types of node:stream/web know nothing of what is in it.
+  // The types of node:stream/web do not know the type of the chunks.
   return Readable.toWeb(createReadStream(path, { highWaterMark: 256 * 1024, ...end })) as unknown as ReadableStream;
 }
 
-/** When a file was set aside, as its name says. */
+/** The time in the name of a file that was kept aside. */
 const asideSuffix = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
-/** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
+/** Renames a bad file to `<path>.corrupt-<time>`, keeps three of those at most, and gives the new path. */
 export async function keepAside(path: string): Promise<string> {
   const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
   await rename(path, aside);
   const folder = dirname(path);
   const prefix = `${basename(path)}.corrupt-`;
   const ours = (name: string) => name.startsWith(prefix) && asideSuffix.test(name.slice(prefix.length));
-  // A folder or a link in the place of a file is the user's: it is kept for as long as the user likes.
+  // A folder or a link in the place of a file belongs to the user, and is never removed.
   const kept = namesIn(folder)
     .filter((name) => ours(name) && isOwnFile(join(folder, name)))
     .sort();

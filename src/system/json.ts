@@ -1,5 +1,4 @@
-/** What JSON holds, of which nothing is sure. */
-
+/** Whether a JSON value is an object, and no array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,4 @@
-/**
- * The log: text on a terminal, JSON lines otherwise, on stderr. No secret and no control character ever reaches it,
- * whatever a device calls itself.
- */
+/** The log: text on a terminal, JSON lines otherwise. It never contains a secret or a control character, whatever a device is called. */
 import type { ZapdError } from "../api/errors.ts";
 import { printable } from "./printable.ts";
 
@@ -14,13 +11,13 @@ export interface Log {
   warn(message: string): void;
   info(message: string): void;
   debug(message: string): void;
-  /** What may come with every request or scan, an error mostly: told once a minute, however often it happens. */
+  /** For messages that may come with every request or scan: each is logged once a minute at most. */
   recurring(message: string, level?: "error" | "warn"): void;
-  /** From now on this text is replaced wherever it would appear. */
+  /** Redacts this text from now on, wherever it would appear. */
   hide(secret: string): void;
   /**
-   * The text with every hidden secret replaced, and every login that stands in an address. What a caller sent, `echoed`,
-   * stays as it came: replacing it would tell the caller that it was right (SECURITY.md T31).
+   * The text with every secret, lease token and login in a URL replaced. What the caller itself sent, `echoed`, stays:
+   * replacing it would tell the caller that it guessed right (SECURITY.md T31).
    */
   redact(text: string, echoed?: readonly string[]): string;
 }
@@ -33,15 +30,15 @@ export interface LogOptions {
 }
 
 const maxLine = 8 * 1024;
-/** What stands before the host in an address: a name, and perhaps a password. */
+/** The user and password in a URL. */
 const login = /(?<=\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*(?=@)/gi;
-/** How tokens of leases look: whoever has one changes the device, so that none is ever shown. */
+/** Lease tokens. Whoever has one may change the device, so none is ever logged. */
 export const tokenForm = { prefix: "zapd_lease_", all: /zapd_lease_[\w-]+/g } as const;
-/** A secret this short would be hidden out of every other word. */
+/** A shorter secret would be found in ordinary words. */
 const shortestSecret = 4;
-/** Milliseconds in which what recurs is told once. */
+/** How long the same recurring message is not logged again. */
 const recurringIntervalMs = 60_000;
-/** Different ones that are remembered. */
+/** Recurring messages that are remembered. */
 const maxRecurring = 100;
 const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m", info: "", debug: "\x1b[2m" };
 
@@ -83,7 +80,6 @@ export function createLog(options: LogOptions): Log {
   return log;
 }
 
-/** A part of a text. */
 interface Place {
   readonly from: number;
   readonly to: number;
@@ -108,7 +104,7 @@ function tokensIn(text: string): Place[] {
   return [...text.matchAll(tokenForm.all)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }));
 }
 
-/** The text with a word in the place of each of these; of those that overlap, in the place of all. */
+/** The text with `[redacted]` in each of the places; once for places that overlap. */
 function replacePlaces(text: string, places: readonly Place[]): string {
   let said = "";
   let end = 0;
@@ -126,7 +122,7 @@ function format(options: LogOptions, level: LogLevel, message: string): string {
   return colour === "" ? `${label}${message}` : `${colour}${label}${message}\x1b[0m`;
 }
 
-/** A failure without a secret in its words; those that the caller sent, `echoed`, are its own. */
+/** The error with redacted message and hint, except for what the caller itself sent (`echoed`). */
 export function redacted(error: ZapdError, log: Log, echoed: readonly string[] = []): ZapdError {
   const message = log.redact(error.message, echoed);
   const hint = error.hint === undefined ? undefined : log.redact(error.hint, echoed);

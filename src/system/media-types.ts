@@ -1,4 +1,4 @@
-/** Types of films, music and pictures by the ending of a name. */
+/** Media types of video, audio and images by file extension. */
 
 const typesByEnding: Readonly<Record<string, string>> = {
   mp4: "video/mp4",
@@ -32,7 +32,7 @@ const typesByEnding: Readonly<Record<string, string>> = {
   bmp: "image/bmp",
 };
 
-/** The type of what has such a name, or path; `null` where its ending tells nothing. */
+/** The media type of a file by its name or path; `null` for an unknown extension. */
 export function mediaTypeOf(name: string): string | null {
   const ending = /\.(\w{1,5})$/.exec(name)?.[1]?.toLowerCase() ?? "";
   return Object.hasOwn(typesByEnding, ending) ? (typesByEnding[ending] ?? null) : null;

@@ -1,10 +1,10 @@
-/** The word of a list that was most likely meant, for "did you mean". */
+/** The word of a list that was most likely meant, for "did you mean"; `null` where none is similar. */
 export function nearest(given: string, words: readonly string[]): string | null {
   const ranked = words
     .map((word) => ({ word, away: distance(given.toLowerCase(), word.toLowerCase()) }))
     .sort((one, other) => one.away - other.away);
   const best = ranked[0];
-  // A word of which nothing is left was not meant.
+  // A word with no letter in common was not meant.
   return best && best.away < best.word.length && best.away <= Math.max(1, Math.floor(best.word.length / 3))
     ? best.word
     : null;

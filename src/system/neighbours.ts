@@ -1,22 +1,19 @@
-/** The system's table of neighbours: which hardware answers at an address of this network (SECURITY.md 2.4). */
+/** The neighbour (ARP) table of the system: the MAC address behind an address of the local network (SECURITY.md 2.4). */
 import { readFileSync } from "node:fs";
 
 export interface Neighbours {
-  /** The hardware's address behind an IPv4 address, lower case with colons; `null` where the table says nothing of it. */
+  /** The MAC address behind an IPv4 address, lower case with colons; `null` where the table has none. */
   macOf(host: string): string | null;
-  /** All of them, by the host's address, as they were at most a second ago. */
+  /** Every MAC address by IPv4 address, at most a second old. */
   table(): ReadonlyMap<string, string>;
 }
 
-/** How long what was read holds, in milliseconds: a burst of calls reads it once. */
+/** How long the table is cached, so that a burst of calls reads it once. */
 const cacheMs = 1_000;
-/** One that is not in it may just have come: it is looked for again after this. */
+/** An address that is not in the table may just have been added: it is looked up again after this. */
 const missCacheMs = 20;
 
-/**
- * Reads the table where it can be: on Linux, under runtimes that let it be read. Elsewhere it says nothing of anybody.
- * `read` gives its text, or throws.
- */
+/** The table, where it can be read: on Linux, with permission. Elsewhere it is empty. `read` gives its text, or throws. */
 export function neighboursOf(read: () => string = readTable, now: () => number = () => performance.now()): Neighbours {
   let table: ReadonlyMap<string, string> = new Map();
   let readAt = Number.NEGATIVE_INFINITY;
@@ -27,7 +24,7 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
     try {
       table = parseNeighbours(read());
     } catch {
-      // Another system, or a runtime that lets nobody read there: it will not be otherwise the next time.
+      // Another system, or no permission: the next read would fail too.
       readable = false;
       table = new Map();
     }
@@ -49,8 +46,8 @@ function readTable(): string {
 }
 
 /**
- * Whether the system has asked for the hardware at an address of this network, and none has said that it is there. `false`
- * where the table cannot be read, or says nothing of the address: it may be in another network.
+ * Whether the system has asked for the MAC address of a local address and got no answer. `false` where the table cannot be
+ * read, or does not have the address, which may be in another network.
  */
 export function isUnclaimed(host: string, read: () => string = readTable): boolean {
   try {
@@ -61,10 +58,10 @@ export function isUnclaimed(host: string, read: () => string = readTable): boole
   }
 }
 
-/** A flag of an entry that is complete. */
+/** ATF_COM of arp(7): the entry has its MAC address. */
 const complete = 2;
 
-/** proc(5): IP address, HW type, Flags, HW address, Mask, Device. */
+/** The rows of /proc/net/arp, proc(5): IP address, HW type, Flags, HW address, Mask, Device. */
 function rowsOf(text: string): readonly (readonly string[])[] {
   return text
     .split("\n")
@@ -72,7 +69,7 @@ function rowsOf(text: string): readonly (readonly string[])[] {
     .map((line) => line.trim().split(/\s+/));
 }
 
-/** The hardware's address behind each address whose entry is complete. */
+/** The MAC address behind each address whose entry is complete. */
 export function parseNeighbours(text: string): ReadonlyMap<string, string> {
   const known = rowsOf(text).flatMap(([host = "", , flags = "", mac = ""]): [string, string][] => {
     const isKnown =

@@ -1,6 +1,6 @@
 /**
- * What Node 20 has not, where a program of its holds zapd (src/server/README.md): Bun, Deno and newer Nodes have their own,
- * which stays. As the standard has it, since what else runs in that program may find it too.
+ * Adds `Promise.withResolvers` where Node 20 embeds zapd (src/server/README.md); Bun, Deno and newer Nodes have it. It behaves
+ * as the standard says, because other code of that program may use it.
  */
 if (!("withResolvers" in Promise))
   Object.defineProperty(Promise, "withResolvers", {

@@ -1,9 +1,7 @@
-/** Where a log goes on that is given again from its beginning. */
-
-/** So many of the last lines tell it. */
+/** How many of the last lines are compared. */
 const compared = 20;
 
-/** How many of these lines were seen before: those up to the last ones that were. */
+/** How many of the lines of a log, read again from its beginning, were seen before: those up to where the last seen lines match. */
 export function overlap(seen: readonly string[], lines: readonly string[]): number {
   const tail = seen.slice(-compared);
   for (let end = lines.length; end > 0 && tail.length > 0; end--) {

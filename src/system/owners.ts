@@ -1,24 +1,25 @@
 /**
- * Whose files zapd works with: its user's and root's, which nobody else may write (SECURITY.md T14, T35). What is found
- * otherwise is refused, with the command that mends it. Windows has other rules, and none of this.
+ * Checks who owns the files that zapd uses: its user or root, and nobody else may write them (SECURITY.md T14, T35). Other
+ * files are refused, with the command that corrects it. Windows has other rules and is not checked.
  */
 import { chmodSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { shellQuote } from "./text.ts";
 
-/** What Linux takes for a circle. */
+/** After so many links Linux gives up with ELOOP. */
 const maxLinks = 40;
 const sticky = 0o1000;
 const root = 0;
 const isWindows = process.platform === "win32";
 
-/** What is at a path, behind its links. */
+/** A path with its links resolved, and what is there. */
 export interface Followed {
   readonly path: string;
   readonly found: Stats | undefined;
 }
 
-/** Follows the links that a path ends in, while each is ours or root's. Fails with `config_invalid`, which names the one that is not. */
+/** Resolves the links at the end of a path. Fails with `config_invalid` for a link of another user. */
 export function followLinks(path: string): Followed {
   let at = resolve(path);
   for (let links = 0; links <= maxLinks; links++) {
@@ -29,24 +30,24 @@ export function followLinks(path: string): Followed {
     at = resolve(dirname(at), readlinkSync(at));
   }
   throw new ZapdError("config_invalid", `${path} is a link that leads in a circle (ELOOP)`, {
-    hint: `Remove it: rm ${word(path)}`,
+    hint: `Remove it: rm ${shellQuote(path)}`,
   });
 }
 
-/** Whether something is another user's than ours and root's. Where the runtime does not tell who we are, nothing is. */
+/** Whether a file belongs neither to this user nor to root; false where the runtime does not tell who the user is. */
 export function isForeign({ uid }: Stats): boolean {
   const own = ownUid();
   return own !== null && uid !== own && uid !== root;
 }
 
-/** Fails with `config_invalid` for a file or folder that is another user's, or that everyone may write. */
+/** Fails with `config_invalid` for a file or folder that another user owns, or that everyone may write. */
 export function checkOwned(path: string, found: Stats): void {
   if (isWindows) return;
   if (isForeign(found)) throw foreignError(path, found, "chown");
   if ((found.mode & 0o002) !== 0) throw writableError(path, found, "everyone", "o-w");
 }
 
-/** What its group may write: refused where secrets are, which fails with `config_invalid`; otherwise told, as a warning. */
+/** Where the group may write a file: fails with `config_invalid` if it holds a secret, else gives a warning. */
 export function checkGroupWritable(path: string, found: Stats, secret: boolean): string[] {
   if (isWindows || (found.mode & 0o020) === 0) return [];
   const problem = writableError(path, found, "its group", "g-w");
@@ -55,8 +56,8 @@ export function checkGroupWritable(path: string, found: Stats, secret: boolean):
 }
 
 /**
- * The folders above a path: one that everyone may write lets anyone put another file in its place, unless it is sticky, as
- * /tmp is. Fails with `config_invalid`.
+ * Fails with `config_invalid` where everyone may write a folder above a path, and so could replace the file; sticky folders,
+ * such as /tmp, are allowed.
  */
 export function checkAbove(path: string): void {
   if (isWindows) return;
@@ -68,7 +69,7 @@ export function checkAbove(path: string): void {
   }
 }
 
-/** Closes a file that holds secrets to all but its owner, and tells so, or why it could not. */
+/** Restricts a file with secrets to its owner. Gives a warning where others could read it, or where this fails. */
 export function restrictToOwner(path: string, found: Stats): string[] {
   if (isWindows || (found.mode & 0o077) === 0) return [];
   const was = `${path} holds secrets, and others could read it (mode ${octal(found)})`;
@@ -77,7 +78,7 @@ export function restrictToOwner(path: string, found: Stats): string[] {
     return [`${was}: it is closed now. Who has read it knows them`];
   } catch (error) {
     return [
-      `${was}; it could not be closed (${systemCode(error) || textOf(error)}). Close it: chmod 600 ${word(path)}`,
+      `${was}; it could not be closed (${systemCode(error) || textOf(error)}). Close it: chmod 600 ${shellQuote(path)}`,
     ];
   }
 }
@@ -87,12 +88,12 @@ function ownUid(): number | null {
   try {
     return process.geteuid?.() ?? null;
   } catch {
-    // Deno asks for a permission.
+    // Deno may lack the permission.
     return null;
   }
 }
 
-/** The folder without links, or as far as it can be told. */
+/** The real path of a folder; the path itself where that cannot be found. */
 function realPathOr(path: string): string {
   try {
     return realpathSync(path);
@@ -101,7 +102,7 @@ function realPathOr(path: string): string {
   }
 }
 
-/** `undefined` where there is none, or where the runtime may not look. */
+/** The stats of a folder; `undefined` where there is none, or without permission. */
 function folderAt(path: string): Stats | undefined {
   try {
     return statSync(path);
@@ -113,21 +114,16 @@ function folderAt(path: string): Stats | undefined {
 function foreignError(path: string, { uid }: Stats, command: string): ZapdError {
   const own = ownUid() ?? root;
   return new ZapdError("config_invalid", `${path} belongs to another user (uid ${uid}), who could change it`, {
-    hint: `If it is to be trusted: ${own === root ? "" : "sudo "}${command} ${own} ${word(path)}`,
+    hint: `If it is to be trusted: ${own === root ? "" : "sudo "}${command} ${own} ${shellQuote(path)}`,
   });
 }
 
 function writableError(path: string, found: Stats, who: string, change: string): ZapdError {
   return new ZapdError("config_invalid", `${path} can be written by ${who} (mode ${octal(found)})`, {
-    hint: `Close it: chmod ${change} ${word(path)}`,
+    hint: `Close it: chmod ${change} ${shellQuote(path)}`,
   });
 }
 
 function octal({ mode }: Stats): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
-}
-
-/** A path as a shell takes it. */
-function word(path: string): string {
-  return /^[\w./+@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

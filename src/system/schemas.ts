@@ -1,4 +1,4 @@
-/** Parts of what the state files hold. */
+/** Schemas that several state files share. */
 import { z } from "zod";
 
 /** An instant as zapd writes it: ISO 8601 in UTC. */

@@ -1,4 +1,4 @@
-/** Waits, or fails as soon as the signal ends. */
+/** Waits `ms`. Rejects with the reason of the signal as soon as that aborts. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -14,10 +14,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** The signal of what nobody ends. */
+/** A signal that never aborts. */
 export const neverAborted = new AbortController().signal;
 
-/** What `work` comes to, or the reason of the signal as soon as that ends: `work` is left to itself then. */
+/** Awaits `work`, but rejects with the reason of the signal as soon as that aborts; `work` then goes on unobserved. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const aborted = () => reject(signal.reason);
@@ -30,19 +30,19 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** What passes time: injected where a test must not wait for it. */
+/** A clock that tests can replace. */
 export interface Clock {
   /** Milliseconds since some moment. */
   now(): number;
-  /** Waits, or fails as soon as the signal ends. */
+  /** As `sleep`. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Looks until something holds: at once, then every `everyMs` (0.1 s); `false` when it does not hold within `timeoutMs`. A
- * look that is under way then is waited for.
+ * Polls until `holds` gives true: at once, then every `everyMs` (0.1 s). Gives `false` after `timeoutMs`; a poll that has
+ * begun is awaited.
  */
 export async function until(
   holds: () => boolean | Promise<boolean>,

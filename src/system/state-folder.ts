@@ -1,4 +1,4 @@
-/** The folder of the state as it is found: whose it is, who may write it, and what a killed daemon has left in it. */
+/** The state folder: the checks of its owners and modes, and the files that a killed daemon left in it. */
 import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
@@ -7,10 +7,10 @@ import { isObject } from "./json.ts";
 import { checkAbove, checkGroupWritable, checkOwned, followLinks, restrictToOwner } from "./owners.ts";
 
 const secretsFile = "credentials.json";
-/** What is larger is no file of ours, and is not read to know. */
+/** A larger file is not ours, and is not read. */
 const maxSecretsBytes = 64 * 1024;
 const stateFiles = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
-/** What is written by way of a temporary file; the last is how the doctor tries whether it can write. */
+/** Files written through a temporary file; `doctor` is the doctor's test whether the folder is writable. */
 const temporaryOf = [
   "devices.json",
   "apps.json",
@@ -20,19 +20,19 @@ const temporaryOf = [
   secretsFile,
   "doctor",
 ] as const;
-/** An upload while it is received: nobody else names a file so. */
+/** The name of an upload while it is received. */
 const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/;
 
 /**
- * Looks at the folder before anything is done there. Fails with `config_invalid` where others could change what zapd
- * remembers; closes secrets that others could read. Gives what a person should know of.
+ * Checks the folder before it is used. Fails with `config_invalid` where others could change the state; restricts secrets
+ * that others could read. Gives the warnings.
  */
 export function checkStateFolder(folder: string): string[] {
   try {
     return checkOwners(folder);
   } catch (error) {
     if (error instanceof ZapdError) throw error;
-    // What cannot be looked at cannot be used either: who tries to says why.
+    // A folder that cannot be read cannot be used either; its first use fails with the reason.
     return [];
   }
 }
@@ -53,7 +53,7 @@ function checkOwners(folder: string): string[] {
   return kept ? [...told, ...restrictToOwner(kept.path, kept.found)] : told;
 }
 
-/** Removes what a killed daemon left. Only what is plainly its own: a user may keep files here, and links to others. */
+/** Removes what a killed daemon left: only files with its names, since a user may keep other files and links here. */
 export function sweepStateFolder(folder: string): void {
   for (const name of temporaryOf) sweepTemporaries(folder, name);
   const uploads = uploadsIn(folder);
@@ -64,17 +64,17 @@ export function sweepStateFolder(folder: string): void {
     removeLeftovers(icons, (name) => /^\.[0-9a-f]{32}\.icon\.[\w-]+\.tmp$/.test(name));
 }
 
-/** Where the pictures of apps are kept. */
+/** The folder of the apps' icons. */
 export function iconsIn(state: string): string {
   return join(state, "icons");
 }
 
-/** Where uploads wait while they are received. */
+/** The folder of uploads that are being received. */
 export function uploadsIn(state: string): string {
   return join(state, "uploads");
 }
 
-/** A path for one upload, in the folder of uploads, which is made. Fails with `storage_error`. */
+/** A path for one upload. Makes the folder of uploads. Fails with `storage_error`. */
 export function newUpload(folder: string): string {
   makeFolder(folder);
   if (!lstatSync(folder).isDirectory()) {
@@ -85,13 +85,13 @@ export function newUpload(folder: string): string {
   return join(folder, `zapd-upload-${crypto.randomUUID()}.zip`);
 }
 
-/** A regular file; `null` for all else, which is never opened. */
+/** A regular file; `null` for anything else, which is never opened. */
 function fileAt(path: string): { path: string; found: Stats } | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() ? { path, found } : null;
 }
 
-/** Whether a file of credentials keeps any. What cannot be read may. */
+/** Whether a credentials file contains any; true where it cannot be read. */
 function holdsSecrets(path: string): boolean {
   try {
     const content: unknown = JSON.parse(readRegularFile(path, maxSecretsBytes) ?? "{}");

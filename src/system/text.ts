@@ -1,4 +1,4 @@
-/** How addresses, paths, times and lists are written for people, and words for a shell. */
+/** Formats addresses, paths, times and lists for people, and words for a shell. */
 import { homedir } from "node:os";
 
 /** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
@@ -6,18 +6,18 @@ export function addressText({ host, port }: { readonly host: string; readonly po
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Where a daemon listens: `http://127.0.0.1:7272`. */
+/** The URL at which a daemon listens: `http://127.0.0.1:7272`. */
 export function listenerUrl(daemon: { readonly http_host: string; readonly http_port: number }): string {
   return `http://${addressText({ host: daemon.http_host, port: daemon.http_port })}`;
 }
 
-/** A word as a shell takes it: in quotes where it needs them. */
+/** A word for a shell, quoted where it needs to be. */
 export function shellQuote(text: string): string {
   if (/^[\p{L}\p{N}_.,:+@/-]+$/u.test(text)) return text;
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
 }
 
-/** What went wrong, and what mends it where that is known. */
+/** A message and its hint, if any, as one text. */
 export function withHint(message: string, hint: string | null | undefined): string {
   return hint === undefined || hint === null ? message : `${message}${/[.?!]$/.test(message) ? "" : "."} ${hint}`;
 }
@@ -27,12 +27,12 @@ export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? "" : "s"}`;
 }
 
-/** The words of a list that is written with commas. */
+/** The words of a comma-separated list, without empty ones. */
 export function splitCommas(text: string): string[] {
   return text.split(",").flatMap((word) => word.trim() || []);
 }
 
-/** A path as its owner writes it. */
+/** A path with `~` for the user's home. */
 export function tildePath(path: string): string {
   try {
     const home = homedir();
@@ -45,17 +45,17 @@ export function tildePath(path: string): string {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
+/** `09:12`, or `30 Jul 09:12` for another day. Local time, in English whatever the locale. */
 export function shortTime(time: Date, now: Date): string {
   return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
 }
 
-/** An instant of the API as a clock here shows it now. */
+/** An instant of the API in local time, as `shortTime`. */
 export function localTime(at: string): string {
   return shortTime(new Date(at), new Date());
 }
 
-/** `30 Jul 2026, 09:12`, local. */
+/** `30 Jul 2026, 09:12`, local time. */
 export function fullTime(time: Date): string {
   return `${dayOf(time)} ${time.getFullYear()}, ${clockTime(time)}`;
 }
