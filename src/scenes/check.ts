@@ -1,6 +1,6 @@
 /**
- * Checks a whole scene before its first step: gives every mistake, with its line and remedy, or the plan that can be run. What
- * only a device can tell, such as whether it has an app, is told when it runs.
+ * Checks a whole scene before its first step: gives all mistakes, each with its line and a hint, or the plan to run. What only
+ * the device knows, such as whether it has an app, is found out during the run.
  */
 import type { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
@@ -22,26 +22,26 @@ import { nearest } from "../system/nearest.ts";
 import { pluralize } from "../system/text.ts";
 import type { Command, Plan, Planned, StepOperation } from "./plan.ts";
 
-/** How a scene was given. */
-export interface Written {
-  /** `null` for steps given at once. */
+/** A scene before the check. */
+export interface SceneSource {
+  /** `null` for steps from a request. */
   readonly name: string | null;
   readonly value: unknown;
-  /** The line on which something is written, where it is a text. */
+  /** Finds the line of a value in the text; `null` where the scene is not a text. */
   readonly lineOf: ((path: Path) => number | null) | null;
-  /** For steps that name no device, instead of the scene's own. */
+  /** The device of steps that name none, in place of the one in the scene. */
   readonly device?: string | string[] | undefined;
-  /** Mistakes in the text itself, and in what came beside the steps. */
+  /** Mistakes that were found already, in the text or in the request. */
   readonly mistakes?: readonly Mistake[];
-  /** The text was no TOML: lines that could not be read were left out. */
+  /** The text is not valid TOML: lines that could not be parsed were left out. */
   readonly isBroken?: boolean;
 }
 
 export interface Checked {
   readonly about: string | null;
-  /** How many steps it has. */
+  /** The number of steps. */
   readonly steps: number;
-  /** The devices that it is for, so far as they are known. */
+  /** Its devices, as far as they were found. */
   readonly devices: readonly Device[];
   readonly mistakes: readonly Mistake[];
   /** `null` where there are mistakes. */
@@ -54,12 +54,12 @@ const verbs = [
 ];
 type Verb = (typeof verbs)[number];
 
-const ofDevices: readonly Verb[] = verbs.filter((verb) => verb !== "wait_ms" && verb !== "parallel");
-/** Fields that are allowed with some verbs only. */
-const standsWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep, readonly Verb[]>([
-  ["device", ofDevices],
-  ["group", ofDevices],
-  ["on_error", ofDevices],
+const deviceVerbs: readonly Verb[] = verbs.filter((verb) => verb !== "wait_ms" && verb !== "parallel");
+/** Fields that are allowed only with some verbs. */
+const allowedWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep, readonly Verb[]>([
+  ["device", deviceVerbs],
+  ["group", deviceVerbs],
+  ["on_error", deviceVerbs],
   ["repeat", ["key"]],
   ["hold_ms", ["key"]],
   ["delay_ms", ["key", "keys"]],
@@ -71,115 +71,109 @@ const standsWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep
 
 const stepFields = Object.keys(Step.shape) as (keyof SceneStep)[];
 const sceneFields = ["about", "device", "on_error", "steps"] as const;
-/** Mistakes that are told at a time. */
-const mostMistakes = 50;
+const maxMistakes = 50;
 
-export function checkScene(written: Written, devices: Devices): Checked {
-  return new Check(written, devices).run();
+export function checkScene(source: SceneSource, devices: Devices): Checked {
+  return new Check(source, devices).run();
 }
 
-/** What all steps of a kind have. */
 type Common = Pick<Planned, "at" | "line" | "name" | "onError" | "devices">;
 type Fields = Readonly<Record<string, unknown>>;
 
 class Check {
-  readonly #written: Written;
+  readonly #source: SceneSource;
   readonly #devices: Devices;
   readonly #mistakes: Mistake[];
   readonly #used = new Set<Device>();
-  /** Steps by their names, each with where it stands. */
+  /** Positions of steps by their names. */
   readonly #names = new Map<string, string>();
   #count = 0;
   #onError: Policy = "stop";
-  /** The devices of steps that name none, once they have been asked for. */
-  #usual: { readonly devices: readonly Device[] } | undefined;
+  /** The devices of steps that name none, once resolved. */
+  #defaults: { readonly devices: readonly Device[] } | undefined;
 
-  constructor(written: Written, devices: Devices) {
-    this.#written = written;
+  constructor(source: SceneSource, devices: Devices) {
+    this.#source = source;
     this.#devices = devices;
-    this.#mistakes = [...(written.mistakes ?? [])];
+    this.#mistakes = [...(source.mistakes ?? [])];
   }
 
   run(): Checked {
-    const { value, name, isBroken = false } = this.#written;
+    const { value, name, isBroken = false } = this.#source;
     const scene = isObject(value) ? value : {};
     if (!isObject(value) && !isBroken)
-      this.#wrong([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
+      this.#report([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
     this.#checkFields([], scene, sceneFields, "a scene");
-    const isRight = (field: "about" | "device" | "on_error") =>
-      this.#isRight([], scene, field, SceneGiven.shape[field]);
-    const about = isRight("about") && typeof scene["about"] === "string" ? scene["about"] : null;
-    if (!isRight("device")) this.#usual = { devices: [] };
-    if (isRight("on_error") && scene["on_error"] === "continue") this.#onError = "continue";
-    // Steps that could not be read are not missing.
+    const isValid = (field: "about" | "device" | "on_error") =>
+      this.#isValid([], scene, field, SceneGiven.shape[field]);
+    const about = isValid("about") && typeof scene["about"] === "string" ? scene["about"] : null;
+    if (!isValid("device")) this.#defaults = { devices: [] };
+    if (isValid("on_error") && scene["on_error"] === "continue") this.#onError = "continue";
+    // In a broken text the steps may only be unreadable.
     const steps = isBroken && scene["steps"] === undefined ? [] : this.#steps(["steps"], scene["steps"], "");
-    // A device that is named is one that there is, also where each step names its own.
-    if ((this.#written.device ?? scene["device"]) !== undefined) this.#usualDevices([]);
-    const total = certainMs(steps);
+    // The device of the scene must exist even if every step names its own.
+    if ((this.#source.device ?? scene["device"]) !== undefined) this.#defaultDevices([]);
+    const total = minimumMs(steps);
     if (total > sceneLimits.totalMs)
-      this.#wrong(
+      this.#report(
         ["steps"],
         `waits for ${Math.ceil(total / 1_000)} s in all; a scene may take ${sceneLimits.totalMs / 1_000} s`,
         "Wait for shorter, or make two scenes of it",
       );
     const used = [...this.#used];
-    const mistakes = this.#told();
+    // In the order of the lines.
+    const mistakes = this.#mistakes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
     const plan = mistakes.length === 0 ? { name, steps, devices: used } : null;
     return { about, steps: this.#count, devices: used, mistakes, plan };
   }
 
-  /** In the order of the lines. */
-  #told(): readonly Mistake[] {
-    return this.#mistakes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  #report(path: Path, message: string, hint: string): void {
+    if (this.#mistakes.length >= maxMistakes) return;
+    const line = this.#source.lineOf?.(path) ?? null;
+    this.#mistakes.push({ line, at: describePath(path), message, hint });
   }
 
-  #wrong(path: Path, message: string, hint: string): void {
-    if (this.#mistakes.length >= mostMistakes) return;
-    const line = this.#written.lineOf?.(path) ?? null;
-    this.#mistakes.push({ line, at: placeWords(path), message, hint });
-  }
-
-  /** Notes the failure of reading something as a mistake there. */
-  #reading<T>(path: Path, read: () => T, remedy = ""): T | undefined {
+  /** Calls `read`, and reports its failure as a mistake. */
+  #tryRead<T>(path: Path, read: () => T, hint = ""): T | undefined {
     try {
       return read();
     } catch (error) {
       if (!(error instanceof ZapdError)) throw error;
-      this.#wrong(path, error.message, remedy || error.hint || "Leave it out");
+      this.#report(path, error.message, hint || error.hint || "Leave it out");
       return undefined;
     }
   }
 
-  /** What an entry of a list is has no name. */
+  /** An example in the notation of the source; an entry of a list has no name. */
   #example(field: string | number, value: unknown): string {
-    const { lineOf } = this.#written;
+    const { lineOf } = this.#source;
     const shown = lineOf ? tomlLiteral(value) : JSON.stringify(value);
     if (typeof field === "number") return shown;
     return lineOf ? `${field} = ${shown}` : `"${field}": ${shown}`;
   }
 
-  #checkFields(path: Path, given: Fields, known: readonly string[], what: string): void {
-    for (const field of Object.keys(given)) {
-      if (known.includes(field) || this.#mistakes.length >= mostMistakes) continue;
+  #checkFields(path: Path, fields: Fields, known: readonly string[], what: string): void {
+    for (const field of Object.keys(fields)) {
+      if (known.includes(field) || this.#mistakes.length >= maxMistakes) continue;
       const meant = nearest(field, known);
       const hint = meant ? `Did you mean ${meant}?` : `It takes: ${known.join(", ")}`;
-      this.#wrong([...path, field], `${JSON.stringify(field.slice(0, 64))} is nothing that ${what} takes`, hint);
+      this.#report([...path, field], `${JSON.stringify(field.slice(0, 64))} is nothing that ${what} takes`, hint);
     }
   }
 
-  /** Whether a field is left out or valid; notes what is wrong with it. */
-  #isRight(path: Path, given: Fields, field: string, schema: z.ZodType): boolean {
-    if (given[field] === undefined) return true;
-    const { success, error } = schema.safeParse(given[field], { reportInput: true });
+  /** Whether a field is absent or valid; otherwise reports it. */
+  #isValid(path: Path, fields: Fields, field: string, schema: z.ZodType): boolean {
+    if (fields[field] === undefined) return true;
+    const { success, error } = schema.safeParse(fields[field], { reportInput: true });
     if (success) return true;
     const [issue] = error.issues;
     if (!issue) return false;
     const at = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
     const [example] = (schema.meta()?.["examples"] ?? []) as readonly unknown[];
-    const isSaid = issue.code === "invalid_union" || issue.code === "invalid_value";
-    this.#wrong(
+    const hasOwnMessage = issue.code === "invalid_union" || issue.code === "invalid_value";
+    this.#report(
       [...path, field, ...at],
-      isSaid ? issue.message : reasonOf(issue),
+      hasOwnMessage ? issue.message : reasonOf(issue),
       `Such as ${this.#example(field, example)}`,
     );
     return false;
@@ -188,8 +182,8 @@ class Check {
   #steps(path: Path, given: unknown, above: string): Planned[] {
     if (!Array.isArray(given) || given.length === 0) {
       const problem = given === undefined ? "is missing" : "must be a list of steps, one at least";
-      const one = this.#written.lineOf && path.length === 1 ? '[[steps]] and below it key = "home"' : undefined;
-      this.#wrong(path, problem, `Such as ${one ?? this.#example(path.at(-1) ?? "", [{ key: "home" }])}`);
+      const one = this.#source.lineOf && path.length === 1 ? '[[steps]] and below it key = "home"' : undefined;
+      this.#report(path, problem, `Such as ${one ?? this.#example(path.at(-1) ?? "", [{ key: "home" }])}`);
       return [];
     }
     return given.flatMap((one: unknown, index) => this.#step([...path, index], one, `${above}${index + 1}`) ?? []);
@@ -198,63 +192,62 @@ class Check {
   #step(path: Path, given: unknown, at: string): Planned | null {
     if (++this.#count > sceneLimits.steps) {
       if (this.#count === sceneLimits.steps + 1)
-        this.#wrong(path, `is one step too many: a scene has at most ${sceneLimits.steps}`, "Make two scenes of it");
+        this.#report(path, `is one step too many: a scene has at most ${sceneLimits.steps}`, "Make two scenes of it");
       return null;
     }
     if (!isObject(given)) {
-      this.#wrong(path, "must be a step", `Such as ${this.#example(0, { key: "home" })}`);
+      this.#report(path, "must be a step", `Such as ${this.#example(0, { key: "home" })}`);
       return null;
     }
     const before = this.#mistakes.length;
     this.#checkFields(path, given, stepFields, "a step");
-    const right = stepFields.filter(
-      (field) => isNested(field) || this.#isRight(path, given, field, Step.shape[field] as z.ZodType),
+    const validFields = stepFields.filter(
+      (field) => isNested(field) || this.#isValid(path, given, field, Step.shape[field] as z.ZodType),
     );
     const verb = this.#verbOf(path, given, before);
-    if (verb) this.#checkCompany(path, given, verb);
+    if (verb) this.#checkAllowed(path, given, verb);
     this.#checkName(path, given, at);
-    // The valid fields are checked further, whatever else is wrong.
-    const step = Object.fromEntries(right.map((field) => [field, given[field]])) as SceneStep;
+    // The valid fields are checked further, so that all mistakes are reported at once.
+    const step = Object.fromEntries(validFields.map((field) => [field, given[field]])) as SceneStep;
     const onError = step.on_error ?? this.#onError;
     const isFine = this.#mistakes.length === before;
-    const asksDevices = verb !== undefined && ofDevices.includes(verb);
-    const devices = asksDevices ? this.#targets(path, given) : [];
-    const line = this.#written.lineOf?.(path) ?? null;
+    const devices = verb !== undefined && deviceVerbs.includes(verb) ? this.#targets(path, given) : [];
+    const line = this.#source.lineOf?.(path) ?? null;
     const common = { at, line, name: isFine ? (step.name ?? null) : null, onError, devices };
-    // The steps in it are checked in any case, so that all mistakes are told at once.
+    // Nested steps are checked in any case.
     if (verb === "if") return this.#branching(path, step, common, step.if !== undefined);
     if (verb === "parallel") return this.#parallel(path, given[verb], common);
     return verb && step[verb] !== undefined ? this.#plain(path, step, verb, common) : null;
   }
 
-  /** The verb of a step; there must be one alone. */
+  /** The verb of a step, of which there must be exactly one. */
   #verbOf(path: Path, given: Fields, before: number): Verb | undefined {
     const all = verbs.filter((verb) => given[verb] !== undefined);
     const [verb, second] = all;
     if (verb === undefined && this.#mistakes.length === before && !this.#isBroken(path))
-      this.#wrong(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
+      this.#report(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
     if (second === undefined) return verb;
-    this.#wrong([...path, second], `is a second thing beside ${verb}`, "A step does one: make two steps of it");
+    this.#report([...path, second], `is a second thing beside ${verb}`, "A step does one: make two steps of it");
     return undefined;
   }
 
-  /** Whether a line of the step was left out as no TOML, and may have held its verb. */
+  /** Whether an unparsable line of the step may have had its verb. */
   #isBroken(path: Path): boolean {
-    const { lineOf, mistakes = [] } = this.#written;
+    const { lineOf, mistakes = [] } = this.#source;
     const from = lineOf?.(path) ?? 0;
     const next = lineOf?.([...path.slice(0, -1), Number(path.at(-1)) + 1]) ?? 0;
     const to = next > from ? next : Number.POSITIVE_INFINITY;
     return mistakes.some(({ line }) => line !== null && line >= from && line < to);
   }
 
-  #checkCompany(path: Path, given: Fields, verb: Verb): void {
+  #checkAllowed(path: Path, given: Fields, verb: Verb): void {
     for (const field of stepFields) {
-      const allowed = standsWith.get(field);
+      const allowed = allowedWith.get(field);
       if (given[field] === undefined || !allowed || allowed.includes(verb)) continue;
-      const isForDevices = allowed === ofDevices;
+      const isForDevices = allowed === deviceVerbs;
       const message = isForDevices ? `does not stand with ${verb}` : `stands with ${allowed.join(" or ")} alone`;
       const why = isForDevices ? "say it at the steps that are for devices" : `this step has ${verb}`;
-      this.#wrong([...path, field], message, `Leave it out: ${why}`);
+      this.#report([...path, field], message, `Leave it out: ${why}`);
     }
   }
 
@@ -263,56 +256,56 @@ class Check {
     const other = this.#names.get(name);
     this.#names.set(name, other ?? at);
     if (other === undefined) return;
-    this.#wrong(
+    this.#report(
       [...path, "name"],
       `${JSON.stringify(name)} is the name of step ${other} already`,
       "Give it another name",
     );
   }
 
-  /** The devices that a step is for; none where they are given wrongly. */
+  /** The devices of a step; none where they are wrong. */
   #targets(path: Path, { device, group }: Fields): readonly Device[] {
     if (device !== undefined && group !== undefined) {
-      this.#wrong([...path, "group"], "stands beside device", "Leave one of the two out");
+      this.#report([...path, "group"], "stands beside device", "Leave one of the two out");
       return [];
     }
     const all =
       group !== undefined
-        ? this.#meant([...path, "group"], [group], true)
+        ? this.#find([...path, "group"], [group], true)
         : device !== undefined
-          ? this.#meant([...path, "device"], [device].flat())
-          : this.#usualDevices(path);
+          ? this.#find([...path, "device"], [device].flat())
+          : this.#defaultDevices(path);
     for (const one of all) this.#used.add(one);
     return all;
   }
 
-  /** The devices of steps that name none: a mistake in them is told once. */
-  #usualDevices(path: Path): readonly Device[] {
-    if (this.#usual) return this.#usual.devices;
-    const { value, device } = this.#written;
+  /** The devices of steps that name none; a mistake in them is reported once. */
+  #defaultDevices(path: Path): readonly Device[] {
+    if (this.#defaults) return this.#defaults.devices;
+    const { value, device } = this.#source;
     const own = device ?? (isObject(value) ? value["device"] : undefined);
-    // What the call gives has no line in the file.
+    // The device of a request has no line in the file.
     const place = device !== undefined ? ["device of the call"] : own === undefined ? path : ["device"];
-    this.#usual = { devices: this.#meant(place, [own ?? "default"].flat()) };
-    return this.#usual.devices;
+    this.#defaults = { devices: this.#find(place, [own ?? "default"].flat()) };
+    return this.#defaults.devices;
   }
 
-  #meant(path: Path, words: readonly unknown[], isGroup = false): readonly Device[] {
+  #find(path: Path, words: readonly unknown[], isGroup = false): readonly Device[] {
     const all = new Set<Device>();
     for (const [index, word] of words.entries()) {
       if (typeof word !== "string" || word === "") continue;
       const at = words.length > 1 ? [...path, index] : path;
       const find = () => (isGroup || meansGroup(word) ? this.#devices.group(word) : [this.#devices.find(word)]);
-      const found = this.#reading(at, find) ?? [];
+      const found = this.#tryRead(at, find) ?? [];
       const [twice] = words.length > 1 ? found.filter((one) => all.has(one)) : [];
-      if (twice) this.#wrong(at, `means ${twice.record.name} a second time`, "Leave it out");
+      if (twice) this.#report(at, `means ${twice.record.name} a second time`, "Leave it out");
       for (const one of found) all.add(one);
     }
     return [...all];
   }
 
-  /** It is a mistake if one of the devices cannot do something; or all of them, where failures are passed over. */
-  #able(path: Path, { devices, onError }: Common, check: (device: Device) => void): void {
+  /** Reports where one of the devices lacks something; with `on_error = "continue"`, where all of them do. */
+  #requireAll(path: Path, { devices, onError }: Common, check: (device: Device) => void): void {
     const lacking = devices.flatMap((device) => {
       try {
         check(device);
@@ -326,22 +319,22 @@ class Check {
     if (!first || (onError === "continue" && lacking.length < devices.length)) return;
     const others = lacking.length > 1 ? ` (and ${lacking.length - 1} more like it)` : "";
     const among = devices.length > 1 ? '. Or pass over those that cannot: on_error = "continue"' : "";
-    this.#wrong(path, first.message + others, (first.hint ?? "Name a device that can") + among);
+    this.#report(path, first.message + others, (first.hint ?? "Name a device that can") + among);
   }
 
-  #needs(path: Path, common: Common, capability: Capability, doing: string): void {
-    this.#able(path, common, (device) => device.requireCapability(capability, doing));
+  #require(path: Path, common: Common, capability: Capability, doing: string): void {
+    this.#requireAll(path, common, (device) => device.requireCapability(capability, doing));
   }
 
-  /** It is a mistake if the operation's schema refuses the body, which `isTable` says stands there field by field. */
-  #body(path: Path, operation: StepOperation, body: object, isTable = false): Command {
+  /** Checks a body by the schema of its operation. `isTable`: the step has it field by field. */
+  #command(path: Path, operation: StepOperation, body: object, isTable = false): Command {
     const { body: schema }: Operation = operations[operation];
     const checked = schema?.safeParse(body, { reportInput: true });
     const [issue] = checked?.error?.issues ?? [];
     const field = String(path.at(-1));
     const [example] = (Step.shape[field as "launch"].meta()?.["examples"] ?? []) as readonly unknown[];
     const at = isTable ? [...path, ...(issue?.path ?? []).map(String)] : path;
-    if (issue) this.#wrong(at, reasonOf(issue), `Such as ${this.#example(field, example)}`);
+    if (issue) this.#report(at, reasonOf(issue), `Such as ${this.#example(field, example)}`);
     return { operation, body };
   }
 
@@ -354,51 +347,51 @@ class Check {
         const given = typeof step.launch === "object" ? step.launch : { app: step.launch ?? "" };
         const { app, params = step.params } = given;
         if (given.params && step.params)
-          this.#wrong([...path, "params"], "stands beside the params of launch", "Leave one of the two out");
-        this.#needs(at, common, "launch", "launching an app");
-        const isSo = params === undefined ? showsApp(app) : undefined;
-        const command = this.#body(at, "launchApp", { app, ...(params && { params }) }, isTable);
-        return { ...act, does: short(`launch ${app}`), commands: [command], isSo };
+          this.#report([...path, "params"], "stands beside the params of launch", "Leave one of the two out");
+        this.#require(at, common, "launch", "launching an app");
+        const hasEffect = params === undefined ? showsApp(app) : undefined;
+        const command = this.#command(at, "launchApp", { app, ...(params && { params }) }, isTable);
+        return { ...act, does: shorten(`launch ${app}`), commands: [command], hasEffect };
       }
       case "volume": {
         const change = typeof step.volume === "object" ? step.volume : { level: step.volume };
         const { level, step: by, muted } = change;
         const needed = level === undefined && by === undefined ? "mute" : "volume";
-        this.#needs(at, common, needed, "setting the volume");
-        const command = this.#body(at, "setVolume", change, isTable);
-        const said = [
+        this.#require(at, common, needed, "setting the volume");
+        const command = this.#command(at, "setVolume", change, isTable);
+        const parts = [
           level === undefined ? [] : `volume ${level}`,
           by === undefined ? [] : `volume ${by > 0 ? "+" : ""}${by}`,
           muted === undefined ? [] : muted ? "mute" : "unmute",
         ];
-        const isSo = by === undefined ? (state: State) => showsVolume(state, level, muted) : undefined;
-        return { ...act, does: said.flat().join(", "), commands: [command], isSo };
+        const hasEffect = by === undefined ? (state: State) => showsVolume(state, level, muted) : undefined;
+        return { ...act, does: parts.flat().join(", "), commands: [command], hasEffect };
       }
       case "power": {
         const isOn = step.power === "on";
         const key = isOn ? "power-on" : "power-off";
-        this.#able(at, common, ({ record, description }) => checkPress(record.name, description, { key }));
-        const isSo = readCondition(isOn ? "power:on" : "power:off").holds;
-        const command = this.#body(at, "pressKey", { key });
-        return { ...act, does: isOn ? "turn on" : "turn off", commands: [command], isSo, isLookedAt: true };
+        this.#requireAll(at, common, ({ record, description }) => checkPress(record.name, description, { key }));
+        const hasEffect = readCondition(isOn ? "power:on" : "power:off").holds;
+        const command = this.#command(at, "pressKey", { key });
+        return { ...act, does: isOn ? "turn on" : "turn off", commands: [command], hasEffect, readsBack: true };
       }
       case "input": {
         const { input = "" } = step;
-        this.#needs(at, common, "inputs", "showing an input");
-        const isSo = (state: State) => state.input === input && !isPowerOff(state.power);
-        const command = this.#body(at, "selectInput", { input });
-        return { ...act, does: short(`show ${input}`), commands: [command], isSo };
+        this.#require(at, common, "inputs", "showing an input");
+        const hasEffect = (state: State) => state.input === input && !isPowerOff(state.power);
+        const command = this.#command(at, "selectInput", { input });
+        return { ...act, does: shorten(`show ${input}`), commands: [command], hasEffect };
       }
       case "play": {
         const media = typeof step.play === "object" ? step.play : { url: step.play ?? "" };
-        this.#needs(at, common, "media", "handing it a file to play");
+        this.#require(at, common, "media", "handing it a file to play");
         const named = media.title ?? (URL.canParse(media.url) ? new URL(media.url).pathname.split("/").at(-1) : "");
-        const command = this.#body(at, "playMedia", media, isTable);
-        return { ...act, does: short(`play ${named || "a file"}`), commands: [command] };
+        const command = this.#command(at, "playMedia", media, isTable);
+        return { ...act, does: shorten(`play ${named || "a file"}`), commands: [command] };
       }
       case "notify": {
-        this.#needs(at, common, "notify", "showing a message");
-        const command = this.#body(at, "notify", { message: step.notify });
+        this.#require(at, common, "notify", "showing a message");
+        const command = this.#command(at, "notify", { message: step.notify });
         return { ...act, does: "show a message", commands: [command] };
       }
       case "wait_ms": {
@@ -408,7 +401,7 @@ class Check {
       case "wait_for": {
         const timeoutMs = step.timeout_ms ?? sceneLimits.defaultWaitMs;
         if (step.else !== undefined && step.else !== "stop" && step.else !== "continue")
-          this.#wrong(
+          this.#report(
             [...path, "else"],
             "must be `stop` or `continue`",
             `Such as ${this.#example("else", "continue")}`,
@@ -433,22 +426,22 @@ class Check {
     common: Common,
     word: string,
   ): { readonly conditions: readonly Condition[]; readonly does: string } {
-    this.#needs(path, common, "state", "reading its state");
+    this.#require(path, common, "state", "reading its state");
     const texts =
       typeof given === "object" && !Array.isArray(given)
         ? Object.entries(given).map(([part, value]) => ({ text: `${part}:${value}`, at: [...path, part] }))
         : [given ?? ""].flat().map((text, index) => ({ text, at: Array.isArray(given) ? [...path, index] : path }));
-    if (texts.length === 0) this.#wrong(path, "is empty", `Such as ${this.#example(String(path.at(-1)), "power:on")}`);
-    const conditions = texts.flatMap(({ text, at }) => this.#reading(at, () => readCondition(text)) ?? []);
-    return { conditions, does: short(`${word} ${texts.map(({ text }) => text).join(" and ")}`) };
+    if (texts.length === 0) this.#report(path, "is empty", `Such as ${this.#example(String(path.at(-1)), "power:on")}`);
+    const conditions = texts.flatMap(({ text, at }) => this.#tryRead(at, () => readCondition(text)) ?? []);
+    return { conditions, does: shorten(`${word} ${texts.map(({ text }) => text).join(" and ")}`) };
   }
 
-  #branching(path: Path, step: SceneStep, common: Common, isRight: boolean): Planned {
+  #branching(path: Path, step: SceneStep, common: Common, isValid: boolean): Planned {
     const { else: otherwise } = step;
     const then = this.#steps([...path, "then"], step.then, `${common.at}.then.`);
     const other = otherwise === undefined ? [] : this.#steps([...path, "else"], otherwise, `${common.at}.else.`);
-    const said = isRight ? this.#conditions([...path, "if"], step.if, common, "if") : { conditions: [], does: "" };
-    return { ...common, kind: "if", ...said, branches: { yes: then, no: other } };
+    const tested = isValid ? this.#conditions([...path, "if"], step.if, common, "if") : { conditions: [], does: "" };
+    return { ...common, kind: "if", ...tested, branches: { yes: then, no: other } };
   }
 
   #parallel(path: Path, given: unknown, common: Common): Planned {
@@ -464,30 +457,30 @@ class Check {
     return { ...common, kind: "parallel", does: "at the same moment", branches };
   }
 
-  /** The presses of a step: runs of keys as sequences, and each key that is held by itself. */
+  /** The presses of a step: consecutive keys become one sequence, a held key is a command of its own. */
   #presses(path: Path, step: SceneStep, verb: "key" | "keys", common: Common) {
     const { repeat, hold_ms, delay_ms = sequenceLimits.defaultDelayMs } = step;
     const entries = verb === "key" ? [{ key: step.key ?? "", repeat, hold_ms }] : (step.keys ?? []);
     const commands: { keys: string[]; hold: number }[] = [];
-    const said: string[] = [];
+    const words: string[] = [];
     let isTyped = false;
     for (const [index, entry] of entries.entries()) {
       const { key, repeat: times = 1, hold_ms: hold = 0 } = typeof entry === "string" ? { key: entry } : entry;
       const at =
         verb === "key" ? [...path, "key"] : [...path, "keys", index, ...(typeof entry === "string" ? [] : ["key"])];
       const meant = nearest(key, keys);
-      const press = this.#reading(at, () => readPress(key), meant ? `Did you mean ${meant}?` : "");
+      const press = this.#tryRead(at, () => readPress(key), meant ? `Did you mean ${meant}?` : "");
       if (!press) continue;
       const types = "text" in press;
       isTyped ||= types;
       if ((times > 1 || hold > 0) && (types || onceOnlyKeys.has(key)))
-        this.#wrong(
+        this.#report(
           at,
           "cannot be held or repeated",
           "Keys of power and text are sent once: leave repeat and hold_ms out",
         );
-      this.#able(at, common, ({ record, description }) => checkPress(record.name, description, press));
-      said.push(`${wordOf(press)}${times > 1 ? ` ×${times}` : ""}${hold > 0 ? ` for ${hold / 1_000} s` : ""}`);
+      this.#requireAll(at, common, ({ record, description }) => checkPress(record.name, description, press));
+      words.push(`${wordOf(press)}${times > 1 ? ` ×${times}` : ""}${hold > 0 ? ` for ${hold / 1_000} s` : ""}`);
       for (let time = 0; time < times; time++) {
         const last = commands.at(-1);
         if (hold === 0 && last?.hold === 0) last.keys.push(key);
@@ -496,13 +489,13 @@ class Check {
     }
     const sent = commands.reduce((sum, one) => sum + one.keys.length, 0);
     if (sent > sequenceLimits.keys)
-      this.#wrong(
+      this.#report(
         [...path, verb],
         `are ${sent} presses; at most ${sequenceLimits.keys} are sent`,
         "Make two steps of it",
       );
     return {
-      does: short(`press ${said.join(", ")}`.replace("press type", "type")),
+      does: shorten(`press ${words.join(", ")}`.replace("press type", "type")),
       isTyped,
       delayMs: delay_ms,
       commands: commands.map(({ keys: pressed, hold }): Command => {
@@ -523,10 +516,10 @@ function wordOf(press: Press): string {
   return `type ${pluralize([...press.text].length, "character")}`;
 }
 
-const mostCharacters = 120;
+const maxDescription = 120;
 
-function short(text: string): string {
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters - 1)}…` : text;
+function shorten(text: string): string {
+  return text.length > maxDescription ? `${text.slice(0, maxDescription - 1)}…` : text;
 }
 
 function showsApp(app: string): (state: State) => boolean {
@@ -534,14 +527,14 @@ function showsApp(app: string): (state: State) => boolean {
   return (state) => !isPowerOff(state.power) && state.screensaver !== true && holds(state);
 }
 
-/** How long steps wait at least, in milliseconds. */
-function certainMs(steps: readonly Planned[]): number {
-  return steps.reduce((sum, step) => sum + certainOf(step), 0);
+/** The shortest time that steps can take, in milliseconds. */
+function minimumMs(steps: readonly Planned[]): number {
+  return steps.reduce((sum, step) => sum + minimumOf(step), 0);
 }
 
-function certainOf(step: Planned): number {
+function minimumOf(step: Planned): number {
   if (step.kind === "wait") return step.ms;
-  if (step.kind === "parallel") return Math.max(0, ...step.branches.map(certainMs));
+  if (step.kind === "parallel") return Math.max(0, ...step.branches.map(minimumMs));
   if (step.kind !== "act") return 0;
   const held = step.commands.reduce((sum, { body }) => {
     const { hold_ms = 0, keys: pressed = [] } = body as { hold_ms?: number; keys?: readonly string[] };
@@ -551,16 +544,16 @@ function certainOf(step: Planned): number {
 }
 
 /** `step 3, then 1: key`. */
-function placeWords(path: Path): string {
-  const said: string[] = [];
+function describePath(path: Path): string {
+  const steps: string[] = [];
   const fields: string[] = [];
   for (const [at, part] of path.entries()) {
     const next = path[at + 1];
     if (typeof part === "string" && typeof next === "number" && /^(steps|then|else|parallel)$/.test(part))
-      said.push(`${part === "steps" ? "step" : part} ${next + 1}`);
+      steps.push(`${part === "steps" ? "step" : part} ${next + 1}`);
     else if (typeof part === "string") fields.push(part);
-    else if (typeof path[at - 1] === "number") said.push(String(part + 1));
+    else if (typeof path[at - 1] === "number") steps.push(String(part + 1));
     else if (fields.length > 0) fields.push(String(part + 1));
   }
-  return [said.join(", "), fields.join(" ")].filter((text) => text !== "").join(": ") || "scene";
+  return [steps.join(", "), fields.join(" ")].filter((text) => text !== "").join(": ") || "scene";
 }

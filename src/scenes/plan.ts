@@ -1,28 +1,28 @@
-/** A scene that has been checked: its steps, each with its devices and the commands of the API that it runs. */
+/** A checked scene: its steps, each with its devices and its API commands. */
 import type { EndpointName } from "../api/routes.ts";
 import type { Policy } from "../api/scenes.ts";
 import type { State } from "../api/schemas.ts";
 import type { Condition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 
-/** The operations of a device that steps are made of. */
+/** The operations that steps consist of. */
 export type StepOperation = Extract<
   EndpointName,
   "pressKey" | "pressKeys" | "launchApp" | "setVolume" | "selectInput" | "playMedia" | "notify"
 >;
 
-/** A command to a device, as its operation takes it. */
+/** The body of an operation on a device. */
 export interface Command {
   readonly operation: StepOperation;
   readonly body: object;
 }
 
 interface Base {
-  /** Where it stands: `4.then.1`. */
+  /** Its position: `4.then.1`. */
   readonly at: string;
   readonly line: number | null;
   readonly name: string | null;
-  /** In words that give away nothing that is typed. */
+  /** A description, without typed text. */
   readonly does: string;
   readonly onError: Policy;
   readonly devices: readonly Device[];
@@ -32,13 +32,13 @@ interface Base {
 export interface Act extends Base {
   readonly kind: "act";
   readonly commands: readonly Command[];
-  /** Between two of its commands. */
+  /** The pause between two of its commands. */
   readonly delayMs: number;
-  /** Whether a device is in that state already, and need not be told. */
-  readonly isSo?: ((state: State) => boolean) | undefined;
-  /** Whether its effect is looked for afterwards, since the command does not tell it. */
-  readonly isLookedAt?: boolean | undefined;
-  /** A failure may repeat what was typed. */
+  /** Whether a state has the effect already: then the device gets no command. */
+  readonly hasEffect?: ((state: State) => boolean) | undefined;
+  /** Whether the state is read afterwards, since the command does not confirm its effect. */
+  readonly readsBack?: boolean | undefined;
+  /** It types text, which a failure may repeat. */
   readonly isTyped: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface WaitFor extends Base {
   readonly kind: "wait_for";
   readonly conditions: readonly Condition[];
   readonly timeoutMs: number;
-  /** What happens if it has not come true in time. */
+  /** What happens where the conditions do not hold in time. */
   readonly orElse: Policy;
 }
 
@@ -68,20 +68,19 @@ export interface Parallel extends Base {
 
 export type Planned = Act | Wait | WaitFor | If | Parallel;
 
-/** A scene that can be run. */
 export interface Plan {
-  /** `null` for steps given at once. */
+  /** `null` for steps from a request. */
   readonly name: string | null;
   readonly steps: readonly Planned[];
-  /** Every device that any of its steps is for. */
+  /** The devices of all steps. */
   readonly devices: readonly Device[];
 }
 
-/** The steps in the order of writing, those in others behind them. */
-export function* allOf(steps: readonly Planned[]): Generator<Planned> {
+/** All steps in the order of writing, nested ones after their own. */
+export function* allSteps(steps: readonly Planned[]): Generator<Planned> {
   for (const step of steps) {
     yield step;
-    if (step.kind === "if") for (const branch of [step.branches.yes, step.branches.no]) yield* allOf(branch);
-    if (step.kind === "parallel") for (const branch of step.branches) yield* allOf(branch);
+    if (step.kind === "if") for (const branch of [step.branches.yes, step.branches.no]) yield* allSteps(branch);
+    if (step.kind === "parallel") for (const branch of step.branches) yield* allSteps(branch);
   }
 }

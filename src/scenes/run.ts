@@ -1,6 +1,5 @@
 /**
- * Runs a scene that has been checked, step by step, and tells what each did. It asks for each command as any caller of the
- * API would, and knows no other way to a device.
+ * Runs a checked scene step by step, and reports the result of each. It sends commands only through the API, as any caller.
  */
 import { toZapdError, ZapdError } from "../api/errors.ts";
 import { type SceneResult, type StepResult, sceneLimits } from "../api/scenes.ts";
@@ -10,7 +9,7 @@ import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import {
   type Act,
-  allOf,
+  allSteps,
   type Command,
   type If,
   type Parallel,
@@ -19,31 +18,29 @@ import {
   type WaitFor,
 } from "./plan.ts";
 
-/** What a command answered. */
 export type Answer =
   | { readonly ok: true; readonly data: { readonly confirmed?: boolean | null } }
-  | { readonly ok: false; readonly error: ErrorShown };
+  | { readonly ok: false; readonly error: StepError };
 
-type ErrorShown = NonNullable<StepResult["error"]>;
-type AtDevice = StepResult["devices"][number];
+type StepError = NonNullable<StepResult["error"]>;
+type DeviceResult = StepResult["devices"][number];
 
 export interface RunOptions {
-  /** Asks a device for something, as the API is asked. */
-  ask(command: Command, device: Device, signal: AbortSignal): Promise<Answer>;
-  /** Told of each step as it ends, in the words of those who follow. */
-  told(step: StepResult): void;
-  /** Ends when the caller hangs up: no step comes after. */
+  /** Sends a command to a device over the API. */
+  send(command: Command, device: Device, signal: AbortSignal): Promise<Answer>;
+  /** Called with the result of each step, as in its event. */
+  onStep(step: StepResult): void;
+  /** Aborted when the caller disconnects: no further step begins. */
   readonly signal: AbortSignal;
   readonly totalMs?: number;
 }
 
-/** How long a device is asked whether it is so already, and afterwards whether it has become so. */
-const look = { beforeMs: 2_000, afterMs: 3_000 } as const;
+/** How long the state is read before a command, and waited for after it. */
+const readMs = { before: 2_000, after: 3_000 } as const;
 
-/** Ends the steps behind one that failed. */
+/** Ends the run after a step that failed. */
 class Stopped extends Error {}
 
-/** Runs it; what each step did, and how it ended. */
 export async function runPlan(
   plan: Plan,
   options: RunOptions,
@@ -51,41 +48,41 @@ export async function runPlan(
   return new Run(plan, options).run();
 }
 
-/** The result of each step where none is run. */
-export function untouched({ steps }: Plan, reason: StepResult["reason"]): StepResult[] {
-  return [...allOf(steps)].map((step) => ({ ...blank(step), ...(reason && { reason }) }));
+/** The results of a run without any step. */
+export function emptyResults({ steps }: Plan, reason: StepResult["reason"]): StepResult[] {
+  return [...allSteps(steps)].map((step) => ({ ...emptyResult(step), ...(reason && { reason }) }));
 }
 
-function blank({ at, line, name, does, devices }: Planned): StepResult {
+function emptyResult({ at, line, name, does, devices }: Planned): StepResult {
   const each = devices.map(
-    (device): AtDevice => ({ device: shownDevice(device), status: "not_run", confirmed: null, took_ms: 0 }),
+    (device): DeviceResult => ({ device: deviceOf(device), status: "not_run", confirmed: null, took_ms: 0 }),
   );
   return { at, line, name, does, status: "not_run", confirmed: null, took_ms: 0, devices: each };
 }
 
-function shownDevice(device: Device): AtDevice["device"] {
+function deviceOf(device: Device): DeviceResult["device"] {
   return { id: device.id, name: device.record.name };
 }
 
-/** What came of a step at a device, that began at `since`. */
-function cameOf(
+/** The result of a step at a device, begun at `since`. */
+function resultAt(
   device: Device,
   since: number,
-  status: AtDevice["status"],
+  status: DeviceResult["status"],
   confirmed: boolean | null,
-  error?: ErrorShown,
-): AtDevice {
+  error?: StepError,
+): DeviceResult {
   const took_ms = Math.round(performance.now() - since);
-  return { device: shownDevice(device), status, confirmed, took_ms, ...(error && { error }) };
+  return { device: deviceOf(device), status, confirmed, took_ms, ...(error && { error }) };
 }
 
 class Run {
   readonly #plan: Plan;
   readonly #options: RunOptions;
-  /** Ends when the caller hangs up, and when it has taken too long. */
+  /** Aborted when the caller disconnects, and when the run takes too long. */
   readonly #over: AbortSignal;
   readonly #late: AbortController = new AbortController();
-  /** Ends, besides, when a step has failed: waiting ends then. */
+  /** Aborted when a step has failed, which ends the waits of parallel steps. */
   readonly #halt = new AbortController();
   readonly #watch = new SleepWatch();
   readonly #results = new Map<Planned, StepResult>();
@@ -111,15 +108,15 @@ class Run {
       clearTimeout(timer);
       this.#watch.end();
     }
-    const results = [...allOf(steps)].map(
+    const results = [...allSteps(steps)].map(
       (step): StepResult =>
-        this.#results.get(step) ?? { ...blank(step), reason: outcome === "cancelled" ? "cancelled" : "stopped" },
+        this.#results.get(step) ?? { ...emptyResult(step), reason: outcome === "cancelled" ? "cancelled" : "stopped" },
     );
     const failed = results.filter(({ status }) => status === "failed").length;
     return { outcome, failed, steps: results, took_ms: Math.round(performance.now() - since) };
   }
 
-  /** Runs steps one after another; whether none of them had anything to do. */
+  /** Runs steps one after another; whether all of them were skipped. */
   async #sequence(steps: readonly Planned[]): Promise<boolean> {
     let isAllSkipped = true;
     let isSkipped = false;
@@ -134,7 +131,7 @@ class Run {
     return isAllSkipped;
   }
 
-  /** Runs one step; whether it had nothing to do. Fails with `Stopped` where nothing may come after it. */
+  /** Runs one step; whether it was skipped. Fails with `Stopped` where no step may follow. */
   async #step(step: Planned): Promise<boolean> {
     this.#over.throwIfAborted();
     if (this.#halt.signal.aborted) throw new Stopped();
@@ -159,7 +156,7 @@ class Run {
     }
   }
 
-  /** A wait ends with a failure elsewhere, too. */
+  /** Runs a wait, which also ends when a parallel step has failed. */
   async #untilHalted<T>(wait: (signal: AbortSignal) => Promise<T>, step: Planned, since: number): Promise<T> {
     const signal = AbortSignal.any([this.#over, this.#halt.signal]);
     try {
@@ -173,16 +170,16 @@ class Run {
 
   #ended(step: Planned, { took_ms: since, ...rest }: Partial<StepResult> & Pick<StepResult, "status">): void {
     const took_ms = since === undefined ? 0 : Math.round(performance.now() - since);
-    const result: StepResult = { ...blank(step), ...rest, took_ms };
+    const result: StepResult = { ...emptyResult(step), ...rest, took_ms };
     this.#results.set(step, result);
-    this.#options.told(isTyped(step) ? withoutTyped(result) : result);
+    this.#options.onStep(isTyped(step) ? withoutTyped(result) : result);
   }
 
-  /** Notes that a step failed; with `isEnd` the scene ends there. */
+  /** Records a failed step; with `isEnd` the scene ends. */
   #failed(
     step: Planned,
     since: number,
-    error: ErrorShown | undefined,
+    error: StepError | undefined,
     isEnd: boolean,
     more: Partial<StepResult> = {},
   ): boolean {
@@ -193,62 +190,62 @@ class Run {
   }
 
   async #act(step: Act, since: number): Promise<boolean> {
-    const devices = await Promise.all(step.devices.map((device) => this.#atDevice(step, device)));
+    const devices = await Promise.all(step.devices.map((device) => this.#runAt(step, device)));
     const failed = devices.find(({ status }) => status === "failed");
-    const confirmed = devices.filter(({ status }) => status === "did").map((one) => one.confirmed);
-    const all = confirmed.includes(false) ? false : confirmed.length === 0 || confirmed.includes(null) ? null : true;
+    const seen = devices.filter(({ status }) => status === "did").map((one) => one.confirmed);
+    const confirmed = seen.includes(false) ? false : seen.length === 0 || seen.includes(null) ? null : true;
     if (failed) {
       const isEnd = step.onError === "stop" || this.#over.aborted;
-      return this.#failed(step, since, failed.error, isEnd, { devices, confirmed: all });
+      return this.#failed(step, since, failed.error, isEnd, { devices, confirmed });
     }
-    const isSkipped = confirmed.length === 0;
-    this.#ended(step, { ...didOr(isSkipped), devices, confirmed: isSkipped ? true : all, took_ms: since });
+    const isSkipped = seen.length === 0;
+    this.#ended(step, { ...didOr(isSkipped), devices, confirmed: isSkipped ? true : confirmed, took_ms: since });
     return isSkipped;
   }
 
-  /** Everything that a step asks of one device; it does not fail. */
-  async #atDevice(step: Act, device: Device): Promise<AtDevice> {
+  /** Runs a step at one device. Never rejects. */
+  async #runAt(step: Act, device: Device): Promise<DeviceResult> {
     const since = performance.now();
-    const came = (status: AtDevice["status"], confirmed: boolean | null, error?: ErrorShown) =>
-      cameOf(device, since, status, confirmed, error);
+    const result = (status: DeviceResult["status"], confirmed: boolean | null, error?: StepError) =>
+      resultAt(device, since, status, confirmed, error);
     try {
-      const { isSo } = step;
-      if (isSo && (await this.#isAlready(device, isSo))) return came("skipped", true);
+      const { hasEffect } = step;
+      if (hasEffect && (await this.#hasAlready(device, hasEffect))) return result("skipped", true);
       let confirmed: boolean | null = null;
       for (const [index, command] of step.commands.entries()) {
         if (index > 0) await sleep(step.delayMs, this.#over);
         this.#over.throwIfAborted();
-        const answer = await this.#options.ask(command, device, this.#over);
-        if (!answer.ok) return came("failed", null, this.#late.signal.aborted ? this.#lateError() : answer.error);
+        const answer = await this.#options.send(command, device, this.#over);
+        if (!answer.ok) return result("failed", null, this.#late.signal.aborted ? this.#lateError() : answer.error);
         confirmed = answer.data.confirmed ?? null;
       }
-      if (isSo && step.isLookedAt) confirmed = await this.#hasBecome(step, device);
-      return came("did", confirmed);
+      if (hasEffect && step.readsBack) confirmed = await this.#hasBecome(step, device);
+      return result("did", confirmed);
     } catch (error) {
-      return came("failed", null, errorShown(error));
+      return result("failed", null, stepErrorOf(error));
     }
   }
 
-  #lateError(): ErrorShown {
-    return errorShown(this.#late.signal.reason);
+  #lateError(): StepError {
+    return stepErrorOf(this.#late.signal.reason);
   }
 
-  /** Whether it is so, as far as it says so at once. */
-  async #isAlready(device: Device, isSo: NonNullable<Act["isSo"]>): Promise<boolean> {
+  /** Whether the device has the effect already; `false` where it does not answer soon. */
+  async #hasAlready(device: Device, hasEffect: NonNullable<Act["hasEffect"]>): Promise<boolean> {
     if (!device.capabilities.includes("state")) return false;
     try {
-      return isSo(await device.state(AbortSignal.any([this.#over, AbortSignal.timeout(look.beforeMs)])));
+      return hasEffect(await device.state(AbortSignal.any([this.#over, AbortSignal.timeout(readMs.before)])));
     } catch {
       this.#over.throwIfAborted();
       return false;
     }
   }
 
-  /** Whether it shows, after a while, what it was told; `null` where it does not say. */
-  async #hasBecome({ isSo = () => false }: Act, device: Device): Promise<boolean | null> {
+  /** Whether the device reports the effect within a while; `null` where it reports no power. */
+  async #hasBecome({ hasEffect = () => false }: Act, device: Device): Promise<boolean | null> {
     if (!device.capabilities.includes("state")) return null;
-    const condition = { text: "", holds: isSo };
-    const { state, matched } = await waitFor(device, [condition], look.afterMs, this.#over).catch(() => {
+    const condition = { text: "", holds: hasEffect };
+    const { state, matched } = await waitFor(device, [condition], readMs.after, this.#over).catch(() => {
       this.#over.throwIfAborted();
       return { state: device.lastStateOrUnknown, matched: false };
     });
@@ -260,15 +257,15 @@ class Run {
     const devices = await this.#untilHalted(
       (signal) =>
         Promise.all(
-          step.devices.map(async (device): Promise<AtDevice> => {
+          step.devices.map(async (device): Promise<DeviceResult> => {
             const began = performance.now();
-            const failed = (error: ErrorShown) => cameOf(device, began, "failed", false, error);
+            const failed = (error: StepError) => resultAt(device, began, "failed", false, error);
             try {
               const { matched } = await waitFor(device, conditions, timeoutMs, signal);
-              return matched ? cameOf(device, began, "did", true) : failed(notInTime(device, step));
+              return matched ? resultAt(device, began, "did", true) : failed(notInTime(device, step));
             } catch (error) {
               if (signal.aborted) throw error;
-              return failed(errorShown(error));
+              return failed(stepErrorOf(error));
             }
           }),
         ),
@@ -291,14 +288,14 @@ class Run {
       matched = states.every((state) => conditions.every((one) => one.holds(state)));
     } catch (error) {
       const isEnd = step.onError === "stop" || this.#over.aborted;
-      const shown = this.#late.signal.aborted ? this.#lateError() : errorShown(error);
+      const stepError = this.#late.signal.aborted ? this.#lateError() : stepErrorOf(error);
       for (const branch of [branches.yes, branches.no]) this.#passOver(branch);
-      return this.#failed(step, since, shown, isEnd);
+      return this.#failed(step, since, stepError, isEnd);
     }
     const [taken, other] = matched ? [branches.yes, branches.no] : [branches.no, branches.yes];
     this.#passOver(other);
     const hasMatch = taken.length > 0;
-    const devices = blank(step).devices.map((one): AtDevice => ({ ...one, status: "did" }));
+    const devices = emptyResult(step).devices.map((one): DeviceResult => ({ ...one, status: "did" }));
     this.#ended(step, {
       ...(hasMatch ? { status: "did" } : { status: "skipped", reason: "no_match" }),
       matched,
@@ -308,9 +305,9 @@ class Run {
     return this.#sequence(taken);
   }
 
-  /** Steps of the branch that is not taken: they are told in the answer alone. */
+  /** Records the steps of the branch that is not taken; they have no events. */
   #passOver(steps: readonly Planned[]): void {
-    for (const step of allOf(steps)) this.#results.set(step, { ...blank(step), reason: "other_branch" });
+    for (const step of allSteps(steps)) this.#results.set(step, { ...emptyResult(step), reason: "other_branch" });
   }
 
   async #parallel(step: Parallel, since: number): Promise<boolean> {
@@ -337,7 +334,7 @@ function tooLong(totalMs: number): ZapdError {
   });
 }
 
-function notInTime(device: Device, { does, timeoutMs }: WaitFor): ErrorShown {
+function notInTime(device: Device, { does, timeoutMs }: WaitFor): StepError {
   const message = `${device.record.name} was not so within ${timeoutMs / 1_000} s (${does})`;
   return {
     code: "device_timeout",
@@ -346,7 +343,7 @@ function notInTime(device: Device, { does, timeoutMs }: WaitFor): ErrorShown {
   };
 }
 
-function errorShown(thrown: unknown): ErrorShown {
+function stepErrorOf(thrown: unknown): StepError {
   const { code, message, hint } = toZapdError(thrown);
   return { code, message, ...(hint !== undefined && { hint }) };
 }
@@ -355,9 +352,9 @@ function isTyped(step: Planned): boolean {
   return step.kind === "act" && step.isTyped;
 }
 
-/** For those who follow the events: a failure about typed text may repeat it. */
+/** For events: a failure about typed text may repeat the text. */
 function withoutTyped(result: StepResult): StepResult {
-  const hidden = (error: ErrorShown | undefined) =>
+  const hidden = (error: StepError | undefined) =>
     error && { error: { code: error.code, message: "The text was not typed" } };
   const devices = result.devices.map(({ error, ...rest }) => ({ ...rest, ...hidden(error) }));
   const { error, ...rest } = result;

@@ -1,4 +1,4 @@
-/** The scenes: listed, checked, and run, one run at a time for each device. */
+/** The scenes: listed, checked and run, with one run at a time for each device. */
 import { ZapdError } from "../api/errors.ts";
 import { type Mistake, SceneGiven, type SceneInfo, type SceneResult, sceneName } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
@@ -7,22 +7,22 @@ import type { NewEvent } from "../devices/journal.ts";
 import { SleepWatch, staleCommandError } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
-import { type Checked, checkScene, type Written } from "./check.ts";
+import { type Checked, checkScene, type SceneSource } from "./check.ts";
 import { namesIn, readScene, readSceneFile } from "./files.ts";
-import { allOf, type Plan } from "./plan.ts";
-import { type RunOptions, runPlan, untouched } from "./run.ts";
+import { allSteps, type Plan } from "./plan.ts";
+import { emptyResults, type RunOptions, runPlan } from "./run.ts";
 
 export type { Answer, RunOptions } from "./run.ts";
 
-/** Runs that wait or are under way, at most. */
-const mostRuns = 32;
+/** Running and waiting runs. */
+const maxRuns = 32;
 
 export type SceneNews = Extract<NewEvent, { type: `scene.${string}` }>;
 
 export class Scenes {
   readonly #folder: string;
   readonly #devices: Devices;
-  /** Runs in the order of their coming. */
+  /** Runs in order of arrival. */
   readonly #runs = new Set<{ readonly devices: ReadonlySet<Device>; readonly over: Promise<void> }>();
 
   constructor(folder: string, devices: Devices) {
@@ -30,7 +30,7 @@ export class Scenes {
     this.#devices = devices;
   }
 
-  /** Every file of the folder, read and checked now. */
+  /** Reads and checks every file of the folder. */
   list(): { folder: string; scenes: SceneInfo[] } {
     return { folder: this.#folder, scenes: namesIn(this.#folder).map((name) => this.#infoOf(name)) };
   }
@@ -48,52 +48,52 @@ export class Scenes {
     }
   }
 
-  /** The scene of a file, checked. Fails with `scene_not_found` and `invalid_scene`. */
+  /** Checks the scene of a file. Fails with `scene_not_found` and `invalid_scene`. */
   ofFile(name: string, device?: string | string[]): Plan {
     if (!sceneName.test(name) && namesIn(this.#folder).includes(name)) throw invalid([misnamed(name)], `${name}.toml`);
     return planOf({ ...readSceneFile(this.#folder, name), device }, this.#devices, `${name}.toml`);
   }
 
-  /** Steps that are given at once, checked. Fails with `invalid_scene`. */
+  /** Checks a scene from a request. Fails with `invalid_scene`. */
   ofSteps({ toml, dry_run, ...given }: SceneGiven): Plan {
-    // The body has not been checked yet: its mistakes are told with those of the steps.
-    const beside: Mistake[] = [];
+    // The body has not been validated yet: its mistakes are reported with those of the steps.
+    const ofBody: Mistake[] = [];
     if (dry_run !== undefined && typeof dry_run !== "boolean")
-      beside.push(wrongBeside("dry_run", "must be true or false", '"dry_run": true'));
+      ofBody.push(wrongField("dry_run", "must be true or false", '"dry_run": true'));
     if (toml !== undefined && typeof toml !== "string")
-      beside.push(wrongBeside("toml", "must be the text of a scene", '"toml": "[[steps]]\\nkey = \'home\'"'));
+      ofBody.push(wrongField("toml", "must be the text of a scene", '"toml": "[[steps]]\\nkey = \'home\'"'));
     if (typeof toml !== "string") {
-      const written = { name: null, value: given, lineOf: null, mistakes: beside, isBroken: toml !== undefined };
-      return planOf(written, this.#devices, "The scene");
+      const source = { name: null, value: given, lineOf: null, mistakes: ofBody, isBroken: toml !== undefined };
+      return planOf(source, this.#devices, "The scene");
     }
     const { device, ...rest } = given;
     if (!SceneGiven.shape.device.safeParse(device).success)
-      beside.push(wrongBeside("device", "must be the name of a device, or a list of them", '"device": "Living Room"'));
+      ofBody.push(wrongField("device", "must be the name of a device, or a list of them", '"device": "Living Room"'));
     const more = Object.keys(rest).map((field): Mistake => {
       const message = "stands beside toml";
       return { line: null, at: field, message, hint: "Say it in the text of toml, or leave toml out" };
     });
-    const written = readScene(toml, null);
-    const mistakes = [...beside, ...more, ...(written.mistakes ?? [])];
-    return planOf({ ...written, device, mistakes }, this.#devices, "The scene");
+    const source = readScene(toml, null);
+    const mistakes = [...ofBody, ...more, ...(source.mistakes ?? [])];
+    return planOf({ ...source, device, mistakes }, this.#devices, "The scene");
   }
 
-  /** What a run of a scene would do, which is not run. */
+  /** The result of a dry run. */
   checked(plan: Plan): SceneResult {
-    const steps = untouched(plan, "dry_run");
+    const steps = emptyResults(plan, "dry_run");
     const run = crypto.randomUUID();
     return { run, scene: plan.name, outcome: "checked", failed: 0, waited_ms: 0, took_ms: 0, steps };
   }
 
   /**
-   * Runs a scene once earlier runs for any of its devices have ended. `tell` is told of its beginning, of each step and of its
-   * end. Fails with `device_busy` where too many wait.
+   * Runs a scene once earlier runs for any of its devices have ended, and passes its events to `tell`. Fails with
+   * `device_busy` where too many runs wait.
    */
-  async run(plan: Plan, options: Omit<RunOptions, "told">, tell: (news: SceneNews) => void): Promise<SceneResult> {
+  async run(plan: Plan, options: Omit<RunOptions, "onStep">, tell: (news: SceneNews) => void): Promise<SceneResult> {
     const signal = AbortSignal.any([options.signal, this.#devices.stopping]);
     signal.throwIfAborted();
-    if (this.#runs.size >= mostRuns)
-      throw new ZapdError("device_busy", `${mostRuns} scenes run or wait already`, {
+    if (this.#runs.size >= maxRuns)
+      throw new ZapdError("device_busy", `${maxRuns} scenes run or wait already`, {
         hint: "Nothing was sent. Try again when some of them have ended",
       });
     const since = performance.now();
@@ -114,9 +114,9 @@ export class Scenes {
       await orAborted(Promise.all(before), signal);
       if (watch.sleepCount > 0) throw staleCommandError();
       const waited_ms = Math.round(performance.now() - since);
-      publish({ type: "scene.started", ...names, steps: [...allOf(plan.steps)].length });
-      const told = (step: SceneResult["steps"][number]) => publish({ type: "scene.step", ...names, step });
-      const { outcome, failed, steps, took_ms } = await runPlan(plan, { ...options, signal, told });
+      publish({ type: "scene.started", ...names, steps: [...allSteps(plan.steps)].length });
+      const onStep = (step: SceneResult["steps"][number]) => publish({ type: "scene.step", ...names, step });
+      const { outcome, failed, steps, took_ms } = await runPlan(plan, { ...options, signal, onStep });
       publish({ type: "scene.finished", ...names, outcome, failed, took_ms });
       return { ...names, outcome, failed, waited_ms, took_ms, steps };
     } finally {
@@ -127,7 +127,7 @@ export class Scenes {
   }
 }
 
-function wrongBeside(at: string, message: string, example: string): Mistake {
+function wrongField(at: string, message: string, example: string): Mistake {
   return { line: null, at, message, hint: `Such as ${example}` };
 }
 
@@ -136,7 +136,7 @@ function misnamed(name: string): Mistake {
   return { line: null, at: "name of the file", message, hint: `Such as ${nameFor(name)}.toml` };
 }
 
-/** A name that a file of this name could have. */
+/** The nearest allowed name. */
 function nameFor(name: string): string {
   const plain = name
     .toLowerCase()
@@ -145,8 +145,8 @@ function nameFor(name: string): string {
   return plain.slice(0, 64) || "movie-night";
 }
 
-function planOf(written: Written, devices: Devices, what: string): Plan {
-  const { plan, mistakes }: Checked = checkScene(written, devices);
+function planOf(source: SceneSource, devices: Devices, what: string): Plan {
+  const { plan, mistakes }: Checked = checkScene(source, devices);
   if (plan) return plan;
   throw invalid(mistakes, what);
 }

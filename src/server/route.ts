@@ -259,7 +259,7 @@ function checkUrl(url: string): void {
   }
 }
 
-/** Failures whose messages come from files, never from the caller. What devices answer is redacted in reach.ts. */
+/** Failures whose messages come from files, never from the caller. What devices answer is redacted in devices/endpoint.ts. */
 const fileErrors: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
 
 /**

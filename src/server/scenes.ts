@@ -26,9 +26,9 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
     const scenes = await load();
     const plan = planOf(scenes);
     if (dryRun === true) return scenes.checked(plan);
-    const ask: RunOptions["ask"] = async ({ operation, body }, device, signal) =>
+    const send: RunOptions["send"] = async ({ operation, body }, device, signal) =>
       (await askDevice(app, operation, device, { request, call, body, signal })) as Answer;
-    const run: Run = (signal, tell) => scenes.run(plan, { ask, signal }, tell);
+    const run: Run = (signal, tell) => scenes.run(plan, { send, signal }, tell);
     if (!asksForStream(request)) return run(request.signal, () => {});
     return streams.open(context, formatFor(request), () => sourceOf(run));
   };
