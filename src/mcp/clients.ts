@@ -1,4 +1,4 @@
-/** The clients that can be told of zapd: where each lists its servers, and how an entry reads there. */
+/** The MCP clients that zapd can be added to: the file and the section of each, and the form of an entry. */
 import { chmod, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
@@ -6,14 +6,14 @@ import { makeFolder, readUtf8, writeAtomically } from "../system/files.ts";
 import { tildePath } from "../system/text.ts";
 import { JsonError, withEntry } from "./jsonc.ts";
 
-/** How zapd is started by a client. */
+/** How a client starts zapd. */
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Where a user's files are. */
+/** The environment of a user. */
 export interface Place {
   readonly platform: string;
   readonly home: string;
@@ -22,40 +22,40 @@ export interface Place {
 
 interface Client {
   readonly title: string;
-  /** Its file. */
+  /** Its config file. */
   path(place: Place): string;
-  /** The part of it that lists servers. */
+  /** The key of the list of servers. */
   readonly section: string;
-  /** Whether an entry says that it is a program. */
-  readonly typed: boolean;
+  /** Whether an entry has `type: "stdio"`. */
+  readonly hasType: boolean;
 }
 
 const claudeCode: Client = {
   title: "Claude Code",
   path: ({ home, env }) => join(env["CLAUDE_CONFIG_DIR"] || home, ".claude.json"),
   section: "mcpServers",
-  typed: true,
+  hasType: true,
 };
 const claudeDesktop: Client = {
   title: "Claude Desktop",
   path: (place) => join(configHome(place), "Claude", "claude_desktop_config.json"),
   section: "mcpServers",
-  typed: false,
+  hasType: false,
 };
 const cursor: Client = {
   title: "Cursor",
   path: ({ home }) => join(home, ".cursor", "mcp.json"),
   section: "mcpServers",
-  typed: true,
+  hasType: true,
 };
 const vscode: Client = {
   title: "VS Code",
   path: (place) => join(configHome(place), "Code", "User", "mcp.json"),
   section: "servers",
-  typed: true,
+  hasType: true,
 };
 
-/** By the words of the command. Claude has two clients: each that is installed is told, and where none is, the first. */
+/** By the argument of the command. Claude has two clients: zapd is added to each that is installed, else to the first. */
 const clients: Readonly<Record<string, readonly [Client, ...Client[]]>> = {
   claude: [claudeCode, claudeDesktop],
   cursor: [cursor],
@@ -63,11 +63,10 @@ const clients: Readonly<Record<string, readonly [Client, ...Client[]]>> = {
 };
 export const clientNames = Object.keys(clients);
 
-/** What was written. */
 export interface Added {
   readonly title: string;
   readonly file: string;
-  /** It was there already, and as it should be. */
+  /** The same entry was there already. */
   readonly wasThere: boolean;
 }
 
@@ -86,13 +85,13 @@ export async function addToClient(word: string, program: Program, place: Place):
 }
 
 async function add(
-  { title, path, section, typed }: Client,
+  { title, path, section, hasType }: Client,
   { command, args, env }: Program,
   place: Place,
 ): Promise<Added> {
   // The file may be a link: what it leads to is changed.
   const file = await realpath(path(place)).catch(() => path(place));
-  const entry = { ...(typed && { type: "stdio" }), command, args, ...(Object.keys(env).length > 0 && { env }) };
+  const entry = { ...(hasType && { type: "stdio" }), command, args, ...(Object.keys(env).length > 0 && { env }) };
   const before = read(file);
   const after = changed(file, before ?? "", section, entry);
   if (after === before) return { title, file, wasThere: true };

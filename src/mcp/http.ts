@@ -1,6 +1,6 @@
 /**
- * MCP over HTTP, inside the daemon. Clients of the second edition (2026-07-28) have nothing open between their requests; those
- * of the first get a session when they ask for one, and one request without a session is answered as it is.
+ * MCP over HTTP, inside the daemon. Clients of the 2026-07-28 protocol keep nothing open between requests; those of earlier
+ * protocols get a session when they initialize one, and a request without a session is answered by itself.
  */
 import {
   createMcpHandler,
@@ -13,38 +13,37 @@ import {
 import { createClient, createStream } from "../api/client.ts";
 import { clientHeader, leaseHeader } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
-import { explainInside } from "./failure.ts";
 import { ResourceChanges, SessionChanges } from "./resources.ts";
-import { createServer } from "./server.ts";
+import { createServer, explainInside } from "./server.ts";
 import { isBearer, mcpToken } from "./token.ts";
 
 export interface McpOptions {
-  /** The folder with the token. */
+  /** The state folder, which has the token. */
   readonly state: string;
-  /** Asks the API, in the daemon itself. */
+  /** Calls the API of this daemon. */
   fetch(request: Request): Response | Promise<Response>;
 }
 
 export interface Mcp {
-  /** Whether an authorization header holds the token. Fails as reading the token does. */
+  /** Whether an `authorization` header has the token. Fails as reading the token does. */
   isLetIn(authorization: string | undefined): Promise<boolean>;
-  /** Answers one message, of which the body has been read. */
+  /** Answers one message, whose body has been read. */
   answer(request: Request, body: unknown): Promise<Response>;
-  /** Ends what is open. */
+  /** Ends all sessions and subscriptions. */
   close(): Promise<void>;
 }
 
-const mostSessions = 32;
-/** A session that has not been used for this long, and has no stream, is closed when another begins. */
-const idleMs = 60 * 60_000;
-/** Streams are counted by who serves them. */
-const mostListeners = 64;
+const maxSessions = 32;
+/** A session without a stream that was not used for this long is closed when another begins. */
+const sessionIdleMs = 60 * 60_000;
+/** As many as `Streams` of the server allows. */
+const maxListeners = 64;
 
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly changes: SessionChanges;
-  /** Requests that came in a list, and share its stream with the others. */
-  readonly listed: Set<string | number>;
+  /** Requests of a batch, which share one stream. */
+  readonly batched: Set<string | number>;
   usedAt: number;
 }
 
@@ -69,7 +68,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
   const modern = createMcpHandler(() => createServer({ ...options, changes }), {
     legacy: "reject",
     bus,
-    maxSubscriptions: mostListeners,
+    maxSubscriptions: maxListeners,
   });
   const single = legacyStatelessFallback(() => createServer(options));
   const sessions = new Map<string, Session>();
@@ -81,12 +80,12 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) =>
-        void sessions.set(id, { transport, changes: own, listed: new Set(), usedAt: performance.now() }),
+        void sessions.set(id, { transport, changes: own, batched: new Set(), usedAt: performance.now() }),
       onsessionclosed: (id) => void sessions.delete(id),
     });
     await server.connect(transport);
     const response = await transport.handleRequest(request, { parsedBody: body });
-    // A refused one has no session, and is not used again.
+    // A refused request has no session: the server is not needed any more.
     if (transport.sessionId === undefined) await server.close();
     return response;
   }
@@ -96,7 +95,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
     async answer(request, body) {
       if (!(await isLegacyRequest(request, body))) {
         const end = isListening(body) ? await changes.subscribed(() => {}) : undefined;
-        // By then the handler has subscribed itself.
+        // The handler has its own subscription by then.
         return modern.fetch(request, { parsedBody: body }).finally(end);
       }
       const id = request.headers.get("mcp-session-id");
@@ -104,10 +103,10 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       if (session) {
         session.usedAt = performance.now();
-        if (Array.isArray(body)) for (const { id } of messages.filter(isRequest)) session.listed.add(id);
+        if (Array.isArray(body)) for (const { id } of messages.filter(isRequest)) session.batched.add(id);
         const response = await session.transport.handleRequest(request, { parsedBody: body });
         for (const message of messages) endCancelled(session, message);
-        return request.method === "GET" ? begun(response, session.changes) : response;
+        return request.method === "GET" ? withFirstComment(response, session.changes) : response;
       }
       if (id !== null) return noSession();
       return messages.some(isInitializeRequest) ? begin(request, body) : single(request, { parsedBody: body });
@@ -121,7 +120,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
   };
 }
 
-/** Whether a message asks to be told of changes. */
+/** Whether a message opens a stream of changes. */
 function isListening(message: unknown): boolean {
   return isObject(message) && message["method"] === "subscriptions/listen";
 }
@@ -130,28 +129,28 @@ function isRequest(message: unknown): message is { readonly id: string | number 
   return isObject(message) && (typeof message["id"] === "string" || typeof message["id"] === "number");
 }
 
-/** A request that is cancelled is not answered: its stream would stay open for as long as its session. */
-function endCancelled({ transport, listed }: Session, message: unknown): void {
+/** Closes the stream of a cancelled request, which otherwise stays open without an answer as long as the session. */
+function endCancelled({ transport, batched }: Session, message: unknown): void {
   if (!isObject(message) || message["method"] !== "notifications/cancelled" || !isObject(message["params"])) return;
   const { requestId } = message["params"];
   if (typeof requestId !== "string" && typeof requestId !== "number") return;
-  if (!listed.delete(requestId)) transport.closeSSEStream(requestId);
+  if (!batched.delete(requestId)) transport.closeSSEStream(requestId);
 }
 
-/** Closes idle sessions, and where there are too many, the least recently used one. */
+/** Closes idle sessions, and the least recently used one where there are too many. */
 function makeRoom(sessions: Map<string, Session>): void {
   const now = performance.now();
   const oldest = [...sessions].sort(([, one], [, other]) => one.usedAt - other.usedAt);
   for (const [id, { transport, changes, usedAt }] of oldest) {
-    const isIdle = !changes.isOpen && now - usedAt >= idleMs;
-    if (!isIdle && sessions.size < mostSessions) continue;
+    const isIdle = !changes.isOpen && now - usedAt >= sessionIdleMs;
+    if (!isIdle && sessions.size < maxSessions) continue;
     sessions.delete(id);
     void transport.close();
   }
 }
 
-/** The stream with a comment before it: the head of a response is sent with its first byte, and the client waits for it. */
-async function begun(response: Response, changes: SessionChanges): Promise<Response> {
+/** Sends a comment first: the head of a response is sent with its first byte, and the client waits for the head. */
+async function withFirstComment(response: Response, changes: SessionChanges): Promise<Response> {
   const { body, status, headers } = response;
   if (!response.ok || !body) return response;
   await changes.open();
@@ -172,7 +171,7 @@ async function begun(response: Response, changes: SessionChanges): Promise<Respo
   return new Response(stream, { status, headers });
 }
 
-/** The client then begins a new session, as the protocol has it. */
+/** By the protocol the client then begins a new session. */
 function noSession(): Response {
   const error = { code: -32_001, message: "There is no such session: begin a new one with initialize" };
   return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });

@@ -1,10 +1,10 @@
 /**
- * The files in which clients list their servers: JSON, where editors allow comments and trailing commas. One entry is put in
- * its place, and every other byte stays.
+ * Edits the files in which clients list their servers: JSON, with comments and trailing commas where editors allow them. One
+ * entry is written, and every other byte stays.
  */
+import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../system/json.ts";
 
-/** Where a text is no JSON, and why. */
 export class JsonError extends Error {
   readonly line: number;
   readonly column: number;
@@ -27,38 +27,38 @@ interface Node {
   readonly start: number;
   readonly end: number;
   readonly value: unknown;
-  /** Of an object: what is in it, and whether a comma stands behind the last. */
+  /** The members of an object, and whether a comma follows the last. */
   readonly members?: readonly Member[];
-  readonly isOpen?: boolean;
+  readonly hasTrailingComma?: boolean;
 }
 
-/** Deeper than any client writes. */
-const deepest = 200;
+/** Deeper than the file of any client. */
+const maxDepth = 200;
 const blank = /(?:[\s\ufeff]|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
 const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
 const string = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 
-/** The value of a text. Fails with JsonError. */
+/** Parses a text. Fails with `JsonError`. */
 export function parseJsonc(text: string): unknown {
   return parse(text).value;
 }
 
-/** The text with an entry in a section of it, made or put in the place of the one before. Fails with JsonError. */
+/** Returns the text with an entry added to a section, or replaced. Fails with `JsonError`. */
 export function withEntry(text: string, section: string, name: string, entry: unknown): string {
-  const given = text.replace(/[\s\ufeff]*$/, "") === "" ? `{}${newlineOf(text)}` : text;
-  const root = parse(given);
-  const changed = placed(given, root, [section, name], entry);
-  // What was written is read back before it takes the place of anything: one entry is new, and all else is as it was.
+  const source = text.replace(/[\s\ufeff]*$/, "") === "" ? `{}${newlineOf(text)}` : text;
+  const root = parse(source);
+  const changed = place(source, root, [section, name], entry);
+  // The result is parsed again before it is used: it must have the new entry, and all else unchanged.
   const wanted = { ...asObject(root.value) };
   wanted[section] = { ...asObject(wanted[section]), [name]: entry };
-  if (!isSame(parseJsonc(changed), wanted)) throw new JsonError(given, 0, "cannot be changed in its place");
+  if (!isDeepStrictEqual(parseJsonc(changed), wanted)) throw new JsonError(source, 0, "cannot be changed in its place");
   return changed;
 }
 
-function placed(text: string, node: Node, [key = "", ...rest]: readonly string[], entry: unknown): string {
+function place(text: string, node: Node, [key = "", ...rest]: readonly string[], entry: unknown): string {
   if (!node.members) throw new JsonError(text, node.start, `holds ${kindOf(node.value)} where an object is meant`);
   const member = node.members.findLast((one) => one.key === key);
-  if (member && rest.length > 0) return placed(text, member.value, rest, entry);
+  if (member && rest.length > 0) return place(text, member.value, rest, entry);
   const value = rest.reduceRight<unknown>((inner, name) => ({ [name]: inner }), entry);
   if (member) {
     const { start, end } = member.value;
@@ -72,10 +72,10 @@ function inserted(text: string, node: Node, key: string, value: unknown): string
   const inner = last ? indentAt(text, last.start) : (indentAt(text, node.start) ?? "") + unitOf(text);
   const line = `${JSON.stringify(key)}: ${written(text, value, inner)}`;
   const close = node.end - 1;
-  // Behind what stands there last, comments too.
+  // After the last member and its comments.
   const at =
     (last?.value.end ?? node.start + 1) + text.slice(last?.value.end ?? node.start + 1, close).trimEnd().length;
-  const comma = last && !node.isOpen ? "," : "";
+  const comma = last && !node.hasTrailingComma ? "," : "";
   const head = last ? text.slice(0, last.value.end) + comma + text.slice(last.value.end, at) : text.slice(0, at);
   if (inner === null) return `${head} ${line}${text.slice(at)}`;
   const newline = newlineOf(text);
@@ -83,13 +83,13 @@ function inserted(text: string, node: Node, key: string, value: unknown): string
   return `${head}${newline}${inner}${line}${isClosed ? "" : newline + (indentAt(text, node.start) ?? "")}${text.slice(isClosed ? at : close)}`;
 }
 
-/** A value as the rest of the file is written: in lines, or in one. */
+/** A value in the style of the file: on one line, or on several. */
 function written(text: string, value: unknown, indent: string | null): string {
   if (indent === null) return JSON.stringify(value);
   return JSON.stringify(value, null, unitOf(text)).replaceAll("\n", newlineOf(text) + indent);
 }
 
-/** What stands before a place on its line; `null` where that is more than blanks, but for the beginning of the file. */
+/** The indentation of the line of a value or a member; `null` where other values precede it on that line. */
 function indentAt(text: string, at: number): string | null {
   const before = text.slice(text.lastIndexOf("\n", at - 1) + 1, at).replace(/^\ufeff/, "");
   return /^[ \t]*$/.test(before)
@@ -116,18 +116,6 @@ function kindOf(value: unknown): string {
   return value === null ? "null" : `a ${typeof value}`;
 }
 
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  return Object.entries(value)
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([key, inside]) => [key, sorted(inside)]);
-}
-
 function parse(text: string): Node {
   let at = 0;
   const fail = (what: string, where = at): never => {
@@ -144,31 +132,31 @@ function parse(text: string): Node {
     const found = take(string) ?? fail('has no text in quotes (") here');
     return JSON.parse(found) as string;
   };
-  /** What is between brackets, each read by `one`; whether a comma stands behind the last. */
-  const list = (close: string, one: () => void): boolean => {
-    let isOpen = false;
+  /** Parses items up to a closing bracket; returns whether a comma follows the last. */
+  const list = (close: string, item: () => void): boolean => {
+    let hasComma = false;
     let isFirst = true;
     at++;
     for (;;) {
       skip();
       if (text[at] === close) break;
       if (at >= text.length) fail(`ends before its ${close}`);
-      if (!isFirst && !isOpen) fail(`has no comma, and no ${close}, here`);
-      one();
+      if (!isFirst && !hasComma) fail(`has no comma, and no ${close}, here`);
+      item();
       isFirst = false;
       skip();
-      isOpen = text[at] === ",";
-      if (isOpen) at++;
+      hasComma = text[at] === ",";
+      if (hasComma) at++;
     }
     at++;
-    return isOpen;
+    return hasComma;
   };
   const node = (depth: number): Node => {
-    if (depth > deepest) fail(`is nested deeper than ${deepest} levels`);
+    if (depth > maxDepth) fail(`is nested deeper than ${maxDepth} levels`);
     const start = at;
     if (text[at] === "{") {
       const members: Member[] = [];
-      const isOpen = list("}", () => {
+      const hasTrailingComma = list("}", () => {
         const place = at;
         const key = word();
         skip();
@@ -178,7 +166,7 @@ function parse(text: string): Node {
         members.push({ key, start: place, value: node(depth + 1) });
       });
       const value = Object.fromEntries(members.map((member) => [member.key, member.value.value]));
-      return { start, end: at, value, members, isOpen };
+      return { start, end: at, value, members, hasTrailingComma };
     }
     if (text[at] === "[") {
       const items: unknown[] = [];

@@ -1,30 +1,30 @@
-/** Pairs a device that shows a code on the way, where the client can ask its user for that code. */
+/** Pairs a device during a call, where the device shows a code and the client can ask its user for it. */
 import { ApiError } from "../api/client.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
-import type { Calling, Outcome, Tool } from "./tool.ts";
+import type { Outcome, Tool, ToolContext } from "./tool.ts";
 
 const question = "pin";
-const longestPin = 64;
+const maxPinLength = 64;
 
 /**
- * Runs a tool. Where the device has to be paired first, and shows a code for it, the person is asked for that code, and the
- * tool runs once it is paired. What is accepted at the device, or wants a password, is left to `zapd pair`.
+ * Runs a tool. Where the device must be paired first and shows a code, the person is asked for it, and the tool then runs.
+ * Other ways of pairing are left to `zapd pair`.
  */
-export async function runPaired(tool: Tool, given: unknown, calling: Calling): Promise<Outcome> {
-  const { api, signal, answerTo, canAsk } = calling;
-  const id = deviceIn(given);
+export async function runPaired(tool: Tool, args: unknown, context: ToolContext): Promise<Outcome> {
+  const { api, signal, answerTo, canAsk } = context;
+  const id = deviceIn(args);
   const pin = answerTo(question);
   if (typeof pin === "string") await api.pairDevice({ id, body: { pin }, signal });
   if (pin === null) await api.cancelPairing({ id, signal }).catch(() => {});
   try {
-    return await tool.run(given, calling);
+    return await tool.run(args, context);
   } catch (error) {
-    const isAsked = canAsk && pin === undefined && !tool.hints.readOnlyHint;
-    if (!isAsked || !(error instanceof ApiError) || error.code !== "pairing_required") throw error;
+    const asksPin = canAsk && pin === undefined && !tool.annotations.readOnlyHint;
+    if (!asksPin || !(error instanceof ApiError) || error.code !== "pairing_required") throw error;
     const begun = await api.pairDevice({ id, body: { begin: true }, signal }).catch(() => null);
     if (begun === null) throw error;
-    if (begun.step === undefined) return tool.run(given, calling);
+    if (begun.step === undefined) return tool.run(args, context);
     if (begun.step !== "code") {
       await api.cancelPairing({ id, signal }).catch(() => {});
       throw error;
@@ -36,13 +36,13 @@ export async function runPaired(tool: Tool, given: unknown, calling: Calling): P
       ask: {
         key: question,
         message: printable(`${device.name} shows a code${long}, so that zapd may control it. What does it say?`),
-        field: { name: question, title: "Code", type: "string", maxLength: longestPin },
+        field: { name: question, title: "Code", type: "string", maxLength: maxPinLength },
       },
     };
   }
 }
 
-function deviceIn(given: unknown): string {
-  const name = isObject(given) ? given["device"] : undefined;
+function deviceIn(args: unknown): string {
+  const name = isObject(args) ? args["device"] : undefined;
   return typeof name === "string" ? name : "default";
 }

@@ -1,4 +1,4 @@
-/** The resources, and who is told when one changes. */
+/** The resources, and the subscriptions to their changes. */
 import type { Client, Followed } from "../api/client.ts";
 import { type Device, KeyName } from "../api/schemas.ts";
 import { sleep } from "../system/sleep.ts";
@@ -7,13 +7,13 @@ import { guide } from "./guide.ts";
 const devicesUri = "zapd://devices";
 const json = "application/json";
 
-/** In their order, which never changes. */
+/** In an order that never changes. */
 export const fixedResources = [
   {
     uri: devicesUri,
     name: "devices",
     title: "Devices",
-    description: "Every known device, as GET /v1/devices has it",
+    description: "Every known device, as in GET /v1/devices",
     mimeType: json,
   },
   {
@@ -37,7 +37,7 @@ export const templates = [
     uriTemplate: "zapd://devices/{id}/state",
     name: "state",
     title: "State of a device",
-    description: "What a device does now, read from it; {id} is its id or its name",
+    description: "The current state of a device, read from it; {id} is its id or its name",
     mimeType: json,
   },
 ];
@@ -56,7 +56,7 @@ function stateUri(id: string): string {
   return `zapd://devices/${encodeURIComponent(id)}/state`;
 }
 
-/** The text of a resource, and its type; `null` where there is none of that address. Fails as the API does. */
+/** Reads a resource; `null` where the URI is unknown. Fails as the API does. */
 export async function readResource(
   uri: string,
   api: Client,
@@ -70,12 +70,12 @@ export async function readResource(
   return id === null ? null : asJson(await api.getState({ id, signal }));
 }
 
-/** Whether there may be a resource of that address. */
+/** Whether a URI can be that of a resource. */
 export function isResource(uri: string): boolean {
   return fixedResources.some((one) => one.uri === uri) || deviceOf(uri) !== null;
 }
 
-/** The device whose state is meant, by its name or id. */
+/** The name or id in the URI of a state. */
 function deviceOf(uri: string): string | null {
   const [, word = ""] = /^zapd:\/\/devices\/([^/]{1,3072})\/state$/.exec(uri) ?? [];
   try {
@@ -85,18 +85,18 @@ function deviceOf(uri: string): string | null {
   }
 }
 
-/** Follows what happens; comes back by itself when it breaks off. */
+/** Follows the events, and reconnects by itself. */
 export type Follow = (signal: AbortSignal) => AsyncIterable<Followed>;
 
-/** How long a subscription waits until the events are followed: without a daemon that begins when one runs. */
-const beginsWithinMs = 2_000;
+/** How long a subscription waits for the first events. Without a daemon they begin once one runs. */
+const firstEventsMs = 2_000;
 
-/** Tells its listeners which resources have changed. Without a listener nothing is followed. */
+/** Reports changed resources to its listeners. Without a listener no events are followed. */
 export class ResourceChanges {
   readonly #follow: Follow;
   readonly #listeners = new Set<(uri: string) => void>();
   #following: AbortController | undefined;
-  /** Resolves after the first snapshot: what changes from then on is told. */
+  /** Resolves after the first snapshot: later changes are reported. */
   #begun = Promise.withResolvers<void>();
   #isOver = false;
 
@@ -104,7 +104,7 @@ export class ResourceChanges {
     this.#follow = follow;
   }
 
-  /** Tells `listener` until the returned function is called. */
+  /** Calls `listener` with changed URIs until the returned function is called. */
   subscribe(listener: (uri: string) => void): () => void {
     this.#listeners.add(listener);
     if (!this.#following && !this.#isOver) {
@@ -118,16 +118,16 @@ export class ResourceChanges {
     };
   }
 
-  /** The same, done once no change is missed any more. What changes meanwhile is told as well. */
+  /** The same, but resolves once changes are no longer missed. Earlier changes may be reported too. */
   async subscribed(listener: (uri: string) => void): Promise<() => void> {
     const end = this.subscribe(listener);
     const late = new AbortController();
-    await Promise.race([this.#begun.promise, sleep(beginsWithinMs, late.signal).catch(() => {})]);
+    await Promise.race([this.#begun.promise, sleep(firstEventsMs, late.signal).catch(() => {})]);
     late.abort();
     return end;
   }
 
-  /** Removes all listeners, for good. */
+  /** Removes all listeners for good. */
   close(): void {
     this.#isOver = true;
     this.#listeners.clear();
@@ -148,7 +148,7 @@ export class ResourceChanges {
         if (event.type === "snapshot" && event.last) begun();
       }
     } catch {
-      // Without events no change is told: who reads a resource finds out why.
+      // Reading a resource reports the cause.
     } finally {
       begun();
       if (this.#following?.signal === signal) this.#following = undefined;
@@ -160,7 +160,7 @@ export class ResourceChanges {
   }
 }
 
-/** The changes for one session: followed only while a stream of it is open, since otherwise nobody hears of them. */
+/** The changes for one session, followed only while it has an open stream to send them over. */
 export class SessionChanges {
   readonly #changes: ResourceChanges;
   #listener: ((uri: string) => void) | undefined;
@@ -175,7 +175,7 @@ export class SessionChanges {
     return this.#isOpen;
   }
 
-  /** As of `ResourceChanges`, for one listener at a time. */
+  /** As in `ResourceChanges`, for one listener at a time. */
   async subscribed(listener: (uri: string) => void): Promise<() => void> {
     this.#listener = listener;
     await this.#follow();
@@ -185,7 +185,7 @@ export class SessionChanges {
     };
   }
 
-  /** Its stream has been opened; resolves once no change is missed any more. */
+  /** Its stream was opened. Resolves once changes are no longer missed. */
   async open(): Promise<void> {
     this.#isOpen = true;
     await this.#follow();
@@ -209,11 +209,11 @@ export class SessionChanges {
   }
 }
 
-/** The resources that an event changes, by each of their addresses. */
+/** The URIs of the resources that an event changes. */
 function changedBy(event: Followed, known: Map<string, Device>): string[] {
   if (event.type === "snapshot") {
     for (const { device } of event.devices) known.set(device.id, device);
-    // The first snapshot changes nothing; after a gap, everything may have changed.
+    // After a gap anything may have changed.
     return event.reason === "start" ? [] : [devicesUri, ...event.devices.flatMap(({ device }) => statesOf(device))];
   }
   if (event.type === "state.changed") {

@@ -1,4 +1,4 @@
-/** One MCP server, over any transport: the tools and the resources, over a client of the API. */
+/** An MCP server for any transport: the tools and the resources, over a client of the API. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
@@ -11,9 +11,9 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Client } from "../api/client.ts";
+import { errorBody, type Failure, textOf, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 import { version } from "../system/version.ts";
-import { type Explain, failureOf, failureText } from "./failure.ts";
 import { instructions } from "./guide.ts";
 import { runPaired } from "./pairing.ts";
 import {
@@ -24,29 +24,32 @@ import {
   stateResources,
   templates,
 } from "./resources.ts";
-import type { Calling, Outcome, Question } from "./tool.ts";
+import type { Outcome, Question, ToolContext } from "./tool.ts";
 import { tools } from "./tools.ts";
 
+/** Describes a failure that is not the API's own. */
+export type Explain = (error: unknown) => Promise<Failure>;
+
 export interface ServerOptions {
-  /** A client of the API, for a call that came with this request. */
+  /** A client of the API for the call of a request. */
   api(request: Request | undefined): Client;
   readonly explain: Explain;
-  readonly openPackage?: Calling["openPackage"];
-  /** Tells of changed resources; without it they cannot be subscribed to. */
+  readonly openPackage?: ToolContext["openPackage"];
+  /** Reports changed resources; without it there are no subscriptions. */
   readonly changes?: Changes | undefined;
 }
 
 type Changes = Pick<ResourceChanges, "subscribed">;
 
-/** What a client of the second edition says of itself with each request. */
-interface Declaring {
+/** A client of the 2026-07-28 protocol sends its capabilities with each request. */
+interface RequestMeta {
   readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }
 
-/** Lists change only with the version of zapd. */
-const listsForMs = 60 * 60_000;
+/** How long clients may cache lists, which change only with the version of zapd. */
+const listCacheMs = 60 * 60_000;
 
-/** Answers of a person are checked by the tool that asked, not by the SDK. */
+/** The tool that asked validates the answer, not the SDK. */
 const anyAnswer = {
   getValidator: <T>(): JsonSchemaValidator<T> => {
     return (input) => ({ valid: true, data: input as T, errorMessage: undefined });
@@ -61,8 +64,8 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
       instructions,
       jsonSchemaValidator: anyAnswer,
       cacheHints: {
-        "tools/list": { ttlMs: listsForMs, cacheScope: "private" },
-        "resources/templates/list": { ttlMs: listsForMs, cacheScope: "private" },
+        "tools/list": { ttlMs: listCacheMs, cacheScope: "private" },
+        "resources/templates/list": { ttlMs: listCacheMs, cacheScope: "private" },
       },
     },
   );
@@ -73,8 +76,9 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
     const tool = tools.find(({ name }) => name === params.name);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}`);
     const { signal, inputResponses, envelope } = context.mcpReq;
-    const { [CLIENT_CAPABILITIES_META_KEY]: declared = server.getClientCapabilities() } = (envelope ?? {}) as Declaring;
-    const calling: Calling = {
+    const { [CLIENT_CAPABILITIES_META_KEY]: declared = server.getClientCapabilities() } = (envelope ??
+      {}) as RequestMeta;
+    const toolContext: ToolContext = {
       api: clientOf(context),
       signal,
       openPackage,
@@ -82,7 +86,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
       canAsk: canAsk(declared),
     };
     try {
-      return resultOf(await runPaired(tool, params.arguments, calling));
+      return resultOf(await runPaired(tool, params.arguments, toolContext));
     } catch (error) {
       signal.throwIfAborted();
       const failure = await failureOf(error, explain);
@@ -93,7 +97,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
 
   server.setRequestHandler("resources/list", async (_, context) => {
     const { signal } = context.mcpReq;
-    // Without a daemon there are no resources of devices.
+    // Without a daemon there are no devices.
     const devices = await clientOf(context)
       .listDevices({ signal })
       .catch(() => []);
@@ -116,24 +120,24 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
   return server;
 }
 
-/** Clients of the first edition subscribe to one resource at a time, for as long as they are connected. */
+/** Clients of earlier protocols subscribe to one resource at a time, for as long as they are connected. */
 function subscriptions(server: Server, changes: Changes): void {
   const wanted = new Set<string>();
-  let following: Promise<() => void> | undefined;
+  let subscription: Promise<() => void> | undefined;
   const tell = (uri: string) => {
     if (wanted.has(uri)) void server.sendResourceUpdated({ uri }).catch(() => {});
   };
   const leave = () => {
-    void following?.then((end) => end());
-    following = undefined;
+    void subscription?.then((end) => end());
+    subscription = undefined;
   };
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
     if (!isResource(uri)) throw new ResourceNotFoundError(uri);
-    if (wanted.size >= mostSubscriptions && !wanted.has(uri))
-      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `There are ${mostSubscriptions} subscriptions already`);
+    if (wanted.size >= maxSubscriptions && !wanted.has(uri))
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `There are ${maxSubscriptions} subscriptions already`);
     wanted.add(uri);
-    following ??= changes.subscribed(tell);
-    await following;
+    subscription ??= changes.subscribed(tell);
+    await subscription;
     return {};
   });
   server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
@@ -144,19 +148,19 @@ function subscriptions(server: Server, changes: Changes): void {
   server.onclose = leave;
 }
 
-/** As many as there may be devices. */
-const mostSubscriptions = 1_024;
+/** As many as there can be devices. */
+const maxSubscriptions = 1_024;
 
-function resultOf(done: Outcome) {
-  if ("ask" in done) return asked(done.ask);
-  const { data, text, picture } = done;
+function resultOf(outcome: Outcome) {
+  if ("ask" in outcome) return questionOf(outcome.ask);
+  const { data, text, picture } = outcome;
   return {
     structuredContent: { ...data },
     content: [{ type: "text" as const, text }, ...(picture ? [{ type: "image" as const, ...picture }] : [])],
   };
 }
 
-function asked({ key, message, field }: Question) {
+function questionOf({ key, message, field }: Question) {
   const { name, ...schema } = field;
   const requestedSchema = { type: "object" as const, properties: { [name]: schema }, required: [name] };
   return inputRequired({
@@ -164,16 +168,35 @@ function asked({ key, message, field }: Question) {
   });
 }
 
-/** What a person answered: the one field of the question, or `null` where they declined. */
-function answerIn(given: unknown): string | boolean | null | undefined {
-  if (given === undefined) return undefined;
-  if (!isObject(given) || given["action"] !== "accept" || !isObject(given["content"])) return null;
-  const [value] = Object.values(given["content"]);
+/** The answer of a person, from the one field of the question; `null` where they declined. */
+function answerIn(response: unknown): string | boolean | null | undefined {
+  if (response === undefined) return undefined;
+  if (!isObject(response) || response["action"] !== "accept" || !isObject(response["content"])) return null;
+  const [value] = Object.values(response["content"]);
   return typeof value === "string" || typeof value === "boolean" ? value : null;
 }
 
-/** Whether a client shows its person a form. */
+/** Whether a client can show a form. */
 function canAsk(declared: ClientCapabilities | undefined): boolean {
   const { elicitation } = declared ?? {};
   return elicitation !== undefined && (Object.keys(elicitation).length === 0 || "form" in elicitation);
+}
+
+async function failureOf(error: unknown, explain: Explain): Promise<Failure> {
+  return error instanceof ZapdError ? errorBody(error) : explain(error);
+}
+
+/** Inside the daemon no connection can fail: any error that is not the API's is a bug in zapd. */
+export const explainInside: Explain = async (error) => ({
+  code: "internal_error",
+  message: `zapd failed at this: ${textOf(error)}`,
+});
+
+const maxDetailsLength = 8_000;
+
+/** A failure as text, for clients that read nothing else. */
+export function failureText({ code, message, hint, details }: Failure): string {
+  const sentence = `${code}: ${message}${/[.!?]$/.test(message) ? "" : "."}`;
+  const json = details ? JSON.stringify(details).slice(0, maxDetailsLength) : "";
+  return [sentence, hint ?? "", json].filter(Boolean).join(" ");
 }

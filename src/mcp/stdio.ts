@@ -1,28 +1,27 @@
-/** MCP over stdin and stdout, for a client that starts it: a client of the daemon's control socket. */
+/** MCP over stdin and stdout, as a client of the daemon's control socket. */
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Client } from "../api/client.ts";
-import type { Explain } from "./failure.ts";
 import { LineTransport } from "./lines.ts";
 import { type Follow, ResourceChanges } from "./resources.ts";
-import { createServer } from "./server.ts";
-import type { Calling } from "./tool.ts";
+import { createServer, type Explain } from "./server.ts";
+import type { ToolContext } from "./tool.ts";
 
 export interface StdioOptions {
   readonly api: Client;
   readonly follow: Follow;
   readonly explain: Explain;
-  readonly openPackage: NonNullable<Calling["openPackage"]>;
+  readonly openPackage: NonNullable<ToolContext["openPackage"]>;
 }
 
-/** Serves until stdin has ended, and what was asked for before is answered. */
+/** Serves until stdin has ended and all requests are answered. */
 export async function serveOverStdio({ api, follow, explain, openPackage }: StdioOptions): Promise<void> {
   const changes = new ResourceChanges(follow);
-  const tells = new Set<(uri: string) => void>();
+  const listeners = new Set<(uri: string) => void>();
   let following: Promise<unknown> | undefined;
-  // Events are followed once the client subscribes, and not before.
+  // Events are followed only once the client subscribes.
   const begin = () => {
     following ??= changes.subscribed((uri) => {
-      for (const tell of tells) tell(uri);
+      for (const tell of listeners) tell(uri);
     });
     return following;
   };
@@ -30,8 +29,8 @@ export async function serveOverStdio({ api, follow, explain, openPackage }: Stdi
   const handle = serveStdio(
     ({ era }) => {
       const server = createServer({ api: () => api, explain, openPackage, changes });
-      // For a client of the second edition its server picks out what it has subscribed to.
-      if (era === "modern") tells.add((uri) => void server.sendResourceUpdated({ uri }).catch(() => {}));
+      // For the 2026-07-28 protocol the server itself filters by subscription.
+      if (era === "modern") listeners.add((uri) => void server.sendResourceUpdated({ uri }).catch(() => {}));
       return server;
     },
     { transport },

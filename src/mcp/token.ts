@@ -1,4 +1,4 @@
-/** The token that programs send to `/mcp`: 32 random bytes in a file that its owner alone may read. */
+/** The token for `/mcp`: 32 random bytes in a file that only its owner can read. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,20 +7,19 @@ import { makeFolder, readUtf8, writeAtomically } from "../system/files.ts";
 import { checkOwned } from "../system/owners.ts";
 
 const name = "mcp.token";
-const form = /^[\w-]{43}$/;
-const mostBytes = 256;
+const pattern = /^[\w-]{43}$/;
+const maxBytes = 256;
 
-/** Where the token is. */
 export function tokenFile(state: string): string {
   return join(state, name);
 }
 
-/** The token; made where there is none yet. Fails with `storage_error`, or `config_invalid` where others could have put it there. */
+/** Reads the token, or creates it. Fails with `storage_error`, or `config_invalid` where others could have written or read it. */
 export async function mcpToken(state: string): Promise<string> {
   return (await readToken(state)) ?? (await makeToken(state));
 }
 
-/** Replaces the token: the one before is no longer accepted. */
+/** Replaces the token: the previous one is no longer accepted. */
 export async function renewToken(state: string): Promise<string> {
   const token = newToken();
   makeFolder(state);
@@ -28,7 +27,7 @@ export async function renewToken(state: string): Promise<string> {
   return token;
 }
 
-/** Whether a header is `Bearer` with the token. Takes as long for a wrong one as for the right one. */
+/** Whether a header is `Bearer` with the token, compared in constant time. */
 export function isBearer(header: string | undefined, token: string): boolean {
   const [, given = ""] = /^Bearer +(\S+) *$/i.exec(header ?? "") ?? [];
   return timingSafeEqual(digest(given), digest(token));
@@ -38,9 +37,8 @@ async function readToken(state: string): Promise<string | null> {
   const path = tokenFile(state);
   let text: string | null;
   try {
-    text = readUtf8(path, mostBytes, (found) => {
+    text = readUtf8(path, maxBytes, (found) => {
       checkOwned(path, found);
-      // Anybody else who could read it would be let in.
       if (process.platform !== "win32" && (found.mode & 0o077) !== 0)
         throw new ZapdError("config_invalid", `${path} could be read by others, who would be let in`, {
           hint: "Have another made: zapd mcp token --new",
@@ -51,11 +49,11 @@ async function readToken(state: string): Promise<string | null> {
   }
   if (text === null) return null;
   const token = text.trim();
-  if (form.test(token)) return token;
+  if (pattern.test(token)) return token;
   throw new ZapdError("storage_error", `${path} holds no token`, { hint: "Have another made: zapd mcp token --new" });
 }
 
-/** Writes the file whole or not at all; of two processes that do so at once, the first wins. */
+/** Writes the file whole or not at all; of two processes at once the first wins. */
 async function makeToken(state: string): Promise<string> {
   const path = tokenFile(state);
   const token = newToken();
@@ -66,8 +64,8 @@ async function makeToken(state: string): Promise<string> {
     await link(temporary, path);
     return token;
   } catch (error) {
-    const made = systemCode(error) === "EEXIST" ? await readToken(state) : null;
-    if (made !== null) return made;
+    const existing = systemCode(error) === "EEXIST" ? await readToken(state) : null;
+    if (existing !== null) return existing;
     throw unreadable(path, error);
   } finally {
     await rm(temporary, { force: true });

@@ -1,11 +1,11 @@
-/** What a tool is: what it takes, what it answers, and what it may do, all of it from the schemas of the API. */
+/** What a tool is: its input, its output and its hints, made from the schemas of the API. */
 import { z } from "zod";
 import type { Client, Upload } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
 import { describeIssue } from "../api/issues.ts";
 import { Device, State } from "../api/schemas.ts";
 
-/** A package on the disk of who calls, ready to be sent. */
+/** A package on the caller's disk, ready to be sent. */
 export interface Package {
   readonly archive: Upload["archive"];
   dispose(): Promise<void>;
@@ -23,15 +23,15 @@ export interface Question {
   };
 }
 
-/** What a tool works with while it is called. */
-export interface Calling {
+/** The context of a call. */
+export interface ToolContext {
   readonly api: Client;
   readonly signal: AbortSignal;
-  /** Opens a ZIP, or zips a folder; absent where the caller's disk is not at hand, as over HTTP. */
+  /** Opens a ZIP, or zips a folder; absent where the caller's disk is not accessible, as over HTTP. */
   readonly openPackage?: ((path: string) => Promise<Package>) | undefined;
-  /** What the person answered to a question: the value of its field, `null` where they declined; `undefined` while it was not asked. */
+  /** The person's answer to a question; `null` where they declined, `undefined` before the question was asked. */
   answerTo(question: string): string | boolean | null | undefined;
-  /** Whether the client can ask its person at all. */
+  /** Whether the client can show questions. */
   readonly canAsk: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Picture {
   readonly mimeType: string;
 }
 
-/** What a tool has done: the API's own data with what was read around it, one sentence, and pictures. */
+/** The result of a tool: data, a sentence about it and a picture; or a question. */
 export type Outcome =
   | {
       readonly data: object;
@@ -49,8 +49,8 @@ export type Outcome =
     }
   | { readonly ask: Question };
 
-/** The annotations of a tool. */
-export interface Hints {
+/** The annotations of MCP. */
+export interface Annotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint: boolean;
@@ -59,89 +59,82 @@ export interface Hints {
 
 export interface Tool {
   readonly name: string;
-  /** As clients are told it. */
+  /** Its entry in `tools/list`. */
   readonly listed: Readonly<Record<string, unknown>>;
-  readonly hints: Hints;
+  readonly annotations: Annotations;
   /** Fails with `invalid_payload` where the arguments are not what it takes, and with whatever the API fails with. */
-  run(given: unknown, calling: Calling): Promise<Outcome>;
-}
-
-/** `R` read-only, `D` destructive, `I` idempotent. All of it stays in the house. */
-type Marks = "RI" | "R" | "I" | "D" | "";
-
-function hintsOf(marks: Marks): Hints {
-  return {
-    readOnlyHint: marks.startsWith("R"),
-    destructiveHint: marks === "D",
-    idempotentHint: marks.endsWith("I"),
-    openWorldHint: false,
-  };
+  run(input: unknown, context: ToolContext): Promise<Outcome>;
 }
 
 interface Definition<Input extends z.ZodRawShape> {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  readonly marks: Marks;
-  readonly takes: Input;
-  /** What is in `structuredContent` when it succeeds. */
-  readonly answers: z.ZodRawShape;
-  run(args: z.output<z.ZodObject<Input, z.core.$strict>>, calling: Calling): Promise<Outcome>;
+  readonly hints: readonly ("readOnly" | "destructive" | "idempotent")[];
+  readonly input: Input;
+  /** The `structuredContent` of a success. */
+  readonly output: z.ZodRawShape;
+  run(args: z.output<z.ZodObject<Input, z.core.$strict>>, context: ToolContext): Promise<Outcome>;
 }
 
 export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>): Tool {
-  const { name, title, description, marks, answers } = definition;
-  const takes = z.strictObject(definition.takes);
-  const hints = hintsOf(marks);
+  const { name, title, description, hints, output } = definition;
+  const input = z.strictObject(definition.input);
+  const annotations = {
+    readOnlyHint: hints.includes("readOnly"),
+    destructiveHint: hints.includes("destructive"),
+    idempotentHint: hints.includes("idempotent"),
+    openWorldHint: false,
+  } as const;
   return {
     name,
-    hints,
+    annotations,
     listed: {
       name,
       title,
       description,
-      inputSchema: jsonSchema(takes, "input"),
-      outputSchema: outline(z.object(answers)),
-      annotations: { title, ...hints },
+      inputSchema: jsonSchema(input, "input"),
+      outputSchema: outline(z.object(output)),
+      annotations: { title, ...annotations },
     },
-    async run(given, calling) {
-      const { success, data, error } = takes.safeParse(given ?? {}, { reportInput: true });
+    async run(args, context) {
+      const { success, data, error } = input.safeParse(args ?? {}, { reportInput: true });
       if (!success)
         throw new ZapdError("invalid_payload", `${name}: ${describeIssue(error.issues)}`.slice(0, 500), {
-          hint: `It takes: ${Object.keys(definition.takes).join(", ") || "nothing"}`,
+          hint: `It takes: ${Object.keys(definition.input).join(", ") || "nothing"}`,
         });
-      return definition.run(data, calling);
+      return definition.run(data, context);
     },
   };
 }
 
-/** The device that is meant. */
 export const device = z
   .string()
   .max(1_024)
   .optional()
   .describe("Its name or id, as list_devices has them; the default device without it");
 
-const usualWaitMs = 1_500;
+/** Clients wait a minute for a call. */
+export const maxWaitMs = 25_000;
 export const waitMs = z
   .int()
   .min(0)
-  .max(25_000)
-  .default(usualWaitMs)
-  .describe("How long the effect is looked for at the device, in milliseconds");
+  .max(maxWaitMs)
+  .default(1_500)
+  .describe("How long to wait for the effect at the device, in milliseconds");
 
-/** Beside what every command answers. */
-export const read = {
+/** What every command adds to its answer. */
+export const readBack = {
   confirmed: z
     .boolean()
     .nullable()
     .describe(
-      "true: seen at the device; false: it took the command, but does not show it yet; null: it cannot be known",
+      "true: seen at the device; false: it took the command, but does not show the effect yet; null: it cannot be known",
     ),
-  before: State.nullable().describe("What the device did before; null where it did not say"),
-  after: State.nullable().describe("What it did afterwards, read back from it; null where it did not say"),
+  before: State.nullable().describe("The state before; null where the device did not report it"),
+  after: State.nullable().describe("The state afterwards, read back from the device; null where it did not report it"),
 };
-export const known = { device: Device.describe("The device, as it is known after this") };
+export const deviceField = { device: Device.describe("The device, as it is known after this") };
 
 function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io });
@@ -149,8 +142,8 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, u
 }
 
 /**
- * The schema of an answer, its first level alone: a model need not read with every tool what a device is. A failure is another
- * form of it, since some clients check failures against it, too.
+ * The schema of an answer, only its first level: a model need not read the schema of a device with every tool. It allows a
+ * failure too, since some clients validate failures against it.
  */
 function outline(schema: z.ZodObject): Record<string, unknown> {
   const { properties = {}, required = [] } = jsonSchema(schema, "output") as {

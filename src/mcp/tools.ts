@@ -1,6 +1,6 @@
 /**
- * The tools, in their order, which never changes: few verbs, with the names of the API. Each answers with the API's own data;
- * a command also says whether its effect was seen, and what the device did before and after it.
+ * The tools, in an order that never changes. Each answers with the data of the API; a command also reports whether its effect
+ * was seen, and the state before and after it.
  */
 import { z } from "zod";
 import { ApiError, type Client } from "../api/client.ts";
@@ -16,68 +16,75 @@ import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { readState, readStates, readUntil } from "./state.ts";
-import { type Calling, device, known, type Outcome, read, type Tool, tool, waitMs } from "./tool.ts";
+import {
+  device,
+  deviceField,
+  maxWaitMs,
+  type Outcome,
+  readBack,
+  type Tool,
+  type ToolContext,
+  tool,
+  waitMs,
+} from "./tool.ts";
 import { deviceLine, outcome, stateWords } from "./words.ts";
 
-const mostApps = 50;
-const mostLines = 200;
-/** Lines of the console that an installation answers with. */
-const firstLines = 40;
-/** Clients wait a minute for a call. */
-const longestWaitMs = 25_000;
-/** How long a list waits for what devices do, and how many are asked at a time. */
-const listing = { withinMs: 1_500, atOnce: 16 } as const;
-/** Base64 makes a third more of it, and clients take some 10 MB. */
-const mostPicture = 6 * 1024 * 1024;
+const maxApps = 50;
+const maxLogLines = 200;
+/** Lines of the console in the answer to an installation. */
+const maxInstallLines = 40;
+/** How long a list waits for the states of devices, and how many are read at a time. */
+const listing = { timeoutMs: 1_500, concurrency: 16 } as const;
+/** Base64 adds a third, and clients take some 10 MB. */
+const maxPictureBytes = 6 * 1024 * 1024;
 const pollMs = 250;
 
 const idOf = (name: string | undefined) => name ?? "default";
 
-/** A key by its name: any text is let through, for the API says which key was meant. */
+/** A key by its name. Any text passes here: the API checks it, and suggests a key. */
 const Key = (operations.pressKey.body.shape.key as unknown as z.ZodType<string>).meta({
   description: "A key by its name; a device lists those that it has in `keys`",
   enum: KeyName.options,
 });
 
-/** What a command answers, with what was read around it. */
-interface Done {
+interface CommandAnswer {
   readonly device: Device;
   readonly confirmed?: boolean | null;
 }
 
-/** What a call to the API takes beside its body. */
-interface At {
+/** The arguments of a call beside its body. */
+interface CallOptions {
   readonly id: string;
   readonly signal: AbortSignal;
 }
 
-interface Command<Answer extends Done> {
-  act(api: Client, at: At): Promise<Answer>;
-  /** Whether a state shows the effect; without it, no state does. Asked where the API has not seen it. */
+interface Command<Answer extends CommandAnswer> {
+  act(api: Client, options: CallOptions): Promise<Answer>;
+  /** Whether a state shows the effect; absent where none does. Used where the API has not confirmed the effect. */
   shows?(answer: Answer): (state: State) => boolean;
-  /** What was done, without a full stop. */
-  said(answer: Answer): string;
+  /** A sentence without a full stop. */
+  describe(answer: Answer): string;
 }
 
-/** Reads what the device does, gives the command, and reads again until its effect is seen, or the time is over. */
-async function command<Answer extends Done>(
-  { api, signal }: Calling,
+/** Reads the state, sends the command, and reads the state again until it shows the effect, or the time is over. */
+async function command<Answer extends CommandAnswer>(
+  { api, signal }: ToolContext,
   device: string | undefined,
   waitMs: number,
-  { act, shows, said }: Command<Answer>,
+  { act, shows, describe }: Command<Answer>,
 ): Promise<Outcome> {
   const id = idOf(device);
   const before = await readState(api, id, waitMs, signal);
   const answer = await act(api, { id, signal });
   const isShown = shows?.(answer);
-  // Where the API has seen it, or cannot see it, one look tells what else there is.
-  const { confirmed: told = isShown ? false : null } = answer;
-  const after = await readUntil(api, id, told === false && isShown ? isShown : () => true, waitMs, signal);
-  const seen = () => (after && isShown ? isShown(after) : (answer.confirmed ?? null));
-  const confirmed = told === false ? seen() : told;
+  // Where the API has confirmed the effect, or cannot, the state is read only once.
+  const { confirmed: byApi = isShown ? false : null } = answer;
+  const after = await readUntil(api, id, byApi === false && isShown ? isShown : () => true, waitMs, signal);
+  const byState = () => (after && isShown ? isShown(after) : (answer.confirmed ?? null));
+  const confirmed = byApi === false ? byState() : byApi;
   return {
     data: { ...answer, confirmed, before, after },
-    text: outcome(said(answer), confirmed, answer.device, after),
+    text: outcome(describe(answer), confirmed, answer.device, after),
   };
 }
 
@@ -86,26 +93,26 @@ const listDevices = tool({
   title: "List devices",
   description:
     "Every known TV and player with its power, capabilities, keys, labels and what it does now. Those that are on are asked; `state` is null where a device is not on or did not answer.",
-  marks: "RI",
-  takes: { label: z.string().max(64).optional().describe("Only devices with this label") },
-  answers: {
+  hints: ["readOnly", "idempotent"],
+  input: { label: z.string().max(64).optional().describe("Only devices with this label") },
+  output: {
     devices: z
       .array(Device.extend({ state: State.nullable() }))
       .describe("Each as in the API, with `state`: what it does, read just now"),
   },
   async run({ label }, { api, signal }) {
-    const wanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
-    const asked = (await api.listDevices({ signal })).filter(wanted);
+    const isWanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
+    const listed = (await api.listDevices({ signal })).filter(isWanted);
     const states = new Map<string, State | null>();
-    const waiting = asked.filter(({ capabilities, power }) => capabilities.includes("state") && !isPowerOff(power));
+    const waiting = listed.filter(({ capabilities, power }) => capabilities.includes("state") && !isPowerOff(power));
     const worker = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift())
-        states.set(next.id, await readState(api, next.id, listing.withinMs, signal));
+        states.set(next.id, await readState(api, next.id, listing.timeoutMs, signal));
     };
-    await Promise.all(Array.from({ length: listing.atOnce }, worker));
-    // Reading the states has updated the devices, too.
+    await Promise.all(Array.from({ length: listing.concurrency }, worker));
+    // Reading the states has also updated the entries.
     const devices = (await api.listDevices({ signal }))
-      .filter(wanted)
+      .filter(isWanted)
       .map((one) => ({ ...one, state: states.get(one.id) ?? null }));
     const lines = devices.map((one) => deviceLine(one, one.state));
     const none =
@@ -119,9 +126,9 @@ const getState = tool({
   title: "See what is on",
   description:
     "What a device does now, read from it: power, app, what plays, volume, input. Call it before you say what is on. A part that the device does not tell is null: unknown, not absent.",
-  marks: "RI",
-  takes: { device },
-  answers: operations.getState.data.omit({ matched: true }).shape,
+  hints: ["readOnly", "idempotent"],
+  input: { device },
+  output: operations.getState.data.omit({ matched: true }).shape,
   async run({ device }, { api, signal }) {
     const data = await api.getState({ id: idOf(device), signal });
     return { data, text: `${printable(data.device.name)} ${stateWords(data.state)}.` };
@@ -140,18 +147,18 @@ const waitFor = tool({
   name: "wait_for",
   title: "Wait until it is so",
   description:
-    "Waits until a device does what is asked for, all parts of it, or the time is over; `matched` says which. Use it in place of calling get_state again and again.",
-  marks: "RI",
-  takes: {
+    "Waits until a device does what is asked for, all parts of it, or the time is over; `matched` says which. Use it in place of context get_state again and again.",
+  hints: ["readOnly", "idempotent"],
+  input: {
     device,
     until: z
       .strictObject(untilParts)
       .refine((until) => Object.keys(until).length > 0, { error: "needs power, app, playback, input or muted" })
       .describe("What must be so"),
-    timeout_ms: z.int().min(0).max(longestWaitMs).default(10_000).describe("How long to wait, in milliseconds"),
+    timeout_ms: z.int().min(0).max(maxWaitMs).default(10_000).describe("How long to wait, in milliseconds"),
   },
-  answers: {
-    ...known,
+  output: {
+    ...deviceField,
     state: State.nullable().describe("As it was read at the end; null where the device did not answer"),
     matched: z.boolean().describe("Whether it is so"),
   },
@@ -160,8 +167,8 @@ const waitFor = tool({
     const conditions = Object.entries(until).map(([part, word]) => `${part}:${word}`);
     const query = { wait_for: conditions, timeout_ms: String(timeout_ms) };
     const { matched = false, ...waited } = await api.getState({ id, query, signal });
-    // Where the device did not answer, `waited` has its last known state.
-    const state = matched ? waited.state : await readState(api, id, listing.withinMs, signal);
+    // `waited` has the last known state, also of a device that does not answer.
+    const state = matched ? waited.state : await readState(api, id, listing.timeoutMs, signal);
     const what = matched ? "It is so" : `It is not so after ${timeout_ms} ms`;
     const now = state ? `${waited.device.name} ${stateWords(state)}` : `${waited.device.name} does not answer`;
     return { data: { ...waited, state, matched }, text: printable(`${what}: ${conditions.join(", ")}. Now: ${now}.`) };
@@ -171,12 +178,12 @@ const waitFor = tool({
 const listApps = tool({
   name: "list_apps",
   title: "List apps",
-  description: `The apps of a device, at most ${mostApps}; \`find\` narrows them.`,
-  marks: "RI",
-  takes: { device, find: z.string().min(1).max(256).optional().describe("A part of the name or the id") },
-  answers: {
+  description: `The apps of a device, at most ${maxApps}; \`find\` narrows them.`,
+  hints: ["readOnly", "idempotent"],
+  input: { device, find: z.string().min(1).max(256).optional().describe("A part of the name or the id") },
+  output: {
     ...operations.listApps.data.shape,
-    apps: z.array(App).describe(`At most ${mostApps}`),
+    apps: z.array(App).describe(`At most ${maxApps}`),
     total: z.int().describe("How many there are, with those that are left out"),
   },
   async run({ device, find }, { api, signal }) {
@@ -186,7 +193,7 @@ const listApps = tool({
       ({ id, name, platform_id, installed }) =>
         installed && [id, name, platform_id].some((text) => text.toLowerCase().includes(word)),
     );
-    const shown = all.slice(0, mostApps);
+    const shown = all.slice(0, maxApps);
     const lines = shown.map(({ name, id, type }) => `${name} (${id}${type === "app" ? "" : `, ${type}`})`);
     const more = all.length > shown.length ? [`and ${all.length - shown.length} more: narrow them with find`] : [];
     const none = find === undefined ? "It lists no app." : `It lists no app with "${find}" in its name.`;
@@ -202,17 +209,17 @@ const launchApp = tool({
   title: "Launch an app",
   description:
     "Launches an app by its name or id, with a deep link in `params`, and reads back whether the device shows it. A sleeping device is woken, which may take half a minute.",
-  marks: "I",
-  takes: { device, ...operations.launchApp.body.shape, wait_ms: waitMs },
-  answers: { ...operations.launchApp.data.shape, ...read },
-  run({ device, wait_ms, ...body }, calling) {
-    return command(calling, device, wait_ms, {
-      act: (api, at) => api.launchApp({ ...at, body }),
+  hints: ["idempotent"],
+  input: { device, ...operations.launchApp.body.shape, wait_ms: waitMs },
+  output: { ...operations.launchApp.data.shape, ...readBack },
+  run({ device, wait_ms, ...body }, context) {
+    return command(context, device, wait_ms, {
+      act: (api, options) => api.launchApp({ ...options, body }),
       shows:
         ({ app }) =>
         (state) =>
           state.app?.platform_id === app.platform_id,
-      said: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
+      describe: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
     });
   },
 });
@@ -222,35 +229,35 @@ const pressKeys = tool({
   title: "Press keys",
   description:
     "Presses keys of the remote one after another. What a key does cannot be read from most devices: look at `after`, at get_state or at get_screenshot in place of counting presses blindly. Text goes with type_text, apps with launch_app, volume with set_volume.",
-  marks: "",
-  takes: {
+  hints: [],
+  input: {
     device,
     keys: z.array(Key).min(1).max(32).describe("In the order of pressing"),
     delay_ms: operations.pressKeys.body.shape.delay_ms.unwrap().optional().describe("Between two keys; 200 without it"),
     hold_ms: operations.pressKey.body.shape.hold_ms.describe("Holds the key for so long; with one key alone"),
     wait_ms: waitMs,
   },
-  answers: {
-    ...known,
+  output: {
+    ...deviceField,
     action: z.string().describe("Which action this was"),
     sent: z.int().describe("How many keys the device took"),
-    ...read,
+    ...readBack,
   },
-  run({ device, keys, delay_ms, hold_ms, wait_ms }, calling) {
+  run({ device, keys, delay_ms, hold_ms, wait_ms }, context) {
     if (hold_ms !== undefined && keys.length > 1)
       throw new ZapdError("invalid_payload", "press_keys: hold_ms takes one key", {
         hint: "Call it once for each key",
       });
-    const press = async (api: Client, at: At) => {
-      // Any text is let through: the API judges it.
+    const press = async (api: Client, options: CallOptions) => {
+      // The API checks them.
       const [first, ...more] = keys as KeyOrText[];
       if (first !== undefined && more.length === 0)
-        return { ...(await api.pressKey({ ...at, body: { key: first, hold_ms } })), sent: 1 };
-      return api.pressKeys({ ...at, body: { keys: keys as KeyOrText[], delay_ms } });
+        return { ...(await api.pressKey({ ...options, body: { key: first, hold_ms } })), sent: 1 };
+      return api.pressKeys({ ...options, body: { keys: keys as KeyOrText[], delay_ms } });
     };
-    return command(calling, device, wait_ms, {
+    return command(context, device, wait_ms, {
       act: press,
-      said: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
+      describe: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
     });
   },
 });
@@ -260,37 +267,36 @@ const typeText = tool({
   title: "Type text",
   description:
     "Types text into the field that has the focus on the screen, which cannot be read: have a text field focused first, and look afterwards. `submit` presses select behind it.",
-  marks: "",
-  takes: {
+  hints: [],
+  input: {
     device,
     text: z.string().min(1).max(pressLimits.characters).describe("What to type: no control characters"),
     submit: z.boolean().default(false).describe("Whether select is pressed afterwards"),
     wait_ms: waitMs,
   },
-  answers: {
-    ...known,
+  output: {
+    ...deviceField,
     action: z.string().describe("Which action this was"),
     characters: z.int().describe("How many were typed"),
-    ...read,
+    ...readBack,
   },
-  run({ device, text, submit, wait_ms }, calling) {
-    const type = async (api: Client, at: At) => {
+  run({ device, text, submit, wait_ms }, context) {
+    const type = async (api: Client, options: CallOptions) => {
       const typed: KeyOrText = `literal:${text}`;
-      // In one call: nobody's key comes between, a device without select is typed nothing, and a failure says what was sent.
+      // One call, so that no other command comes between, nothing is typed where select is missing, and a failure says what was sent.
       const { device, action } = submit
-        ? await api.pressKeys({ ...at, body: { keys: [typed, "select"] } })
-        : await api.pressKey({ ...at, body: { key: typed } });
+        ? await api.pressKeys({ ...options, body: { keys: [typed, "select"] } })
+        : await api.pressKey({ ...options, body: { key: typed } });
       return { device, action, characters: [...text].length };
     };
-    return command(calling, device, wait_ms, {
+    return command(context, device, wait_ms, {
       act: type,
-      said: ({ device, characters }) => `${device.name} took ${pluralize(characters, "character")}`,
+      describe: ({ device, characters }) => `${device.name} took ${pluralize(characters, "character")}`,
     });
   },
 });
 
-/** What a group's command answers. */
-interface GroupPower {
+interface GroupAnswer {
   readonly results: readonly {
     readonly device: { readonly id: string; readonly name: string };
     readonly ok: boolean;
@@ -303,21 +309,21 @@ const setPower = tool({
   title: "Turn on or off",
   description:
     "Turns a device on, which may take up to 45 s, or off, and reads back whether it is. `all`, or `label:` with a label, means a group: its `results` tell of each device.",
-  marks: "I",
-  takes: {
+  hints: ["idempotent"],
+  input: {
     device: device.describe("Its name or id; `all` or `label:kitchen` for a group; the default device without it"),
     on: z.boolean().describe("Whether it shall be on"),
     wait_ms: waitMs,
   },
-  answers: {
+  output: {
     device: Device.optional().describe("The device, as it is known after this; not of a group"),
     results: z.array(z.unknown()).optional().describe("Of a group: what came of it at each device"),
-    ...read,
+    ...readBack,
   },
-  async run({ device, on, wait_ms }, calling) {
+  async run({ device, on, wait_ms }, context) {
     const id = idOf(device);
-    if (meansGroup(id)) return groupPower(calling, id, on, wait_ms);
-    const { api, signal } = calling;
+    if (meansGroup(id)) return groupPower(context, id, on, wait_ms);
+    const { api, signal } = context;
     const before = await readState(api, id, wait_ms, signal);
     const answer = await api.pressKey({ id, body: { key: powerKey(on) }, signal });
     const { after, confirmed } = await powerAfter(api, answer.device, on, wait_ms, signal);
@@ -328,8 +334,8 @@ const setPower = tool({
   },
 });
 
-/** Of several: `false` where one is, or else `null` where one cannot be known. */
-const together = (all: readonly (boolean | null)[]) => (all.includes(false) ? false : all.includes(null) ? null : true);
+/** `false` if one is, else `null` if one is. */
+const combine = (all: readonly (boolean | null)[]) => (all.includes(false) ? false : all.includes(null) ? null : true);
 
 const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
 const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : isPowerOff(power));
@@ -339,22 +345,22 @@ async function powerAfter(
   api: Client,
   { id }: { readonly id: string },
   on: boolean,
-  withinMs: number,
+  timeoutMs: number,
   signal: AbortSignal,
 ) {
-  const after = await readUntil(api, id, ({ power }) => isPower(on, power), withinMs, signal);
+  const after = await readUntil(api, id, ({ power }) => isPower(on, power), timeoutMs, signal);
   const power = after?.power ?? (await api.getDevice({ id, signal })).power;
   const isKnown = power !== "unknown" && (after !== null || isPower(on, power));
   return { after, confirmed: isKnown ? isPower(on, power) : null };
 }
 
-async function groupPower(calling: Calling, group: string, on: boolean, withinMs: number): Promise<Outcome> {
-  const { api, signal, canAsk, answerTo } = calling;
-  const meant = (await api.listDevices({ signal })).filter(({ labels }) => isOfGroup(labels, group));
-  if (!on && canAsk && meant.length > 1) {
+async function groupPower(context: ToolContext, group: string, on: boolean, timeoutMs: number): Promise<Outcome> {
+  const { api, signal, canAsk, answerTo } = context;
+  const members = (await api.listDevices({ signal })).filter(({ labels }) => isOfGroup(labels, group));
+  if (!on && canAsk && members.length > 1) {
     const answer = answerTo("off");
     if (answer === undefined) {
-      const message = `Turn off ${meant.length} devices (${meant.map(({ name }) => name).join(", ")})?`;
+      const message = `Turn off ${members.length} devices (${members.map(({ name }) => name).join(", ")})?`;
       return {
         ask: {
           key: "off",
@@ -369,16 +375,18 @@ async function groupPower(calling: Calling, group: string, on: boolean, withinMs
         text: "Nothing was turned off: the person said no.",
       };
   }
-  const ids = meant.map(({ id }) => id);
-  const befores = await readStates(api, ids, withinMs, signal);
-  const { results } = (await api.pressKeyOfGroup({ group, body: { key: powerKey(on) }, signal })) as GroupPower;
+  const ids = members.map(({ id }) => id);
+  const befores = await readStates(api, ids, timeoutMs, signal);
+  const { results } = (await api.pressKeyOfGroup({ group, body: { key: powerKey(on) }, signal })) as GroupAnswer;
   const read = await Promise.all(
     results.map(async (one) => {
-      const seen = one.ok ? await powerAfter(api, one.device, on, withinMs, signal) : { after: null, confirmed: false };
+      const seen = one.ok
+        ? await powerAfter(api, one.device, on, timeoutMs, signal)
+        : { after: null, confirmed: false };
       return { ...one, ...seen, before: befores.get(one.device.id) ?? null };
     }),
   );
-  const confirmed = together(read.map((one) => one.confirmed));
+  const confirmed = combine(read.map((one) => one.confirmed));
   const lines = read.map(({ device, error, confirmed, after }) => {
     if (error) return `${device.name}: ${error.message}`;
     const word = confirmed === null ? "took it; its power cannot be read" : confirmed ? "does" : "does not show it yet";
@@ -395,22 +403,22 @@ const setVolume = tool({
   title: "Set the volume",
   description:
     "Sets the volume to a level, by a step, muted or not, and reads back what the device shows. Give level or step, not both. A device that only takes steps refuses a level, and says so.",
-  // A step taken twice is two steps.
-  marks: "",
-  takes: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
-  answers: { ...operations.setVolume.data.shape, ...read },
-  run({ device, wait_ms, ...body }, calling) {
+  // A step sent twice is two steps.
+  hints: [],
+  input: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
+  output: { ...operations.setVolume.data.shape, ...readBack },
+  run({ device, wait_ms, ...body }, context) {
     const { level, step, muted } = body;
-    return command(calling, device, wait_ms, {
-      act: (api, at) => api.setVolume({ ...at, body }),
-      // Where a step was to lead to is known to the API alone.
+    return command(context, device, wait_ms, {
+      act: (api, options) => api.setVolume({ ...options, body }),
+      // Only the API knows the level after a step.
       ...(step === undefined && { shows: () => (state: State) => showsVolume(state, level, muted) }),
-      said: ({ device }) => `${device.name} took the volume`,
+      describe: ({ device }) => `${device.name} took the volume`,
     });
   },
 });
 
-/** The states that show that a player did it; nothing shows that it went to the next title. */
+/** The statuses that show the effect; none shows a change to the next title. */
 const statusAfter: Readonly<Record<string, readonly string[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
@@ -421,21 +429,21 @@ const controlPlayback = tool({
   name: "control_playback",
   title: "Play, pause, stop, seek",
   description: "Tells the player of a device what to do, and reads back whether it does. seek needs position_ms.",
-  // `next` twice is the one after the next.
-  marks: "",
-  takes: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
-  answers: { ...operations.controlPlayback.data.shape, ...read },
-  run({ device, wait_ms, ...body }, calling) {
+  // `next` sent twice skips two titles.
+  hints: [],
+  input: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
+  output: { ...operations.controlPlayback.data.shape, ...readBack },
+  run({ device, wait_ms, ...body }, context) {
     const statuses = statusAfter[body.do];
-    return command(calling, device, wait_ms, {
-      act: (api, at) => api.controlPlayback({ ...at, body }),
+    return command(context, device, wait_ms, {
+      act: (api, options) => api.controlPlayback({ ...options, body }),
       ...(statuses && {
         shows:
           () =>
           ({ playback }: State) =>
             statuses.includes(playback?.status ?? "stopped"),
       }),
-      said: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
+      describe: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
     });
   },
 });
@@ -445,14 +453,14 @@ const playMedia = tool({
   title: "Play a file by its address",
   description:
     "Hands the address of a video, song or picture to a device, which fetches it itself: the device must be able to reach it. It takes the place of what is on.",
-  marks: "D",
-  takes: { device, ...operations.playMedia.body.shape, wait_ms: waitMs },
-  answers: { ...operations.playMedia.data.shape, ...read },
-  run({ device, wait_ms, ...body }, calling) {
-    return command(calling, device, wait_ms, {
-      act: (api, at) => api.playMedia({ ...at, body }),
+  hints: ["destructive"],
+  input: { device, ...operations.playMedia.body.shape, wait_ms: waitMs },
+  output: { ...operations.playMedia.data.shape, ...readBack },
+  run({ device, wait_ms, ...body }, context) {
+    return command(context, device, wait_ms, {
+      act: (api, options) => api.playMedia({ ...options, body }),
       shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
-      said: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
+      describe: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
     });
   },
 });
@@ -462,10 +470,10 @@ const getScreenshot = tool({
   title: "Take a screenshot",
   description:
     "A picture of what the device shows, where it lets one be taken: mostly developer sets with a sideloaded app. Else the failure says why not.",
-  marks: "R",
-  takes: { device },
-  answers: {
-    ...known,
+  hints: ["readOnly"],
+  input: { device },
+  output: {
+    ...deviceField,
     bytes: z.int().describe("How large it is"),
     type: z.string().describe("`image/png`, `image/jpeg` or `image/webp`"),
   },
@@ -473,7 +481,7 @@ const getScreenshot = tool({
     const id = idOf(device);
     const picture = await api.getScreenshot({ id, signal });
     const { size: bytes, type } = picture;
-    if (bytes > mostPicture)
+    if (bytes > maxPictureBytes)
       throw new ZapdError("payload_too_large", `The picture has ${bytes} bytes, more than a client takes`, {
         hint: "Have it written to a file: zapd screenshot -o FILE",
       });
@@ -491,9 +499,9 @@ const discover = tool({
   name: "discover",
   title: "Look for devices",
   description: "Looks for devices on the network, for some seconds, and adds those that are new.",
-  marks: "R",
-  takes: {},
-  answers: operations.discoverDevices.data.shape,
+  hints: ["readOnly"],
+  input: {},
+  output: operations.discoverDevices.data.shape,
   async run(_, { api, signal }) {
     const data = await api.discoverDevices({ signal });
     const lines = data.devices.map((one) => deviceLine(one, null));
@@ -506,63 +514,63 @@ const devInstall = tool({
   title: "Sideload a package",
   description:
     "Sends a package to a developer device: a ZIP or a folder on this machine, by its path. Takes the place of the one that is there. Tells the first lines of its console. Over stdio alone, as `zapd mcp` serves it.",
-  marks: "D",
-  takes: { device, path: z.string().min(1).max(4_096).describe("Where the ZIP or the folder is"), wait_ms: waitMs },
-  answers: {
+  hints: ["destructive"],
+  input: { device, path: z.string().min(1).max(4_096).describe("Where the ZIP or the folder is"), wait_ms: waitMs },
+  output: {
     ...operations.installPackage.data.shape,
     log: z.array(z.string()).nullable().describe("The first lines of its console; null where it could not be read"),
-    ...read,
+    ...readBack,
   },
-  async run({ device, path, wait_ms }, calling) {
-    const { openPackage } = calling;
+  async run({ device, path, wait_ms }, context) {
+    const { openPackage } = context;
     if (!openPackage)
       throw new ZapdError("unsupported_operation", "dev_install reads files of yours, and over HTTP there are none", {
         hint: "Serve it over stdio (zapd mcp), or install it by hand: zapd install PATH",
       });
-    const parcel = await openPackage(path);
+    const opened = await openPackage(path);
     let log: readonly string[] | null = null;
-    const install = async (api: Client, { id, signal }: At) => {
-      const done = await api.installPackage({ id, archive: parcel.archive, signal });
+    const install = async (api: Client, { id, signal }: CallOptions) => {
+      const result = await api.installPackage({ id, archive: opened.archive, signal });
       log = await readLines(api, id, undefined, wait_ms, signal).then(
-        ({ lines }) => lines.slice(0, firstLines),
+        ({ lines }) => lines.slice(0, maxInstallLines),
         (error: unknown) => {
           if (error instanceof ApiError) return null;
           throw error;
         },
       );
-      return done;
+      return result;
     };
     try {
-      const told = await command(calling, device, wait_ms, {
+      const outcome = await command(context, device, wait_ms, {
         act: install,
         shows: () => (state) => state.app?.type === "dev",
-        said: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
+        describe: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
       });
-      return "data" in told ? { ...told, data: { ...told.data, log } } : told;
+      return "data" in outcome ? { ...outcome, data: { ...outcome.data, log } } : outcome;
     } finally {
-      await parcel.dispose();
+      await opened.dispose();
     }
   },
 });
 
-/** The lines of a console from a cursor on, waited for. */
+/** Reads the console from a cursor until there is a line, or the time is over. */
 async function readLines(
   api: Client,
   id: string,
   from: string | undefined,
-  withinMs: number,
+  timeoutMs: number,
   signal: AbortSignal,
-  wants: (line: string) => boolean = () => true,
+  isWanted: (line: string) => boolean = () => true,
 ) {
-  const end = performance.now() + withinMs;
+  const end = performance.now() + timeoutMs;
   const lines: string[] = [];
   let cursor = from;
   let dropped = 0;
   for (;;) {
-    const { device, ...now } = await api.readLogs({ id, query: { cursor }, signal });
-    lines.push(...now.lines.filter(wants));
-    dropped += now.dropped ?? 0;
-    cursor = now.cursor;
+    const { device, ...part } = await api.readLogs({ id, query: { cursor }, signal });
+    lines.push(...part.lines.filter(isWanted));
+    dropped += part.dropped ?? 0;
+    cursor = part.cursor;
     if (lines.length > 0 || performance.now() >= end) return { device, lines, cursor, dropped };
     await sleep(Math.min(pollMs, Math.max(1, end - performance.now())), signal);
   }
@@ -571,24 +579,24 @@ async function readLines(
 const devLogs = tool({
   name: "dev_logs",
   title: "Read the developer console",
-  description: `The lines of a developer device's console, at most ${mostLines}, the last ones; with the \`cursor\` of the answer before, only what is new. No line means that it printed none while zapd was attached.`,
-  marks: "R",
-  takes: {
+  description: `The lines of a developer device's console, at most ${maxLogLines}, the last ones; with the \`cursor\` of the answer before, only what is new. No line means that it printed none while zapd was attached.`,
+  hints: ["readOnly"],
+  input: {
     device,
     cursor: operations.readLogs.query.shape.cursor,
     match: z.string().min(1).max(256).optional().describe("Only lines that hold this text, case aside"),
     wait_ms: waitMs.describe("How long a line is waited for, in milliseconds"),
   },
-  answers: {
+  output: {
     ...operations.readLogs.data.shape,
     attached: z.boolean().describe("Whether zapd reads the console"),
     left_out: z.int().describe("How many earlier lines are not told here"),
   },
   async run({ device: name, cursor, match, wait_ms }, { api, signal }) {
     const word = match?.toLowerCase();
-    const wants = (line: string) => word === undefined || line.toLowerCase().includes(word);
-    const read = await readLines(api, idOf(name), cursor, wait_ms, signal, wants);
-    const lines = read.lines.slice(-mostLines);
+    const isWanted = (line: string) => word === undefined || line.toLowerCase().includes(word);
+    const read = await readLines(api, idOf(name), cursor, wait_ms, signal, isWanted);
+    const lines = read.lines.slice(-maxLogLines);
     const { device, dropped } = read;
     const left_out = read.lines.length - lines.length;
     const none = `${device.name} has printed ${match === undefined ? "nothing" : `no line with "${match}"`} since zapd is attached to its console.`;
@@ -599,7 +607,7 @@ const devLogs = tool({
   },
 });
 
-/** What a step may hold, but for steps in it. Any object is let through: the API tells all that is wrong at once. */
+/** The fields of a step, without nested steps. Any object passes here: the API reports all mistakes at once. */
 const { properties } = z.toJSONSchema(z.looseObject(PlainStep.shape), { io: "input" });
 const AnyStep = (z.looseObject({}) as unknown as z.ZodType<SceneStep>).meta({ properties });
 
@@ -608,18 +616,18 @@ const runScene = tool({
   title: "Run a scene",
   description:
     "Runs a scene of the house by its name, or steps given at once, one after another in one call: `key`, `keys`, `launch`, `volume`, `power`, `input`, `play`, `notify`, `wait_ms`, `wait_for`; also `if` with `then` and `else`, and `parallel`. All of it is checked first; `dry_run` does no more. Each step tells what it did.",
-  marks: "D",
-  takes: {
+  hints: ["destructive"],
+  input: {
     name: z.string().min(1).max(64).optional().describe("A scene of the house; or give steps"),
     steps: z.array(AnyStep).min(1).max(sceneLimits.steps).optional().describe("In their order"),
     device: device.describe("What steps that name no device are for; the default device without it"),
     dry_run: z.boolean().default(false).describe("Checks it, and runs none of it"),
     wait_ms: waitMs.describe("How long each device is asked what it does, before and after, in milliseconds"),
   },
-  answers: {
+  output: {
     ...operations.runSteps.data.shape,
     devices: z.array(z.unknown()).describe("Each device that it is for, with what it did `before` and `after`"),
-    ...read,
+    ...readBack,
   },
   async run({ name, steps, device, dry_run, wait_ms }, { api, signal }) {
     if ((name === undefined) === (steps === undefined))
@@ -639,28 +647,28 @@ const runScene = tool({
         text: `It would run: ${pluralize(checked.steps.length, "step")}, nothing is wrong with it.`,
       };
     }
-    const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));
-    const look = () => readStates(api, [...meant.keys()], wait_ms, signal);
-    const befores = await look();
-    const done = await run(false);
-    const afters = await look();
-    const devices = [...meant.values()].map((one) => ({
+    const targets = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));
+    const readAll = () => readStates(api, [...targets.keys()], wait_ms, signal);
+    const befores = await readAll();
+    const result = await run(false);
+    const afters = await readAll();
+    const devices = [...targets.values()].map((one) => ({
       device: one,
       before: befores.get(one.id) ?? null,
       after: afters.get(one.id) ?? null,
     }));
     const [only] = devices.length === 1 ? devices : [];
-    const seen = done.steps
+    const seen = result.steps
       .filter(({ status, devices }) => status === "did" && devices.length > 0)
       .map((one) => one.confirmed);
-    const confirmed = done.failed > 0 ? false : seen.length === 0 ? null : together(seen);
-    const lines = done.steps.map(({ at, does, status, confirmed, error }) => {
+    const confirmed = result.failed > 0 ? false : seen.length === 0 ? null : combine(seen);
+    const lines = result.steps.map(({ at, does, status, confirmed, error }) => {
       const how = status === "did" && confirmed !== null ? (confirmed ? ", seen" : ", not seen yet") : "";
       return `${at} ${does}: ${status}${how}${error ? ` (${error.message})` : ""}`;
     });
     return {
-      data: { ...done, devices, confirmed, before: only?.before ?? null, after: only?.after ?? null },
-      text: printable(`The scene is ${done.outcome}; ${done.failed} failed. ${lines.join("; ")}.`),
+      data: { ...result, devices, confirmed, before: only?.before ?? null, after: only?.after ?? null },
+      text: printable(`The scene is ${result.outcome}; ${result.failed} failed. ${lines.join("; ")}.`),
     };
   },
 });

@@ -1,9 +1,9 @@
-/** One sentence for each thing that was read or done, for an agent to tell: no more than was seen. */
+/** Sentences for agents about states and commands. They claim no more than was read. */
 import { activity, powerWords } from "../api/client-words.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 
-/** What a device does; an app that it does not tell is not called home. */
+/** A state as text. Where the app is unknown, it does not claim the home screen. */
 export function stateWords(state: State): string {
   const power = `${state.power === "unknown" ? "" : "is "}${powerWords[state.power]}`;
   const shown = state.power === "on" && state.app === null ? ["home, or an app that it does not tell"] : [];
@@ -11,14 +11,14 @@ export function stateWords(state: State): string {
   return printable([power, ...shown, ...doing].join(" · "));
 }
 
-/** A device in a list, with what it does where that was read. */
+/** A device in a list, with its state where that was read. */
 export function deviceLine({ name, power, access, is_default }: Device, state: State | null): string {
-  const standing =
+  const status =
     access === "unpaired" ? "is not paired" : `is ${power === "unknown" ? "not known to be on" : powerWords[power]}`;
-  return printable(`${name}${is_default ? " (default)" : ""} ${state ? stateWords(state) : standing}`);
+  return printable(`${name}${is_default ? " (default)" : ""} ${state ? stateWords(state) : status}`);
 }
 
-/** What became of a command: seen, not seen yet, or not to be known; and what was read after it. */
+/** The result of a command: confirmed, not yet, or unknown; and the state after it. */
 export function outcome(done: string, confirmed: boolean | null, { name }: Device, after: State | null): string {
   const seen = {
     true: "The device shows it",

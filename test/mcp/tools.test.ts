@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
 import { ApiError, type Client } from "../../src/api/client.ts";
 import { runPaired } from "../../src/mcp/pairing.ts";
-import type { Calling } from "../../src/mcp/tool.ts";
+import type { ToolContext } from "../../src/mcp/tool.ts";
 import { tools } from "../../src/mcp/tools.ts";
 
 interface Listed {
@@ -110,7 +110,7 @@ function setWithCode(step: "code" | "confirm") {
       return { device: { name: "Den" }, confirmed: null };
     },
   } as unknown as Client;
-  const ask = (tool: string, args: object, more: Partial<Calling>) =>
+  const ask = (tool: string, args: object, more: Partial<ToolContext>) =>
     runPaired(named(tool), args, {
       api,
       signal: new AbortController().signal,
@@ -187,7 +187,7 @@ test("text and what sends it off are one call: neither of it is sent alone", asy
 });
 
 test("what is no choice is refused with the choices", async () => {
-  const calling = { answerTo: () => undefined } as Partial<Calling> as Calling;
+  const calling = { answerTo: () => undefined } as Partial<ToolContext> as ToolContext;
   const refusalOf = (name: string, args: object) => runPaired(named(name), args, calling).catch(String);
   expect(await refusalOf("control_playback", { do: "dance" })).toContain(
     "do must be one of play, pause, stop, seek, next, previous",
