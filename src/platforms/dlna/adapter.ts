@@ -1,6 +1,6 @@
 /**
- * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, and heard by GENA. Most live inside a set that is driven
- * otherwise as well, and add what that lacks. Facts: protocols/players.md 8.
+ * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, with GENA events. Most are part of a TV that
+ * another platform drives as well, and add what that lacks. Facts: protocols/players.md 8.
  */
 import { hasCode, protocolError } from "../../api/errors.ts";
 import { type Answer, DeviceHttp } from "../../transport/http.ts";
@@ -21,18 +21,26 @@ import {
 import { playerKeys } from "../player-keys.ts";
 import { commandsOf, controlsOf } from "./controls.ts";
 import { type DlnaMemory, type DlnaTarget, dlnaMemory } from "./memory.ts";
-import { type Described, readDescription, readRendering, readSearchAnswer, readTransport } from "./protocol.ts";
+import {
+  type RendererDescription,
+  readDescription,
+  readRendering,
+  readSearchAnswer,
+  readTransport,
+} from "./protocol.ts";
 import { Renderer } from "./renderer.ts";
 
-/** Of the versions that there are: a device of a newer one answers for the older ones as well, but not all do. */
+/** Most devices of a newer version also answer for the older ones, but not all. */
 const versions = [1, 2, 3] as const;
-/** Where descriptions are, for an address that was given without a search: libupnp and others, Platinum, sets of Samsung, Sonos. */
+/**
+ * Where a description usually is, for an address without a search: libupnp and others, Platinum, Samsung TVs, Sonos.
+ */
 const usualPaths = ["/description.xml", "/", "/dmr", "/xml/device_description.xml"] as const;
 const documentBytes = 256 * 1024;
 
 export const dlna: Platform<DlnaMemory> = {
   name: "dlna",
-  // The first that libupnp takes; a renderer may have any, and tells it when it is searched for.
+  // The first port of libupnp. A renderer may have any, and a search answer names it.
   ports: { control: 49_152 },
   queries: versions.map((version) => ({
     over: "ssdp",
@@ -55,17 +63,18 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
     return answer;
   };
   try {
-    const { udn, page, facts, memory, documents } = await find(lead, read);
-    // What a service cannot say of itself now is not known: it is taken to be as usual.
-    const says = async <T extends object>(path: string | null, of: (document: string) => T) =>
-      path === null
-        ? {}
-        : await read(path)
-            .then((answer) => of(documentText(answer)))
-            .catch(() => ({}));
+    const { udn, page, facts, memory, documents } = await findDescription(lead, read);
+    // What a service does not tell now stays unknown, and is taken to be as usual.
+    const readDocument = async <T extends object>(path: string | null, parse: (document: string) => T) => {
+      try {
+        return path === null ? {} : parse(documentText(await read(path)));
+      } catch {
+        return {};
+      }
+    };
     const [transport, rendering] = [
-      memory.transport ? await says(documents.transport, readTransport) : {},
-      memory.rendering ? await says(documents.rendering, readRendering) : {},
+      memory.transport ? await readDocument(documents.transport, readTransport) : {},
+      memory.rendering ? await readDocument(documents.rendering, readRendering) : {},
     ];
     return {
       identity: udn,
@@ -79,8 +88,8 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
   }
 }
 
-/** The description: where the search says that it is, where it was, or where it usually is. */
-async function find(lead: Lead, read: (path: string) => Promise<Answer>): Promise<Described> {
+/** Reads the description: where the search answer or the memory says, or else where it usually is. */
+async function findDescription(lead: Lead, read: (path: string) => Promise<Answer>): Promise<RendererDescription> {
   const known = lead.path ?? dlnaMemory.safeParse(lead.memory).data?.path;
   const paths = known === undefined ? usualPaths : [known];
   let failure: unknown;
@@ -88,7 +97,7 @@ async function find(lead: Lead, read: (path: string) => Promise<Answer>): Promis
     try {
       return readDescription(await read(path), lead, path);
     } catch (error) {
-      // What does not answer at one path answers at none.
+      // A device that does not answer at one path answers at none.
       if (!hasCode(error, "device_error")) throw error;
       failure ??= error;
     }

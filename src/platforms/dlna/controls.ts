@@ -1,4 +1,4 @@
-/** What a renderer can be told (players.md 8, 9), and what its refusals mean. */
+/** Commands to a renderer (players.md 8, 9), and what its faults mean. */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
@@ -7,8 +7,8 @@ import { playerKeys } from "../player-keys.ts";
 import { describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
 
-/** A set that was handed a file is not ready to play it at once. */
-const readyWithinMs = 5_000;
+/** A renderer may still be loading a file when it is told to play it. */
+const readyTimeoutMs = 5_000;
 /** Illegal MIME type; resource not found; format not supported for playback (AVTransport:1, 2.4). */
 const faults = { type: 714, missing: 716, format: 704, unready: 701 } as const;
 
@@ -19,39 +19,38 @@ const actions: Readonly<Record<PlaybackCommand, string>> = {
   next: "Next",
   previous: "Previous",
 };
-/** What a set shows that has done as it was told, or was there already. */
-const shows: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
+/** The status in which a refused command has nothing left to do. */
+const statusAfter: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
   stop: [null],
 };
 
-/** The commands that a renderer has, by its own document. */
+/** The commands that a renderer has, by the document of its service. */
 export function commandsOf({ actions: own }: Renderer["memory"]): ReadonlySet<PlaybackCommand> {
   const all = Object.entries(actions) as [PlaybackCommand, string][];
   return new Set(all.flatMap(([what, action]) => (own === undefined || own.includes(action) ? [what] : [])));
 }
 
-export async function tellPlayer(
-  renderer: Pick<Renderer, "memory" | "stack" | "ask" | "tell" | "playback">,
+export async function controlPlayer(
+  renderer: Pick<Renderer, "memory" | "stack" | "query" | "command" | "playback">,
   what: PlaybackCommand,
   signal: AbortSignal,
 ): Promise<void> {
   const { actions: own = [] } = renderer.memory;
-  // What it can do now it says where it is asked.
-  const isAsked = own.includes("GetCurrentTransportActions") && !renderer.stack.agreesToAll;
-  if ((what === "next" || what === "previous") && isAsked) {
-    const now = readActions(await unlessFault(renderer.ask("transport", "GetCurrentTransportActions", signal)));
-    if (now.size > 0 && !now.has(actions[what].toLowerCase()))
+  const tellsPossible = own.includes("GetCurrentTransportActions") && !renderer.stack.acceptsEverything;
+  if ((what === "next" || what === "previous") && tellsPossible) {
+    const possible = readActions(await unlessFault(renderer.query("transport", "GetCurrentTransportActions", signal)));
+    if (possible.size > 0 && !possible.has(actions[what].toLowerCase()))
       throw new ZapdError("device_refused", `has nothing ${what === "next" ? "after" : "before"} what it plays`);
   }
   try {
-    await renderer.tell("transport", actions[what], signal, what === "play" ? { Speed: "1" } : {});
+    await renderer.command("transport", actions[what], signal, what === "play" ? { Speed: "1" } : {});
   } catch (error) {
-    if (!isNotNow(renderer, error)) throw error;
+    if (!isWrongState(renderer, error)) throw error;
     const status = (await renderer.playback(signal))?.status ?? null;
-    if (shows[what]?.includes(status)) return;
-    if (status === null) throw nothingThere(what === "play" ? "has nothing to play" : "plays nothing");
+    if (statusAfter[what]?.includes(status)) return;
+    if (status === null) throw nothingLoaded(what === "play" ? "has nothing to play" : "plays nothing");
     throw new ZapdError("device_refused", `shows that it is ${status}, and takes no ${what} now`);
   }
 }
@@ -59,45 +58,45 @@ export async function tellPlayer(
 export async function seek(renderer: Renderer, positionMs: number, signal: AbortSignal): Promise<void> {
   const args = { Unit: "REL_TIME", Target: timeOf(positionMs) };
   try {
-    await renderer.tell("transport", "Seek", signal, args);
+    await renderer.command("transport", "Seek", signal, args);
   } catch (error) {
-    if (!isNotNow(renderer, error)) throw error;
-    if ((await renderer.playback(signal)) === null) throw nothingThere("plays nothing");
+    if (!isWrongState(renderer, error)) throw error;
+    if ((await renderer.playback(signal)) === null) throw nothingLoaded("plays nothing");
     throw new ZapdError("device_refused", "cannot go to another place in what it plays");
   }
 }
 
-/** Hands it a file, with what is said of it, and has it play that. */
+/** Hands a file to the renderer, with its description, and plays it. */
 export async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
-  const mime = item.mime === null ? null : await ownType(renderer, item.mime, signal);
+  const mime = item.mime === null ? null : await supportedType(renderer, item.mime, signal);
   const uri: Args = { CurrentURI: item.url, CurrentURIMetaData: describeItem({ ...item, mime }) };
-  const told = (action: string, args: Args) =>
-    renderer.tell("transport", action, signal, args).catch((error: unknown) => {
-      throw explained(error, item);
+  const command = (action: string, args: Args) =>
+    renderer.command("transport", action, signal, args).catch((error: unknown) => {
+      throw explainMediaError(error, item);
     });
-  await told("SetAVTransportURI", uri);
+  await command("SetAVTransportURI", uri);
   try {
-    await renderer.tell("transport", "Play", signal, { Speed: "1" });
+    await renderer.command("transport", "Play", signal, { Speed: "1" });
   } catch (error) {
-    if (!(error instanceof SoapFault) || error.errorCode !== faults.unready) throw explained(error, item);
-    // It is still fetching it, or plays it already, as one does that was playing before (AVTransport:1, 2.4.1; rygel, as run):
-    // what has refused to play has done nothing, so nothing is done twice.
+    if (!(error instanceof SoapFault) || error.errorCode !== faults.unready) throw explainMediaError(error, item);
+    // It is still loading the file, or already plays it, as one that was playing before does (AVTransport:1, 2.4.1;
+    // seen with rygel). The refused command has done nothing, so it is not done twice.
     let state: string | undefined;
     const isReady = async () => {
-      state = (await renderer.ask("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
+      state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
       return state !== "TRANSITIONING";
     };
-    await until(isReady, { timeoutMs: readyWithinMs, everyMs: 250, signal });
+    await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
     if (state === "PLAYING") return;
-    await told("Play", { Speed: "1" });
+    await command("Play", { Speed: "1" });
   }
 }
 
-async function ownType(renderer: Renderer, mime: string, signal: AbortSignal): Promise<string> {
+async function supportedType(renderer: Renderer, mime: string, signal: AbortSignal): Promise<string> {
   const { connections } = renderer.memory;
   if (!connections) return mime;
-  const said = await unlessFault(renderer.ask("connections", "GetProtocolInfo", signal));
-  return typeFor(mime, said.get("Sink") ?? "");
+  const info = await unlessFault(renderer.query("connections", "GetProtocolInfo", signal));
+  return typeFor(mime, info.get("Sink") ?? "");
 }
 
 export async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
@@ -106,17 +105,17 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
   if ("mute" in does) return renderer.mute((await renderer.volume(signal))?.muted !== true, signal);
   if ("by" in does) {
     const now = await renderer.playback(signal);
-    if (now === null) throw nothingThere("plays nothing");
+    if (now === null) throw nothingLoaded("plays nothing");
     if (now.position_ms === null) throw new ZapdError("device_refused", "does not say where it is in what it plays");
     const to = Math.max(0, now.position_ms + does.by);
     return seek(renderer, now.duration_ms === null ? to : Math.min(to, now.duration_ms), signal);
   }
-  if (does.tell !== "toggle") return tellPlayer(renderer, does.tell, signal);
+  if (does.tell !== "toggle") return controlPlayer(renderer, does.tell, signal);
   const isPlaying = (await renderer.playback(signal))?.status === "playing";
-  return tellPlayer(renderer, isPlaying ? "pause" : "play", signal);
+  return controlPlayer(renderer, isPlaying ? "pause" : "play", signal);
 }
 
-/** One step of the volume, as a key of a remote does. */
+/** One step of the volume, as by a key of a remote. */
 export async function step(renderer: Renderer, by: 1 | -1, signal: AbortSignal): Promise<void> {
   const level = (await renderer.volume(signal))?.level;
   if (level == null) throw new ZapdError("device_error", "does not say how loud it is");
@@ -142,7 +141,7 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
         get does() {
           return commandsOf(renderer.memory);
         },
-        do: (what: PlaybackCommand, signal: AbortSignal) => tellPlayer(renderer, what, signal),
+        do: (what: PlaybackCommand, signal: AbortSignal) => controlPlayer(renderer, what, signal),
         ...(seeks !== false && { seek: (ms: number, signal: AbortSignal) => seek(renderer, ms, signal) }),
       },
       media: { play: (item: MediaItem, signal: AbortSignal) => playMedia(renderer, item, signal) },
@@ -150,16 +149,16 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
   };
 }
 
-function isNotNow({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
-  return error instanceof SoapFault && error.errorCode !== null && stack.notNow.has(error.errorCode);
+function isWrongState({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
+  return error instanceof SoapFault && error.errorCode !== null && stack.wrongState.has(error.errorCode);
 }
 
-function nothingThere(problem: string): ZapdError {
+function nothingLoaded(problem: string): ZapdError {
   return new ZapdError("device_refused", problem, { hint: "Hand it something first: zapd play URL -d {device}" });
 }
 
-/** Why it does not play what it was handed. */
-function explained(error: unknown, { url, mime }: MediaItem): unknown {
+/** Why the renderer does not play a file. */
+function explainMediaError(error: unknown, { url, mime }: MediaItem): unknown {
   if (!(error instanceof SoapFault)) return error;
   const { errorCode } = error;
   if (errorCode === faults.type || errorCode === faults.format)

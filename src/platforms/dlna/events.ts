@@ -1,6 +1,6 @@
 /**
- * What a renderer tells by itself: it is asked to while somebody looks often, and told that it need not once nobody has for a
- * while. It says that something has changed, and is read then, however much it says.
+ * GENA events of a renderer: subscribed to while somebody polls it often, and given up when nobody has for a while. An
+ * event only says that something has changed; the renderer is read then, however many events come.
  */
 import { textOf } from "../../api/errors.ts";
 import { type Subscribed, subscribe } from "../../transport/gena.ts";
@@ -12,18 +12,18 @@ export interface EventsOptions {
   readonly http: Pick<DeviceHttp, "exchangeOnce">;
   readonly target: DlnaTarget;
   debug(message: string): void;
-  /** Something has changed: reads it, and says after how many milliseconds it is to be read again, if at all. */
+  /** Something has changed: reads it; resolves to the milliseconds until the next read, or `null` for none. */
   changed(signal: AbortSignal): Promise<number | null>;
-  /** It tells nothing any more. */
+  /** No more events come. */
   ended(): void;
 }
 
-/** What is asked whether it is still there is asked every two minutes (devices/watch.ts): nobody looks, from then on. */
+/** Longer than the two minutes between two checks that the renderer is there (devices/watch.ts). */
 const idleMs = 180_000;
-/** One that takes no subscription is asked for one again after this. */
-const againMs = 300_000;
-/** Many events come for one change; and however many come, it is read no more often. */
-const settlesMs = 100;
+/** A renderer that refused a subscription is asked again after this. */
+const resubscribeAfterMs = 300_000;
+/** One change sends many events; they are collected, and reads kept apart. */
+const debounceMs = 100;
 const readEveryMs = 500;
 
 export class Events {
@@ -46,28 +46,28 @@ export class Events {
     });
   }
 
-  /** Whether it tells of its changes now: it takes subscriptions, and its calls come in here. */
-  get isHeard(): boolean {
+  /** Whether events arrive: the renderer accepted the subscription, and its requests reach us. */
+  get isReceiving(): boolean {
     return this.#session.current?.isHeard === true;
   }
 
-  /** Somebody looks often. Whether it tells of its changes already. */
-  want(): boolean {
+  /** Somebody polls often: subscribes. Returns whether events arrived already. */
+  subscribe(): boolean {
     const { rendering, transport } = this.#options.target.memory;
-    const hasAny = (rendering?.events ?? transport?.events ?? null) !== null;
-    if (!hasAny || performance.now() - this.#refusedAt < againMs) return false;
-    const wasHeard = this.isHeard;
+    const hasEvents = (rendering?.events ?? transport?.events ?? null) !== null;
+    if (!hasEvents || performance.now() - this.#refusedAt < resubscribeAfterMs) return false;
+    const wasReceiving = this.isReceiving;
     this.#session.use(this.#over.signal).catch((error: unknown) => {
       if (this.#over.signal.aborted) return;
       this.#refusedAt = performance.now();
       this.#options.debug(`events: ${textOf(error)}`);
     });
-    return wasHeard;
+    return wasReceiving;
   }
 
-  /** It may do something else than before; where it tells of that, it is read soon. */
-  look(inMs = settlesMs): void {
-    if (!this.isHeard) return;
+  /** Something may have changed: reads soon, where events arrive. */
+  readSoon(inMs = debounceMs): void {
+    if (!this.isReceiving) return;
     this.#dueAt = Math.min(this.#dueAt, performance.now() + inMs);
     if (this.#isReading) return;
     clearTimeout(this.#timer);
@@ -75,7 +75,7 @@ export class Events {
     this.#timer = setTimeout(() => void this.#read(), Math.max(0, at - performance.now()));
   }
 
-  /** It does not answer: what it told says nothing any more. */
+  /** The renderer does not answer: the subscription is gone. */
   drop(): void {
     if (!this.#session.current) return;
     this.#session.drop();
@@ -93,11 +93,11 @@ export class Events {
     const { rendering, transport } = target.memory;
     const paths = [transport?.events, rendering?.events].filter((path) => path != null);
     const session = await subscribe(
-      { http, peer: target.host, paths, onEvent: () => this.look(), onEnd: () => ended({ retry: true }) },
+      { http, peer: target.host, paths, onEvent: () => this.readSoon(), onEnd: () => ended({ retry: true }) },
       signal,
     );
-    // What has changed since it was read last is not told.
-    setTimeout(() => this.look(), 0);
+    // Changes between the last read and the subscription send no event.
+    setTimeout(() => this.readSoon(), 0);
     return session;
   }
 
@@ -105,15 +105,15 @@ export class Events {
     this.#isReading = true;
     this.#dueAt = Number.POSITIVE_INFINITY;
     try {
-      const again = await this.#options.changed(this.#over.signal);
-      if (again !== null) this.#dueAt = Math.min(this.#dueAt, performance.now() + again);
+      const nextReadMs = await this.#options.changed(this.#over.signal);
+      if (nextReadMs !== null) this.#dueAt = Math.min(this.#dueAt, performance.now() + nextReadMs);
     } catch (error) {
       this.#options.debug(`events: it could not be read: ${textOf(error)}`);
       if (!this.#over.signal.aborted) this.drop();
     } finally {
       this.#isReading = false;
       this.#readAt = performance.now();
-      if (this.#dueAt < Number.POSITIVE_INFINITY) this.look(this.#dueAt - performance.now());
+      if (this.#dueAt < Number.POSITIVE_INFINITY) this.readSoon(this.#dueAt - performance.now());
     }
   }
 }

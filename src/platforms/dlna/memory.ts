@@ -1,37 +1,39 @@
-/** What zapd remembers of a renderer beyond its facts: where its description is, and what that and its services' own documents say. */
+/**
+ * What zapd remembers about a renderer beside its facts: what its description and the documents of its services say.
+ */
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 import { stackNames } from "./stacks.ts";
 
-/** A path and query on the device itself: nothing that it names elsewhere is ever called. */
+/** A path and query on the device itself: no other host that it names is ever called. */
 const path = z
   .string()
   .max(2_048)
   .regex(/^\/[!-~]*$/);
 
 const service = z.object({
-  /** With its version, as the device's own description has it. */
+  /** With its version, as in the description. */
   type: z.string().max(256),
   control: path,
-  /** `null` where it tells nothing by itself. */
+  /** `null` where it has no events. */
   events: path.nullable(),
 });
 
 const memory = z
   .object({
-    /** Where its description is. */
+    /** Where the description is. */
     path,
     stack: z.enum(stackNames),
-    /** Its services, as far as it has them: AVTransport, RenderingControl, ConnectionManager. */
+    /** AVTransport, RenderingControl and ConnectionManager, where it has them. */
     transport: service,
     rendering: service,
     connections: service,
-    /** The range of its volume, in its own numbers; `null` where it has none. */
+    /** The range of its volume; `null` where it has no volume. */
     volume: z.object({ min: z.number(), max: z.number(), step: z.number() }).nullable(),
     mutes: z.boolean(),
-    /** What its transport can be told, in its own words. */
+    /** The actions of its AVTransport that zapd uses. */
     actions: z.array(z.string().max(64)).max(64),
-    /** Whether it goes to a time. */
+    /** Whether it seeks to a time. */
     seeks: z.boolean(),
   })
   .partial();

@@ -1,4 +1,7 @@
-/** What renderers say and are told, read and written (players.md 8; UPnP Device Architecture 1.0, AVTransport:1, RenderingControl:1). Pure. */
+/**
+ * Messages of renderers, read and written (players.md 8; UPnP Device Architecture 1.0, AVTransport:1,
+ * RenderingControl:1). Pure.
+ */
 import type { Answer } from "../../transport/http.ts";
 import { escaped, type SoapValues } from "../../transport/soap.ts";
 import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
@@ -12,8 +15,8 @@ const rendererType = /^urn:schemas-upnp-org:device:MediaRenderer:\d+$/;
 
 export function readSearchAnswer(answer: SsdpAnswer): Lead | null {
   const { headers } = answer;
-  const said = [headers.get("st") ?? "", ...(headers.get("usn")?.split("::").slice(1) ?? [])];
-  return said.some((type) => rendererType.test(type.trim())) ? locationOf(answer) : null;
+  const types = [headers.get("st") ?? "", ...(headers.get("usn")?.split("::").slice(1) ?? [])];
+  return types.some((type) => rendererType.test(type.trim())) ? locationOf(answer) : null;
 }
 
 function pageOf(url: string | null, { host }: Address): number | null {
@@ -22,28 +25,32 @@ function pageOf(url: string | null, { host }: Address): number | null {
   return protocol === "http:" && hostname === host ? Number(port || 80) : null;
 }
 
-/** A renderer as its description has it, with the documents of its services that say more. */
-export interface Described {
+/** A renderer's description. */
+export interface RendererDescription {
   readonly udn: string;
-  /** The port of its device's own page, where that is at its address: a Kodi says there where it is driven. */
+  /** The port of its web page, where that is at its own address: a Kodi names there the port where it is driven. */
   readonly page: number | null;
   readonly facts: Facts;
   readonly memory: DlnaMemory;
-  /** Where AVTransport and RenderingControl say what they can. */
+  /** Where AVTransport and RenderingControl are described. */
   readonly documents: { readonly transport: string | null; readonly rendering: string | null };
 }
 
-/** The description at a path of an address, as it was answered. Fails with `device_error` where it is none, or no renderer's. */
-export function readDescription(answer: Pick<Answer, "headers" | "body">, at: Address, path: string): Described {
+/** Reads a description. Fails with `device_error` where it is none, or that of no renderer. */
+export function readDescription(
+  answer: Pick<Answer, "headers" | "body">,
+  at: Address,
+  path: string,
+): RendererDescription {
   const { udn, says, service } = readUpnp(documentText(answer), at, path, rendererType);
-  const called = (name: string): Service | undefined => {
+  const readService = (name: string): Service | undefined => {
     const { type = "", control = null, events = null } = service(name) ?? {};
     return control === null ? undefined : { type, control, events };
   };
   const [transport, rendering, connections] = [
-    called("AVTransport"),
-    called("RenderingControl"),
-    called("ConnectionManager"),
+    readService("AVTransport"),
+    readService("RenderingControl"),
+    readService("ConnectionManager"),
   ];
   const model = says("modelName");
   return {
@@ -78,20 +85,27 @@ function kindOf(words: string): Kind {
   return /\btv\b/i.test(words) ? "tv" : "player";
 }
 
-/** What AVTransport can, by its own document. */
+/** What AVTransport can do, by its document. */
 export function readTransport(text: string): Pick<DlnaMemory, "actions" | "seeks"> {
   const { actions, values } = readUpnpService(text);
   const units = values("A_ARG_TYPE_SeekMode");
-  const goes = units.length === 0 || units.includes("REL_TIME");
-  return { actions: actions.filter((name) => told.has(name)), seeks: actions.includes("Seek") && goes };
+  const hasTime = units.length === 0 || units.includes("REL_TIME");
+  return { actions: actions.filter((name) => usedActions.has(name)), seeks: actions.includes("Seek") && hasTime };
 }
 
-const told: ReadonlySet<string> = new Set(["Play", "Pause", "Stop", "Next", "Previous", "GetCurrentTransportActions"]);
+const usedActions: ReadonlySet<string> = new Set([
+  "Play",
+  "Pause",
+  "Stop",
+  "Next",
+  "Previous",
+  "GetCurrentTransportActions",
+]);
 
-/** Where no range is said. */
+/** For a document without a range. */
 export const usualRange = { min: 0, max: 100, step: 1 } as const;
 
-/** What RenderingControl can, by its own document; a range is not always 0 to 100 (players.md 8). */
+/** What RenderingControl can do, by its document. A range is not always 0 to 100 (players.md 8). */
 export function readRendering(text: string): Pick<DlnaMemory, "volume" | "mutes"> {
   const { actions, range } = readUpnpService(text);
   const volume = actions.includes("SetVolume") ? (range("Volume") ?? usualRange) : null;
@@ -104,12 +118,12 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
   ["TRANSITIONING", "buffering"],
 ]);
 
-/** How a player stands, by GetTransportInfo: `null` where it plays nothing, however it calls that. */
+/** GetTransportInfo; `null` where nothing plays, whatever the state is called. */
 export function readStatus(info: SoapValues): Playback["status"] | null {
   return statuses.get(info.get("CurrentTransportState") ?? "") ?? null;
 }
 
-/** What plays, by GetPositionInfo; what it does not know is `null`. */
+/** GetPositionInfo; what it does not tell is `null`. */
 export function readPosition(status: Playback["status"], position: SoapValues): Playback {
   const duration = readTime(position.get("TrackDuration"));
   const item = readItem(position.get("TrackMetaData") ?? "");
@@ -119,14 +133,14 @@ export function readPosition(status: Playback["status"], position: SoapValues): 
     duration_ms: duration === 0 ? null : duration,
     live: null,
     title: item("title"),
-    // Who plays it, or who made it (ContentDirectory:1, 2.8).
+    // The performer, or else the creator (ContentDirectory:1, 2.8).
     artist: item("artist") ?? item("creator"),
   };
 }
 
 /**
- * Milliseconds of `H+:MM:SS`, with parts of a second (`.5`, or `.1/2`: AVTransport:1, CurrentTrackDuration) or without; `null` for
- * `NOT_IMPLEMENTED` and its like.
+ * Milliseconds of `H+:MM:SS`, with or without a fraction (`.5`, or `.1/2`: AVTransport:1, CurrentTrackDuration); `null`
+ * for `NOT_IMPLEMENTED` and the like.
  */
 export function readTime(text: string | undefined): number | null {
   const [, hours, minutes, seconds, part = "0", of] =
@@ -137,30 +151,30 @@ export function readTime(text: string | undefined): number | null {
   return whole * 1_000 + Math.round(fraction * 1_000);
 }
 
-/** As `Seek` takes it. */
+/** A time as `Seek` takes it. */
 export function timeOf(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   const two = (value: number) => String(value).padStart(2, "0");
   return `${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
 }
 
-/** What is said of a file (DIDL-Lite), by name: `null` where that is not said, or cannot be read. */
+/** The fields of a DIDL-Lite item by name; `null` for one that is absent or unreadable. */
 function readItem(didl: string): (name: string) => string | null {
-  let said: ReturnType<typeof readXml>["children"] = [];
+  let fields: ReturnType<typeof readXml>["children"] = [];
   try {
-    if (didl.includes("<")) said = readXml(didl, "didl-lite").children[0]?.children ?? [];
+    if (didl.includes("<")) fields = readXml(didl, "didl-lite").children[0]?.children ?? [];
   } catch {}
-  return (wanted) => said.find(({ name }) => name.split(":").at(-1) === wanted)?.text.slice(0, 512) || null;
+  return (wanted) => fields.find(({ name }) => name.split(":").at(-1) === wanted)?.text.slice(0, 512) || null;
 }
 
-/** What a transport can be told now, in lower case: words with escaped commas in them are the stacks' own (players.md 8). */
+/** The actions that are possible now, in lower case. An escaped comma belongs to a stack's own word (players.md 8). */
 export function readActions(values: SoapValues): ReadonlySet<string> {
   const words = (values.get("Actions") ?? "").split(/(?<!\\),/);
   return new Set(words.map((word) => word.trim().toLowerCase()).filter(Boolean));
 }
 
-/** Types that one kind of file goes by: a device takes it by the one that it lists. */
-const alike: readonly (readonly string[])[] = [
+/** MIME types of the same kind of file; a device takes the one that it lists. */
+const equivalentTypes: readonly (readonly string[])[] = [
   ["audio/flac", "audio/x-flac"],
   ["audio/mpeg", "audio/mp3", "audio/x-mp3"],
   ["audio/mp4", "audio/x-m4a", "audio/m4a"],
@@ -173,14 +187,14 @@ const alike: readonly (readonly string[])[] = [
   ["application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl"],
 ];
 
-/** The type by which a device takes a file, of those that mean the same: one of its `Sink` (GetProtocolInfo), if that has any. */
+/** The MIME type, or an equivalent one, that the device lists in its `Sink` (GetProtocolInfo). */
 export function typeFor(mime: string, sink: string): string {
   const listed = sink.split(/(?<!\\),/).flatMap((info) => {
     const [protocol, , type = ""] = info.trim().split(":");
     return protocol === "http-get" ? [(type.split(";")[0] ?? "").toLowerCase()] : [];
   });
   const bare = mime.toLowerCase();
-  const same = alike.find((types) => types.includes(bare)) ?? [bare];
+  const same = equivalentTypes.find((types) => types.includes(bare)) ?? [bare];
   return [bare, ...same].find((type) => listed.includes(type)) ?? mime;
 }
 
@@ -189,10 +203,10 @@ const classes: Readonly<Record<string, string>> = {
   image: "object.item.imageItem.photo",
 };
 
-/** The file can be gone to a place in, is not converted, and is fetched as it streams (DLNA guidelines, 7.4.1.3). */
+/** Seekable, not transcoded, and streamed (DLNA guidelines, 7.4.1.3). */
 const features = "DLNA.ORG_OP=01;DLNA.ORG_CI=0;DLNA.ORG_FLAGS=01700000000000000000000000000000";
 
-/** What is said of a file that is handed over: sets of LG and Samsung refuse one of which nothing is said (players.md 8). */
+/** DIDL-Lite for a file. LG and Samsung TVs refuse a file without it (players.md 8). */
 export function describeItem({ url, mime, title, image }: MediaItem): string {
   const kind = classes[mime?.split("/")[0] ?? ""] ?? "object.item.videoItem";
   const named = title ?? nameIn(url);
@@ -205,7 +219,7 @@ export function describeItem({ url, mime, title, image }: MediaItem): string {
   ].join("");
 }
 
-/** The name of a file, by its address. */
+/** The file name in a URL. */
 function nameIn(url: string): string {
   const last = new URL(url).pathname.split("/").findLast((part) => part !== "") ?? "";
   try {
@@ -215,7 +229,7 @@ function nameIn(url: string): string {
   }
 }
 
-/** A volume in a device's own numbers as a level of 0 to 100, and the other way. */
+/** A volume in the device's own range as a level of 0 to 100, and the other way round. */
 export function levelOf(own: number, { min, max }: Range): number {
   return Math.min(100, Math.max(0, Math.round(((own - min) / (max - min)) * 100)));
 }
@@ -225,10 +239,10 @@ export function ownVolume(level: number, { min, max, step }: Range): number {
   return Math.min(max, min + steps * step);
 }
 
-/** One press of a volume key, in levels. */
+/** One press of a volume key. */
 const pressLevels = 2;
 
-/** The level one press further: the next step of the device's own where that is farther, since less would change nothing. */
+/** The level one press further, or one step of the device where that is more, since less would change nothing. */
 export function pressedLevel(level: number, by: 1 | -1, range: Range): number {
   const own = ownVolume(level, range);
   const next = Math.min(100, Math.max(0, level + by * pressLevels));

@@ -1,4 +1,4 @@
-/** One renderer: its services called, what it does read, and what it tells by itself. */
+/** One renderer: calls to its services, its state, and its events. */
 import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
@@ -17,27 +17,26 @@ import { levelOf, ownVolume, type Range, readDescription, readPosition, readStat
 import { type Stack, stacks } from "./stacks.ts";
 
 export type Args = Readonly<Record<string, string | number>>;
-type Known = "transport" | "rendering" | "connections";
+type ServiceName = "transport" | "rendering" | "connections";
 type Volume = NonNullable<PlatformState["volume"]>;
 
 const descriptionBytes = 256 * 1024;
-/** What it says of what it plays, and the list of all that it takes. */
+/** For the metadata of what plays, and the list of all types it takes. */
 const answerBytes = 512 * 1024;
-/** Its word on who it is holds so long for looks at what it does; whoever asks for the whole state has it proven at once. */
-const knownForMs = 40_000;
-/** What it has told is taken to be so for this long. */
-const toldForMs = 15_000;
+/** How long a proof of identity holds for polling; a read of the whole state proves it anew. */
+const proofValidMs = 40_000;
+/** How long the last state counts while events arrive. */
+const pushedValidMs = 15_000;
 /**
- * After a command it is asked for so long, whatever it tells: some show the place before a jump for a moment, and tell nothing
- * of it (Kodi, as run).
+ * After a command the renderer is polled for this long, with or without events: some report the position before a seek
+ * for a moment, and send no event (seen with Kodi).
  */
-const settlesWithinMs = 4_000;
-/** A set that hides its volume while it is silent shows it again within this. */
-const unmutesWithinMs = 3_000;
+const settleMs = 4_000;
+/** A renderer that reports volume 0 while muted reports the real one within this time. */
+const unmuteMs = 3_000;
 
 const nothing = { power: "unknown", app: null, screensaver: null, input: null } as const;
-/** A renderer has nothing else that could change. */
-const everything: ReadonlySet<StatePart> = new Set(stateParts);
+const allParts: ReadonlySet<StatePart> = new Set(stateParts);
 
 export class Renderer {
   readonly #target: DlnaTarget;
@@ -45,15 +44,15 @@ export class Renderer {
   readonly #emit: Emit<DlnaMemory>;
   readonly #events: Events;
   #provenAt = Number.NEGATIVE_INFINITY;
-  /** The level that it was last told, and what that is in its own numbers: it may round. */
-  #asked: { readonly own: number; readonly level: number } | undefined;
-  #heard: Volume | undefined;
+  /** The level that was set last, and its value in the renderer's range, which it may round. */
+  #requestedVolume: { readonly own: number; readonly level: number } | undefined;
+  #lastVolume: Volume | undefined;
   #unmutedAt = Number.NEGATIVE_INFINITY;
-  /** Grows with each command: what was asked before says nothing any more. */
+  /** Counts commands, so that a read from before one is dropped. */
   #commands = 0;
   #commandedAt = Number.NEGATIVE_INFINITY;
-  /** What it does, as it was last read while it tells of changes. */
-  #seen: { readonly playback: Playback | null; readonly volume: Volume | null; readonly at: number } | undefined;
+  /** The state as last read, while events arrive. */
+  #lastState: { readonly playback: Playback | null; readonly volume: Volume | null; readonly at: number } | undefined;
 
   constructor(target: DlnaTarget, platformHost: PlatformHost, emit: Emit<DlnaMemory>) {
     this.#target = target;
@@ -63,9 +62,9 @@ export class Renderer {
       http: this.#http,
       target,
       debug: (message) => platformHost.debug(`${target.facts.name ?? target.host}: ${message}`),
-      changed: (signal) => this.#tell(signal),
+      changed: (signal) => this.#readAndEmit(signal),
       ended: () => {
-        this.#seen = undefined;
+        this.#lastState = undefined;
         emit({ type: "hint" });
       },
     });
@@ -79,114 +78,113 @@ export class Renderer {
     return stacks[this.memory.stack ?? "other"];
   }
 
-  /** All there is, while it tells of its changes by itself. */
+  /** All parts, while events arrive. */
   get pushes(): ReadonlySet<StatePart> {
-    return this.#events.isHeard && this.#seen !== undefined ? everything : emptySet;
+    return this.#events.isReceiving && this.#lastState !== undefined ? allParts : emptySet;
   }
 
-  /** Asks a service for values. */
-  async ask(of: Known, action: string, signal: AbortSignal, args: Args = {}): Promise<SoapValues> {
+  /** Reads values from a service. */
+  async query(of: ServiceName, action: string, signal: AbortSignal, args: Args = {}): Promise<SoapValues> {
     const { control: path, type } = this.#service(of);
-    const isKnown = performance.now() - this.#provenAt < knownForMs;
+    const isKnown = performance.now() - this.#provenAt < proofValidMs;
     const read = (to: string, within: AbortSignal, options: ReadOptions = {}) =>
       this.#http.read(to, within, {
-        ...this.#alone(options),
+        ...this.#withConnection(options),
         maxBytes: answerBytes,
         proven: options.proven ?? !isKnown,
       });
     const http = { read, command: this.#http.command.bind(this.#http) };
     return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal).catch((error: unknown) => {
-      // One that comes back knows of no subscription any more.
+      // A renderer that comes back has forgotten its subscriptions.
       if (hasCode(error, "device_unreachable")) this.#events.drop();
       throw error;
     });
   }
 
-  /** Tells a service to do something; at most once. What was read before says nothing any more. */
-  async tell(of: Known, action: string, signal: AbortSignal, args: Args = {}): Promise<void> {
+  /** Sends a command to a service, at most once; the last state no longer counts. */
+  async command(of: ServiceName, action: string, signal: AbortSignal, args: Args = {}): Promise<void> {
     const { control: path, type } = this.#service(of);
     const command = (to: string, within: AbortSignal, sent: Sent = {}) =>
-      this.#http.command(to, within, this.#alone(sent));
+      this.#http.command(to, within, this.#withConnection(sent));
     const http = { read: this.#http.read.bind(this.#http), command };
     try {
       await tellSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal);
     } finally {
       this.#commands++;
       this.#commandedAt = performance.now();
-      this.#seen = undefined;
-      this.#events.look();
+      this.#lastState = undefined;
+      this.#events.readSoon();
     }
   }
 
-  /** What it does. A part that it refuses is `null`; one that does not answer fails. */
+  /** Reads the state. A part that the renderer refuses is `null`; one that does not answer fails. */
   async read(signal: AbortSignal): Promise<PlatformState> {
     this.#provenAt = Number.NEGATIVE_INFINITY;
-    const [at, seen] = [performance.now(), this.#seen];
+    const [at, last] = [performance.now(), this.#lastState];
     const playback = await this.playback(signal);
     const volume = await this.volume(signal);
-    if (seen && seen === this.#seen) this.#seen = { playback, volume, at };
+    if (last && last === this.#lastState) this.#lastState = { playback, volume, at };
     return { ...nothing, playback, volume };
   }
 
   /**
-   * Somebody looks often: it is asked to tell of its changes, and asked itself for as long as it does not. One that has been
-   * restarted meanwhile tells nothing, and is found out by being asked now and then.
+   * For polling: subscribes to events, and reads the renderer while none arrive. A renderer that was restarted sends
+   * none; it is noticed by a full read now and then.
    */
   async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
-    const seen = this.#seen;
-    const isTold = this.#settlesIn === 0 && this.#events.want() && seen !== undefined;
-    if (isTold && parts.length > 0 && performance.now() - seen.at < toldForMs)
-      return { ...nothing, playback: running(seen.playback, seen.at), volume: seen.volume };
-    if (isTold || parts.length === 0) return this.read(signal);
-    const isLoudnessAlone = parts.every((part) => part === "volume");
+    const last = this.#lastState;
+    const isPushed = this.#settleRemainingMs === 0 && this.#events.subscribe() && last !== undefined;
+    if (isPushed && parts.length > 0 && performance.now() - last.at < pushedValidMs)
+      return { ...nothing, playback: atCurrentPosition(last.playback, last.at), volume: last.volume };
+    if (isPushed || parts.length === 0) return this.read(signal);
+    const isVolumeOnly = parts.every((part) => part === "volume");
     return {
       ...nothing,
-      ...(!isLoudnessAlone && { playback: await this.playback(signal) }),
+      ...(!isVolumeOnly && { playback: await this.playback(signal) }),
       ...(parts.includes("volume") && { volume: await this.volume(signal) }),
     };
   }
 
-  /** What it plays; `null` where that is nothing, or it does not say (players.md 8: 501 from an Onkyo). */
+  /** What plays; `null` for nothing, or where it does not tell (players.md 8: 501 from an Onkyo). */
   async playback(signal: AbortSignal): Promise<Playback | null> {
     if (!this.memory.transport) return null;
-    const status = readStatus(await unlessFault(this.ask("transport", "GetTransportInfo", signal)));
+    const status = readStatus(await unlessFault(this.query("transport", "GetTransportInfo", signal)));
     if (status === null) return null;
-    return readPosition(status, await unlessFault(this.ask("transport", "GetPositionInfo", signal)));
+    return readPosition(status, await unlessFault(this.query("transport", "GetPositionInfo", signal)));
   }
 
-  /** How loud it is, as it shows it; `null` where it does not. */
+  /** The volume; `null` where it does not tell. */
   async volume(signal: AbortSignal): Promise<Volume | null> {
     const { volume: range = usualRange, mutes = true } = this.memory;
     if (range === null && !mutes) return null;
     const channel = { Channel: "Master" };
-    const loud = range && (await unlessFault(this.ask("rendering", "GetVolume", signal, channel)));
-    const mute = mutes ? await unlessFault(this.ask("rendering", "GetMute", signal, channel)) : undefined;
-    const own = Number(loud?.get("CurrentVolume") ?? Number.NaN);
+    const volume = range && (await unlessFault(this.query("rendering", "GetVolume", signal, channel)));
+    const mute = mutes ? await unlessFault(this.query("rendering", "GetMute", signal, channel)) : undefined;
+    const own = Number(volume?.get("CurrentVolume") ?? Number.NaN);
     const muted = soapFlag(mute?.get("CurrentMute"));
     const level = range && Number.isFinite(own) ? this.#levelOf(own, range, muted) : null;
-    this.#heard = { level, muted };
-    return this.#heard;
+    this.#lastVolume = { level, muted };
+    return this.#lastVolume;
   }
 
   #levelOf(own: number, range: Range, muted: boolean | null): number {
     const { hidesVolume, volumeSlack = 0 } = this.stack;
-    const isHidden =
-      hidesVolume && own === range.min && (muted || performance.now() - this.#unmutedAt < unmutesWithinMs);
-    if (isHidden && this.#heard?.level != null) return this.#heard.level;
-    const asked = this.#asked;
-    return asked && Math.abs(own - asked.own) <= volumeSlack ? asked.level : levelOf(own, range);
+    const isHidden = hidesVolume && own === range.min && (muted || performance.now() - this.#unmutedAt < unmuteMs);
+    if (isHidden && this.#lastVolume?.level != null) return this.#lastVolume.level;
+    const requested = this.#requestedVolume;
+    return requested && Math.abs(own - requested.own) <= volumeSlack ? requested.level : levelOf(own, range);
   }
 
-  /** To a level of 0 to 100. */
+  /** Sets a level of 0 to 100. */
   async setVolume(level: number, signal: AbortSignal): Promise<void> {
     const own = ownVolume(level, this.memory.volume ?? usualRange);
-    await this.tell("rendering", "SetVolume", signal, { Channel: "Master", DesiredVolume: own });
-    this.#asked = { own, level };
+    await this.command("rendering", "SetVolume", signal, { Channel: "Master", DesiredVolume: own });
+    this.#requestedVolume = { own, level };
     this.#unmutedAt = Number.NEGATIVE_INFINITY;
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
-    await this.tell("rendering", "SetMute", signal, { Channel: "Master", DesiredMute: muted ? 1 : 0 });
+    await this.command("rendering", "SetMute", signal, { Channel: "Master", DesiredMute: muted ? 1 : 0 });
     if (!muted) this.#unmutedAt = performance.now();
   }
 
@@ -195,20 +193,20 @@ export class Renderer {
     this.#http.close();
   }
 
-  #service(of: Known): Service {
+  #service(of: ServiceName): Service {
     const service = this.memory[of];
     if (service) return service;
     throw new ZapdError("unsupported_operation", `has no ${names[of]} that could be called`);
   }
 
-  #alone<T extends Sent>(sent: T): T {
-    return this.stack.oneCallEach ? { ...sent, headers: { ...sent.headers, Connection: "close" } } : sent;
+  #withConnection<T extends Sent>(sent: T): T {
+    return this.stack.oneRequestPerConnection ? { ...sent, headers: { ...sent.headers, Connection: "close" } } : sent;
   }
 
   async #prove(read: Read): Promise<void> {
     const { path = "/" } = this.memory;
-    const answer = await read(path, this.#alone<ReadOptions>({ maxBytes: descriptionBytes }));
-    // Where its description was is another's, or it has moved.
+    const answer = await read(path, this.#withConnection<ReadOptions>({ maxBytes: descriptionBytes }));
+    // Another device is at the path of the description, or the description has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
     if (answer.status !== 200) throw protocolError("did not say who it is");
     const { udn, facts, memory } = readDescription(answer, this.#target, path);
@@ -217,36 +215,36 @@ export class Renderer {
     this.#emit({ type: "facts", facts, memory });
   }
 
-  /** Something of it is other than before: it is read, and told. */
-  async #tell(signal: AbortSignal): Promise<number | null> {
+  /** Reads what has changed, and emits it. */
+  async #readAndEmit(signal: AbortSignal): Promise<number | null> {
     const [at, commands] = [performance.now(), this.#commands];
     const [playback, volume] = [await this.playback(signal), await this.volume(signal)];
     if (signal.aborted || commands !== this.#commands) return null;
-    const settles = this.#settlesIn;
-    if (settles === 0) this.#seen = { playback, volume, at };
+    const remainingMs = this.#settleRemainingMs;
+    if (remainingMs === 0) this.#lastState = { playback, volume, at };
     this.#emit({ type: "state", patch: { playback, volume } });
-    return settles === 0 ? null : settles;
+    return remainingMs === 0 ? null : remainingMs;
   }
 
-  /** Milliseconds until what a command does can be seen to have been done. */
-  get #settlesIn(): number {
-    return Math.max(0, this.#commandedAt + settlesWithinMs - performance.now());
+  /** Milliseconds until the effect of the last command can be read. */
+  get #settleRemainingMs(): number {
+    return Math.max(0, this.#commandedAt + settleMs - performance.now());
   }
 }
 
-/** The instance that a device has in any case comes first; connections are not of one. */
-function argsOf(of: Known, args: Args): Args {
+/** AVTransport and RenderingControl take the instance first; 0 always exists. */
+function argsOf(of: ServiceName, args: Args): Args {
   return of === "connections" ? args : { InstanceID: 0, ...args };
 }
 
-const names: Readonly<Record<Known, string>> = {
+const names: Readonly<Record<ServiceName, string>> = {
   transport: "AVTransport",
   rendering: "RenderingControl",
   connections: "ConnectionManager",
 };
 
-/** What plays, with its position as of now. */
-function running(playback: Playback | null, since: number): Playback | null {
+/** The playback with its position as of now. */
+function atCurrentPosition(playback: Playback | null, since: number): Playback | null {
   if (playback?.status !== "playing" || playback.position_ms === null) return playback;
   const position = playback.position_ms + Math.round(performance.now() - since);
   return { ...playback, position_ms: Math.min(position, playback.duration_ms ?? position) };

@@ -1,23 +1,24 @@
 /**
- * Where the programs that renderers are built with differ (players.md 8, and as run from Debian 12 in November 2026): what the
- * code reads, and nothing else. Whatever is not known behaves as the standard says.
+ * How the libraries that renderers are built with differ (players.md 8, and as run from Debian 12 in November 2026). An
+ * unknown one is taken to follow the standard.
  */
 
-/** Faults of AVTransport that mean "not in this state" (AVTransport:1, table 2-25): there is nothing to play, to pause, to go to. */
-const notNow: ReadonlySet<number> = new Set([701, 711]);
+/**
+ * Faults of AVTransport for "not in this state" (AVTransport:1, table 2-25): nothing to play, to pause or to seek in.
+ */
+const wrongState: ReadonlySet<number> = new Set([701, 711]);
 
 export interface Stack {
-  /** How it is known: by what it says of its server, its maker and its model. */
-  readonly says: RegExp;
-  /** It resets the second request on a connection, or closes it behind its answer: each call has one of its own. */
-  readonly oneCallEach?: true;
-  /** The faults that mean "not in this state". */
-  readonly notNow: ReadonlySet<number>;
-  /** It says that everything can be done at any time, and 200 to whatever cannot: it is not asked before. */
-  readonly agreesToAll?: true;
-  /** So far from what it was set to it may show its volume, in its own numbers: it rounds on the way. */
+  /** Matched against its server header, manufacturer and model. */
+  readonly pattern: RegExp;
+  /** It resets the second request on a connection, or closes it after its answer: each request has its own. */
+  readonly oneRequestPerConnection?: true;
+  readonly wrongState: ReadonlySet<number>;
+  /** It reports every action as possible, and answers 200 to all: it is not asked first. */
+  readonly acceptsEverything?: true;
+  /** How far the volume may be from the one that was set, in the renderer's range: it rounds. */
   readonly volumeSlack?: number;
-  /** While it is silent, and right after, it may show 0 as its volume: that of before is what it comes back to. */
+  /** While muted, and right after, it may report volume 0: the level of before still holds. */
   readonly hidesVolume?: true;
 }
 
@@ -25,14 +26,17 @@ export const stackNames = ["platinum", "libupnp", "gupnp", "other"] as const;
 export type StackName = (typeof stackNames)[number];
 
 export const stacks: Readonly<Record<StackName, Stack>> = {
-  platinum: { says: /\b(platinum|xbmc)\b/i, notNow, agreesToAll: true },
-  // It says 501 to what it cannot do now, as to what it lacks.
-  libupnp: { says: /portable sdk for upnp|\bgmediarender\b/i, oneCallEach: true, notNow: new Set([...notNow, 501]) },
-  gupnp: { says: /\b(gupnp|rygel)\b/i, notNow, volumeSlack: 1, hidesVolume: true },
-  other: { says: /^/, notNow },
+  platinum: { pattern: /\b(platinum|xbmc)\b/i, wrongState, acceptsEverything: true },
+  // It answers 501 to what it cannot do now, as to what it lacks.
+  libupnp: {
+    pattern: /portable sdk for upnp|\bgmediarender\b/i,
+    oneRequestPerConnection: true,
+    wrongState: new Set([...wrongState, 501]),
+  },
+  gupnp: { pattern: /\b(gupnp|rygel)\b/i, wrongState, volumeSlack: 1, hidesVolume: true },
+  other: { pattern: /^/, wrongState },
 };
 
-/** The stack of a device, by what it says of itself. */
-export function stackOf(said: string): StackName {
-  return stackNames.find((name) => stacks[name].says.test(said)) ?? "other";
+export function stackOf(device: string): StackName {
+  return stackNames.find((name) => stacks[name].pattern.test(device)) ?? "other";
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { dlna } from "../../../src/platforms/dlna/adapter.ts";
-import { tellPlayer } from "../../../src/platforms/dlna/controls.ts";
+import { controlPlayer } from "../../../src/platforms/dlna/controls.ts";
 import { Events } from "../../../src/platforms/dlna/events.ts";
 import { stacks } from "../../../src/platforms/dlna/stacks.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
@@ -248,10 +248,10 @@ test("one whose calls do not come in, as behind a firewall, is asked all the sam
     changed: async () => null,
     ended() {},
   });
-  expect(events.want()).toBe(false);
+  expect(events.subscribe()).toBe(false);
   await until("it has taken both", () => asked.length === 2);
   await Bun.sleep(50);
-  expect([events.want(), events.isHeard, asked.length]).toEqual([false, false, 2]);
+  expect([events.subscribe(), events.isReceiving, asked.length]).toEqual([false, false, 2]);
   events.close();
   await until("both are given back", () => asked.length === 4);
   expect(set.subscribers).toEqual([]);
@@ -261,12 +261,12 @@ test("one that shows that it plays, and refuses to pause, is not said to play no
   const refusing = (status: "playing" | "paused" | null) => ({
     memory: {},
     stack: stacks.other,
-    ask: async () => new Map(),
-    tell: async () => Promise.reject(new SoapFault("Pause", 500, 701, "")),
+    query: async () => new Map(),
+    command: async () => Promise.reject(new SoapFault("Pause", 500, 701, "")),
     playback: async () => status && { status, position_ms: null, duration_ms: null, live: null, title: null },
   });
   const told = (status: "playing" | "paused" | null) =>
-    tellPlayer(refusing(status), "pause", never).then(
+    controlPlayer(refusing(status), "pause", never).then(
       () => "done",
       ({ message }: ZapdError) => message,
     );
