@@ -6,7 +6,7 @@ import { activity, powerWords } from "../api/client-words.ts";
 import { codes, exits, toErrorCode, ZapdError } from "../api/errors.ts";
 import { labelPrefix } from "../api/routes.ts";
 import type { State } from "../api/schemas.ts";
-import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
+import type { Fleet, FleetDevice, FleetResult, FleetSite, Selection, Send } from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
 import { pluralize } from "../system/text.ts";
@@ -126,7 +126,7 @@ async function packageIdentity(context: Context): Promise<{ sha256: string; byte
 
 /** Takes a lease of a device, does the work with it, and frees it. */
 async function withLease(
-  ask: Ask,
+  send: Send,
   device: string,
   timeoutMs: number,
   work: (lease: string) => Promise<unknown>,
@@ -134,7 +134,7 @@ async function withLease(
   const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
   // Half of the time at most, so that the site does not give the lease to a command that has ended.
   const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
-  const given = await ask({
+  const given = await send({
     op: "take_lease",
     args: { device, owner: defaultOwner(), ttl_s, wait_s, note: "fleet install" },
   });
@@ -144,7 +144,7 @@ async function withLease(
     return await work(lease);
   } finally {
     // A lease that is not freed expires.
-    await ask({ op: "free_lease", args: { device }, lease }).catch(() => {});
+    await send({ op: "free_lease", args: { device }, lease }).catch(() => {});
   }
 }
 
@@ -160,14 +160,16 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
     const targets = fleet.select(meant);
     if (targets.length === 0) throw noneSelectedError(fleet);
     const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
-    const work = (ask: Ask, { id: device }: FleetDevice) => {
+    const work = (send: Send, { id: device }: FleetDevice) => {
       const call = { op, args: { ...args, device } };
-      return leased ? withLease(ask, device, leftMs, (lease) => ask({ ...call, lease })) : ask(call).then(checkScene);
+      return leased
+        ? withLease(send, device, leftMs, (lease) => send({ ...call, lease }))
+        : send(call).then(checkScene);
     };
     const results = await fleet.run(targets, work, {
       replyTo,
       timeoutMs: leftMs,
-      each: (result) => {
+      onResult: (result) => {
         if (!context.json) printDeviceResult(context, result, hints);
       },
     });

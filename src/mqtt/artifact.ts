@@ -1,6 +1,6 @@
 /**
- * Fetches a package that a request over the broker names: over https, from a listed origin, and kept only if it is byte for
- * byte what was named. It is neither executed nor unpacked here.
+ * Downloads the package of a request over the broker: over https, from a listed origin, and only if size and hash match. It is
+ * neither executed nor unpacked here.
  */
 import { createHash } from "node:crypto";
 import dns, { type LookupAddress } from "node:dns";
@@ -13,12 +13,12 @@ import { pipeline } from "node:stream/promises";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { packageBytes } from "../api/limits.ts";
 import { newUpload } from "../system/state-folder.ts";
-import { netWords } from "./bus.ts";
+import { networkErrors } from "./bus.ts";
 import { isLocal } from "./settings.ts";
 
-/** As a request names it. */
+/** A package as a request names it. */
 export interface Artifact {
-  /** `https://`, of a listed origin, with no user and no fragment. */
+  /** `https://`, of a listed origin, without a user and a fragment. */
   readonly url: string;
   /** SHA-256 of its bytes, 64 digits of lower-case hex. */
   readonly sha256: string;
@@ -28,14 +28,14 @@ export interface Artifact {
 export interface ArtifactOptions {
   /** Exact origins, such as `https://ci.example.org` and `https://ci.example.org:8443`. */
   readonly origins: readonly string[];
-  /** The folder in which it is kept until the device has it. */
+  /** The folder for the file until the device has it. */
   readonly folder: string;
-  /** A CA that is trusted besides those of the system, PEM. */
+  /** A CA that is trusted beside those of the system, PEM. */
   readonly ca?: string | undefined;
   readonly signal: AbortSignal;
-  /** Told how many bytes have been received. */
+  /** Called with the number of bytes received so far. */
   readonly progress?: (bytes: number) => void;
-  /** Looks up the addresses of a name; the system does it if left out. */
+  /** Looks up the addresses of a name; the system's lookup by default. */
   readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
 }
 
@@ -43,8 +43,8 @@ const totalTimeoutMs = 180_000;
 const idleTimeoutMs = 10_000;
 
 /**
- * Fetches it, checks it, hands its path to `use`, and removes it however that ends. Fails with `invalid_payload` for one that
- * is not named well, `forbidden_origin` for one from elsewhere, `invalid_archive` where what came is not what was named.
+ * Downloads and checks a package, passes its path to `use`, and removes the file afterwards. Fails with `invalid_payload` for
+ * wrong arguments, `forbidden_origin` for an unlisted origin, `invalid_archive` where the download fails or does not match.
  */
 export async function withArtifact<T>(
   artifact: Artifact,
@@ -67,7 +67,7 @@ export async function withArtifact<T>(
   }
 }
 
-/** Checks all that can be checked before anything is fetched. */
+/** The checks that need no download. */
 export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonly string[]): URL {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol !== "https:" || parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
@@ -89,8 +89,8 @@ export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonl
 
 async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, options: ArtifactOptions): Promise<void> {
   const { signal, progress = () => {} } = options;
-  const answer = await askTrusting(url, options);
-  const told = answer.headers["content-length"];
+  const answer = await request(url, options);
+  const length = answer.headers["content-length"];
   const refuse = (why: string) => {
     answer.destroy();
     throw notFetched(url, why);
@@ -98,7 +98,7 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
   if (answer.statusCode !== 200) refuse(statusText(answer.statusCode ?? 0));
   if (answer.headers["content-encoding"] !== undefined)
     refuse("its server sent it with a content-encoding, such as gzip");
-  if (told !== undefined && Number(told) !== bytes) refuse(`it has ${told} bytes, and ${bytes} were named`);
+  if (length !== undefined && Number(length) !== bytes) refuse(`it has ${length} bytes, and ${bytes} were named`);
   const hash = createHash("sha256");
   let received = 0;
   const counted = async function* (chunks: AsyncIterable<Buffer>) {
@@ -116,59 +116,59 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
   } catch (error) {
     if (error instanceof ZapdError) throw error;
     signal.throwIfAborted();
-    if (ofFiles.test(systemCode(error))) throw notKept(error);
+    if (fileErrors.test(systemCode(error))) throw notStored(error);
     throw notFetched(url, received < bytes ? `it ended after ${received} of ${bytes} bytes` : textOf(error));
   }
   if (received !== bytes) throw notFetched(url, `it has ${received} bytes, and ${bytes} were named`);
   if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is another than the one that was named");
 }
 
-/** Trusts the CAs of the system, and then the given one: on some runtimes a `ca` replaces those of the system. */
-async function askTrusting(url: URL, options: ArtifactOptions): Promise<IncomingMessage> {
+/** Tries with the CAs of the system, then with the given one: on some runtimes a `ca` replaces those of the system. */
+async function request(url: URL, options: ArtifactOptions): Promise<IncomingMessage> {
   try {
-    return await ask(url, { ...options, ca: undefined });
+    return await get(url, { ...options, ca: undefined });
   } catch (error) {
-    if (options.ca === undefined || !(error instanceof Error) || !ofCertificates.test(systemCode(error.cause)))
+    if (options.ca === undefined || !(error instanceof Error) || !certificateErrors.test(systemCode(error.cause)))
       throw error;
-    return ask(url, options);
+    return get(url, options);
   }
 }
 
-/** The certificate was not trusted, so nothing was sent over that connection. */
-const ofCertificates = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+/** System codes of an untrusted certificate: nothing was sent over that connection. */
+const certificateErrors = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/** One GET, over a connection of its own, to an address that is allowed. No redirect is followed. */
-function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): Promise<IncomingMessage> {
+/** One GET over a new connection to an allowed address. Redirects are not followed. */
+function get(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const failed = (error: unknown) => {
       if (error instanceof ZapdError || signal.aborted) return reject(signal.aborted ? signal.reason : error);
       reject(notFetched(url, reasonOf(error), error));
     };
-    const request = https.request(url, {
+    const call = https.request(url, {
       method: "GET",
       headers: { accept: "*/*", "accept-encoding": "identity" },
       agent: false,
       signal,
       timeout: idleTimeoutMs,
       ...(ca !== undefined && { ca: [ca] }),
-      // The address that is checked is the one that is connected to.
-      lookup(name, wanted, done) {
+      // So that the connection goes to the address that was checked.
+      lookup(name, options, done) {
         lookup(name).then(
           (all) => {
-            const fine = isLocal(url) ? all : all.filter(({ address }) => !isForbidden(address));
-            const [first] = fine;
+            const allowed = isLocal(url) ? all : all.filter(({ address }) => !isForbidden(address));
+            const [first] = allowed;
             if (!first) return done(noAddress(url), "", 4);
-            if (wanted.all) done(null, [...fine]);
+            if (options.all) done(null, [...allowed]);
             else done(null, first.address, first.family);
           },
           (error: NodeJS.ErrnoException) => done(error, "", 4),
         );
       },
     });
-    request.on("timeout", () => request.destroy(notFetched(url, `nothing came for ${idleTimeoutMs / 1000} s`)));
-    request.on("error", failed);
-    request.on("response", resolve);
-    request.end();
+    call.on("timeout", () => call.destroy(notFetched(url, `nothing came for ${idleTimeoutMs / 1000} s`)));
+    call.on("error", failed);
+    call.on("response", resolve);
+    call.end();
   });
 }
 
@@ -176,12 +176,12 @@ async function systemLookup(name: string): Promise<readonly LookupAddress[]> {
   return dns.promises.lookup(name, { all: true, verbatim: true });
 }
 
-/** Codes of a disk that fails, not of a connection. */
-const ofFiles = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
+/** System codes of the disk, not of the connection. */
+const fileErrors = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
 
 /**
- * Addresses that no package server has, whatever its name resolves to: loopback, link-local and multicast. Private networks are
- * allowed: a lab's own server is in one, and its owner has listed its name.
+ * Addresses that a name may not resolve to: loopback, link-local and multicast. Private networks are allowed, since the server
+ * of a lab is in one, and its owner has listed it.
  */
 const forbidden = new net.BlockList();
 for (const [prefix, bits] of [
@@ -216,8 +216,8 @@ function statusText(status: number): string {
 
 function reasonOf(error: unknown): string {
   const code = systemCode(error);
-  if (ofCertificates.test(code)) return `its server's certificate is not one that is trusted here (${code})`;
-  return netWords[code] ?? (code === "" ? textOf(error) : code);
+  if (certificateErrors.test(code)) return `its server's certificate is not one that is trusted here (${code})`;
+  return networkErrors[code] ?? (code === "" ? textOf(error) : code);
 }
 
 function notFetched(url: URL, why: string, cause?: unknown): ZapdError {
@@ -227,8 +227,8 @@ function notFetched(url: URL, why: string, cause?: unknown): ZapdError {
   });
 }
 
-function notKept(cause: unknown): ZapdError {
-  return new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
+function notStored(cause: unknown): ZapdError {
+  return new ZapdError("storage_error", "The package could not be stored on disk for sending", {
     hint: "Check that the disk of the state folder is not full",
     cause,
   });

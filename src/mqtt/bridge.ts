@@ -1,6 +1,6 @@
 /**
- * Publishes the house to a broker: its status and each device with its state as retained documents, and events as they happen.
- * Commands that come from the broker run as any other client's. It follows the API's own events, in the same process.
+ * Publishes the devices to a broker: the status of the site, each device and its state as retained documents, and events.
+ * Commands from the broker run as those of any client. The bridge follows the events of the API in the same process.
  */
 import { type Client, createClient, type Device, type State } from "../api/client.ts";
 import { textOf } from "../api/errors.ts";
@@ -12,24 +12,24 @@ import { version } from "../system/version.ts";
 import { connectBus, takenOver } from "./broker.ts";
 import { type Bus, BusError, objectIn } from "./bus.ts";
 import { Commands } from "./commands.ts";
-import { Kept } from "./kept.ts";
+import { RetainedDocuments } from "./retained.ts";
 import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
 import type { ArtifactSettings } from "./sideload.ts";
 import { partsOf, type SiteTopics, topicsOf } from "./topics.ts";
 
-/** A document that the broker keeps. */
+/** A retained message. */
 export interface Retained {
   readonly topic: string;
   readonly payload: object;
 }
 
-/** Further documents that are retained for each device, such as those of discovery. */
+/** Adds further retained documents for each device, such as those of discovery. */
 export interface Companion {
-  /** Every topic at which it may retain something for a device: they are cleared when the device is removed. */
+  /** Its topics for a device, which are cleared when the device is removed. */
   topicsOf(deviceId: string): readonly string[];
-  /** The documents for a device as it is now; asked again whenever the device or its apps change. */
+  /** The documents of a device; called again whenever the device or its apps change. */
   of(device: Device, zapd: Client): Promise<readonly Retained[]>;
-  /** Called with each new connection, to clear what the broker still retains for these devices and should not. */
+  /** Called with each new connection, to clear outdated documents of these devices. */
   attached?(bus: Bus, deviceIds: readonly string[]): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export interface Companion {
 export interface BridgeStatus {
   readonly url: string;
   readonly site: string;
-  /** `waiting`: it connects again in a while; `stopped`: not before the config is read again. */
+  /** `waiting`: zapd tries again by itself; `stopped`: not before the config is read again. */
   readonly state: "connecting" | "connected" | "waiting" | "stopped";
   readonly commands: MqttSettings["commands"];
   /** Since when it is in this state, ISO 8601. */
@@ -50,35 +50,35 @@ export interface BridgeOptions {
   readonly settings: MqttSettings;
   /** The state folder. */
   readonly state: string;
-  /** Asks zapd itself. */
+  /** Calls the API of this daemon. */
   ask(request: Request): Response | Promise<Response>;
   readonly log: Log;
-  /** Where packages may come from, and where they wait. */
+  /** Allowed origins of packages, and the folder for downloads. */
   readonly artifacts: Pick<ArtifactSettings, "origins" | "folder">;
   readonly companions?: (topics: SiteTopics) => readonly Companion[];
   readonly random?: () => number;
 }
 
 /**
- * Between two attempts it waits for a random part of this, doubled each time: daemons that were cut off together do not come
- * back all at once.
+ * The delay before the next attempt is a random part of this, which doubles each time: many daemons that lost one broker do not
+ * reconnect at the same moment.
  */
-const backoff = { firstMs: 1_000, mostMs: 60_000 } as const;
-/** By then another daemon that took our place has published its own status, so that we do not take it back. */
-const soonestMs = 250;
-/** A connection that lasted this long begins the backoff anew. */
-const lastedMs = 60_000;
-/** How long the broker has to take our last message. */
-const leavesWithinMs = 1_000;
-/** A retained message arrives within this time. */
-const statusWithinMs = 300;
-/** The broker drops events that are older. */
-const newsExpiryS = 60;
+const backoff = { firstMs: 1_000, maxMs: 60_000 } as const;
+/** Another daemon that took over this client id has published its status by then, so that this one does not take it back. */
+const minDelayMs = 250;
+/** A connection that lasted this long resets the backoff. */
+const stableMs = 60_000;
+/** How long the last message may take. */
+const farewellMs = 1_000;
+/** A retained message arrives within this time after subscribing. */
+const retainedWithinMs = 300;
+/** The broker drops events after this time. */
+const eventExpiryS = 60;
 
 export class Bridge {
   readonly #options: BridgeOptions;
-  readonly #over = new AbortController();
-  readonly #kept: Kept;
+  readonly #closing = new AbortController();
+  readonly #retained: RetainedDocuments;
   readonly #client: Client;
   readonly #commands: Commands | null;
   readonly #devices = new Map<string, Device>();
@@ -87,9 +87,9 @@ export class Bridge {
   #bus: Bus | undefined;
   #boot = "";
   /** Whether this daemon has published its status before. */
-  #hasTold = false;
-  /** Boots of others that stood in our status, since a connection has last lasted. */
-  readonly #others = new Set<string>();
+  #hasPublishedStatus = false;
+  /** Boot ids of other daemons in the status of this site, since the last stable connection. */
+  readonly #otherBoots = new Set<string>();
   #status: BridgeStatus;
   readonly #snapshot = Promise.withResolvers<void>();
   #work: Promise<unknown> = Promise.resolve();
@@ -98,22 +98,22 @@ export class Bridge {
     this.#options = options;
     this.#topics = topics;
     this.#companions = options.companions?.(topics) ?? [];
-    this.#kept = new Kept(options.random);
+    this.#retained = new RetainedDocuments(options.random);
     this.#client = createClient({ url, fetch: (request) => this.#ask(request) });
     const { url: broker, commands } = options.settings;
     const since = new Date().toISOString();
     const { log } = options;
     const fetch = (request: Request) => this.#ask(request);
-    const tell = (event: object) => this.#tellEvent(event);
+    const publish = (event: object) => this.#publishEvent(event);
     const { settings, artifacts } = options;
     const ca = () => brokerOf(settings, process.env).ca;
-    const own = { topics, url, fetch, log, tell, artifacts: { ...artifacts, ca } };
+    const own = { topics, url, fetch, log, publish, artifacts: { ...artifacts, ca } };
     this.#commands = commands === "none" ? null : new Commands({ ...own, level: commands });
     const { site } = topics;
     this.#status = { url: broker, site, state: "connecting", commands, since, problem: null, hint: null };
   }
 
-  /** Finds out its site; nothing is connected before `start`. */
+  /** Determines the site. Connects only with `start`. */
   static async open(options: BridgeOptions): Promise<Bridge> {
     const { settings, state, log } = options;
     const site = settings.site || (await siteOf(state, log));
@@ -121,29 +121,29 @@ export class Bridge {
   }
 
   get status(): BridgeStatus {
-    const { refused } = this.#kept;
+    const { refused } = this.#retained;
     if (!refused || this.#status.problem !== null) return this.#status;
     return { ...this.#status, problem: refused.message, hint: refused.hint ?? null };
   }
 
   start(): void {
     this.#work = Promise.all([this.#follow(), this.#connect()]).catch((error: unknown) => {
-      if (!this.#over.signal.aborted)
+      if (!this.#closing.signal.aborted)
         this.#setState("stopped", new BusError("closed", textOf(error), { cause: error }));
     });
   }
 
-  /** Publishes that the site is offline, and disconnects; `renamed`: clears all that it has retained, since it has other topics now. */
+  /** Publishes that the site is offline, and disconnects. `renamed`: clears all retained documents, since the topics change. */
   async stop({ renamed = false } = {}): Promise<void> {
     const bus = this.#bus;
     this.#bus = undefined;
     if (bus) {
-      const cleared = renamed ? this.#kept.clear(bus) : Promise.resolve();
-      const left = bus.publish(this.#topics.status, renamed ? "" : this.#offline, { retain: true, qos: 1 });
-      await Promise.race([Promise.allSettled([cleared, left]), sleep(leavesWithinMs)]);
+      const cleared = renamed ? this.#retained.clear(bus) : Promise.resolve();
+      const published = bus.publish(this.#topics.status, renamed ? "" : this.#offline, { retain: true, qos: 1 });
+      await Promise.race([Promise.allSettled([cleared, published]), sleep(farewellMs)]);
     }
     this.#commands?.end();
-    this.#over.abort(new BusError("left", "zapd leaves the broker"));
+    this.#closing.abort(new BusError("left", "zapd leaves the broker"));
     await bus?.close();
     await this.#work;
   }
@@ -155,7 +155,7 @@ export class Bridge {
 
   async #connect(): Promise<void> {
     const { settings, log, random = Math.random } = this.#options;
-    const { signal } = this.#over;
+    const { signal } = this.#closing;
     const { site, status } = this.#topics;
     await this.#snapshot.promise;
     for (let tries = 0; !signal.aborted; tries++) {
@@ -180,27 +180,27 @@ export class Bridge {
         why = error instanceof BusError ? error : new BusError("closed", textOf(error), { cause: error });
       }
       this.#bus = undefined;
-      this.#kept.detach();
+      this.#retained.detach();
       this.#commands?.detach();
       if (signal.aborted) return;
       if (why.reason === "taken_over") return this.#setState("stopped", why);
-      if (performance.now() - since >= lastedMs) {
+      if (performance.now() - since >= stableMs) {
         tries = 0;
-        this.#others.clear();
+        this.#otherBoots.clear();
       }
       this.#setState("waiting", why);
-      const most = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(tries, 10));
-      await sleep(Math.max(soonestMs, random() * most), signal).catch(() => {});
+      const most = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(tries, 10));
+      await sleep(Math.max(minDelayMs, random() * most), signal).catch(() => {});
     }
   }
 
-  /** Publishes everything over a new connection; done when all that waited has been sent. */
+  /** Subscribes to commands and publishes all documents over a new connection. */
   async #serve(bus: Bus): Promise<void> {
     const topics = this.#topics;
-    if (this.#hasTold && (await this.#isTaken(bus))) throw takenOver(this.#options.settings.url);
+    if (this.#hasPublishedStatus && (await this.#isTaken(bus))) throw takenOver(this.#options.settings.url);
     const commands = this.#commands;
-    if (commands) await bus.subscribe(commands.filters, (message) => commands.take(message, bus));
-    await this.#tellStatus(bus);
+    if (commands) await bus.subscribe(commands.filters, (message) => commands.handle(message, bus));
+    await this.#publishStatus(bus);
     const filters = [topics.device("+"), topics.state("+")];
     const isKnown = (topic: string) => {
       const id = partsOf(topics, topic)?.[0] ?? "";
@@ -211,7 +211,7 @@ export class Bridge {
     };
     const ids = [...this.#devices.keys()];
     for (const companion of this.#companions) void companion.attached?.(bus, ids).catch(() => {});
-    await this.#kept.attach(bus, filters, isKnown, this.#over.signal);
+    await this.#retained.attach(bus, filters, isKnown, this.#closing.signal);
   }
 
   /** The status of the site once it is offline. */
@@ -220,8 +220,8 @@ export class Bridge {
   }
 
   /**
-   * Whether another zapd has this site: not every broker says so when it disconnects us. Its status stands in place of ours, and
-   * stands there again after ours was told: once alone it may be our own of long ago, which a broker that crashed has from its disk.
+   * Whether another zapd uses this site, which not every broker reports when it disconnects us. Then its status replaces ours,
+   * repeatedly: a single foreign status may be an old one of ours that a crashed broker restored from disk.
    */
   async #isTaken(bus: Bus): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -229,19 +229,19 @@ export class Bridge {
       const boot = objectIn(payload)?.["boot"];
       resolve(typeof boot === "string" ? boot : this.#boot);
     });
-    const boot = await Promise.race([promise, sleep(statusWithinMs).then(() => this.#boot)]);
+    const boot = await Promise.race([promise, sleep(retainedWithinMs).then(() => this.#boot)]);
     await leave();
     if (boot === this.#boot) return false;
-    const isAgain = this.#others.has(boot);
-    this.#others.add(boot);
+    const isAgain = this.#otherBoots.has(boot);
+    this.#otherBoots.add(boot);
     return isAgain;
   }
 
-  async #tellStatus(bus: Bus): Promise<void> {
+  async #publishStatus(bus: Bus): Promise<void> {
     const { commands, site_labels: labels } = this.#options.settings;
     const status = { online: true, boot: this.#boot, version, devices: this.#devices.size, labels, commands };
     await bus.publish(this.#topics.status, JSON.stringify(status), { retain: true, qos: 1 });
-    this.#hasTold = true;
+    this.#hasPublishedStatus = true;
   }
 
   #setState(state: BridgeStatus["state"], why?: BusError): void {
@@ -257,8 +257,8 @@ export class Bridge {
 
   /** Follows the events, and publishes what they change. */
   async #follow(): Promise<void> {
-    const { signal } = this.#over;
-    /** Devices of a snapshot that comes in parts. */
+    const { signal } = this.#closing;
+    /** Devices of a snapshot, which may have several parts. */
     let shown = new Set<string>();
     for await (const event of this.#client.events({ signal })) {
       const [boot = "", seq = ""] = event.id.split(".");
@@ -267,53 +267,53 @@ export class Bridge {
         if (event.part === 1) shown = new Set();
         for (const { device, state } of event.devices) {
           shown.add(device.id);
-          this.#tellDevice(device);
-          if (state) this.#tellState(device.id, state, Number(seq), []);
+          this.#publishDevice(device);
+          if (state) this.#publishState(device.id, state, Number(seq), []);
         }
         if (!event.last) continue;
         for (const id of this.#devices.keys()) if (!shown.has(id)) this.#removed(id);
         this.#snapshot.resolve();
-        this.#tellCount();
+        this.#publishCount();
       } else if (event.type === "state.changed") {
         const changed = event.changed.filter((path) => path !== "playback.position_ms");
-        if (changed.length > 0) this.#tellState(event.device_id, event.state, Number(seq), changed);
+        if (changed.length > 0) this.#publishState(event.device_id, event.state, Number(seq), changed);
       } else {
-        if (event.type === "device.added" || event.type === "device.changed") this.#tellDevice(event.device);
+        if (event.type === "device.added" || event.type === "device.changed") this.#publishDevice(event.device);
         if (event.type === "device.removed") this.#removed(event.device_id);
         if (event.type === "lease.changed" && event.lease === null) this.#commands?.leaseEnded(event.device_id);
-        if (event.type === "apps.changed") this.#tellCompanions(event.device_id);
-        this.#tellEvent(event);
-        if (event.type === "device.added" || event.type === "device.removed") this.#tellCount();
+        if (event.type === "apps.changed") this.#publishCompanions(event.device_id);
+        this.#publishEvent(event);
+        if (event.type === "device.added" || event.type === "device.removed") this.#publishCount();
       }
     }
   }
 
-  #tellDevice(device: Device): void {
+  #publishDevice(device: Device): void {
     this.#devices.set(device.id, device);
     const { site_labels } = this.#options.settings;
-    // The will says only that the site is offline: its labels stay known with its devices.
-    this.#kept.set(this.#topics.device(device.id), site_labels.length > 0 ? { ...device, site_labels } : device);
-    this.#tellCompanions(device.id);
+    // The will has no labels: those of an offline site stay known through its devices.
+    this.#retained.set(this.#topics.device(device.id), site_labels.length > 0 ? { ...device, site_labels } : device);
+    this.#publishCompanions(device.id);
   }
 
-  /** Publishes a state without the position, which changes all the time. */
-  #tellState(id: string, state: State, seq: number, changed: readonly string[]): void {
+  /** Publishes a state without the playback position, which changes all the time. */
+  #publishState(id: string, state: State, seq: number, changed: readonly string[]): void {
     const playback = state.playback && { ...state.playback, position_ms: null, position_at: null };
-    this.#kept.set(this.#topics.state(id), { seq, state: { ...state, playback }, changed });
+    this.#retained.set(this.#topics.state(id), { seq, state: { ...state, playback }, changed });
   }
 
-  #tellCompanions(id: string): void {
-    for (const companion of this.#companions) void this.#tellCompanion(companion, id);
+  #publishCompanions(id: string): void {
+    for (const companion of this.#companions) void this.#publishCompanion(companion, id);
   }
 
-  async #tellCompanion(companion: Companion, id: string): Promise<void> {
+  async #publishCompanion(companion: Companion, id: string): Promise<void> {
     const device = this.#devices.get(id);
     if (!device) return;
     try {
       const documents = await companion.of(device, this.#client);
-      // It may have been removed or changed meanwhile; the change has a call of its own.
+      // It may have been removed or changed meanwhile; a change leads to another call.
       if (this.#devices.get(id) !== device) return;
-      for (const { topic, payload } of documents) this.#kept.set(topic, payload);
+      for (const { topic, payload } of documents) this.#retained.set(topic, payload);
     } catch (error) {
       this.#options.log.debug(`MQTT: ${device.name} could not be described to others: ${textOf(error)}`);
     }
@@ -322,27 +322,27 @@ export class Bridge {
   #removed(id: string): void {
     this.#devices.delete(id);
     const others = this.#companions.flatMap((one) => one.topicsOf(id));
-    for (const topic of [this.#topics.device(id), this.#topics.state(id), ...others]) this.#kept.set(topic, null);
+    for (const topic of [this.#topics.device(id), this.#topics.state(id), ...others]) this.#retained.set(topic, null);
   }
 
-  #tellEvent(event: object): void {
-    // An event that cannot be sent is lost: the retained documents tell the present state.
-    this.#bus?.publish(this.#topics.events, JSON.stringify(event), { expiresInS: newsExpiryS }).catch(() => {});
+  #publishEvent(event: object): void {
+    // An event that cannot be sent is dropped: the retained documents have the current state.
+    this.#bus?.publish(this.#topics.events, JSON.stringify(event), { expiresInS: eventExpiryS }).catch(() => {});
   }
 
-  #tellCount(): void {
-    if (this.#bus) this.#tellStatus(this.#bus).catch(() => {});
+  #publishCount(): void {
+    if (this.#bus) this.#publishStatus(this.#bus).catch(() => {});
   }
 }
 
-/** The app in this process: nothing listens there. */
+/** The base URL of requests in this process: nothing listens there. */
 const url = "http://zapd/v1";
 
 async function siteOf(state: string, log: Log): Promise<string> {
   try {
     return await ownSite(state);
   } catch (error) {
-    log.warn(`MQTT: the name of this site could not be kept, and is another after a restart: ${textOf(error)}`);
+    log.warn(`MQTT: the id of this site could not be saved, and changes with the next restart: ${textOf(error)}`);
     return crypto.randomUUID();
   }
 }

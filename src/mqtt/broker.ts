@@ -1,6 +1,6 @@
 /**
- * A bus over one connection to an MQTT broker: MQTT 5, or 3.1.1 where the broker knows no other. The session ends with the
- * connection, so that the broker queues nothing for us. Only the client of npm `mqtt` is imported: its main entry brings
+ * A bus over one connection to an MQTT broker: MQTT 5, or 3.1.1 where the broker has no other. The session ends with the
+ * connection, so that the broker queues nothing for it. Of npm `mqtt` only the client is imported: the main entry adds
  * WebSockets and proxies, 0.85 MB of the program (README.md).
  */
 import { createPrivateKey, randomBytes, X509Certificate } from "node:crypto";
@@ -15,62 +15,62 @@ import {
   type Bus,
   BusError,
   type Message,
-  netWords,
+  networkErrors,
   objectIn,
   type PublishOptions,
   type RequestOptions,
 } from "./bus.ts";
 import { matches } from "./topics.ts";
 
-/** Where a broker is, and who we are to it. */
+/** The address of a broker, and our credentials. */
 export interface Broker {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** `mqtts://broker.lan:8883`, as it is shown: without a login. */
+  /** `mqtts://broker.lan:8883`, for messages: without credentials. */
   readonly url: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** PEM: the CA of the broker's certificate, where the system does not trust it. */
+  /** The CA of the broker's certificate, where the system does not trust it, PEM. */
   readonly ca?: string | undefined;
-  /** PEM: our own certificate, and its key. */
+  /** Our client certificate and its key, PEM. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
 }
 
 export interface ConnectOptions {
   readonly clientId: string;
-  /** What the broker publishes, retained, when the connection is lost. */
+  /** The will: the broker publishes it, retained, when the connection is lost. */
   readonly will?: { readonly topic: string; readonly payload: string };
-  /** Ends the attempt; a connection is ended by `close`. */
+  /** Aborts the attempt; an open connection is ended by `close`. */
   readonly signal?: AbortSignal;
 }
 
 const connectTimeoutMs = 10_000;
 const keepAliveS = 60;
-/** No message of ours, or for us, is larger. */
-const largestPacket = 256 * 1024;
-/** What surrounds a topic, the values of properties and a payload: at most a few bytes each. */
+/** The largest packet in either direction. */
+const maxPacketBytes = 256 * 1024;
+/** The size of a packet without its topic, properties and payload, rounded up. */
 const headerBytes = 32;
-/** Messages in flight that the broker has not acknowledged: some brokers take no more than twenty. */
-const mostInFlight = 16;
-/** A command that has waited this long is dropped by the broker. */
+/** Unacknowledged messages: some brokers take no more than twenty. */
+const maxInFlight = 16;
+/** The broker drops a command after this time. */
 export const commandExpiryS = 10;
 
 type Version = 4 | 5;
 type ConstructorOf = new (builder: () => net.Socket, options: object) => MqttClient;
 
-// A CommonJS module: some runtimes give its default export, others the whole module, as the default.
+// A CommonJS module: its default is the export on some runtimes, the whole module on others.
 const { default: exported } = clientModule as unknown as { default: ConstructorOf | { default: ConstructorOf } };
 const Client = typeof exported === "function" ? exported : exported.default;
 
-/** Connects; fails with a `BusError` that says what is in the way. */
+/** Connects. Fails with a `BusError`. */
 export async function connectBus(broker: Broker, options: ConnectOptions): Promise<Bus> {
   try {
     return await connect(broker, options, 5);
   } catch (error) {
     if (!(error instanceof BusError) || (error.reason !== "protocol" && error.reason !== "closed")) throw error;
-    // A broker that knows only MQTT 3.1.1 refuses version 5, or hangs up. Where both fail, the first failure is told.
+    // A broker with only MQTT 3.1.1 refuses version 5, or hangs up. If both fail, the first failure is reported.
     return await connect(broker, options, 4).catch(() => {
       throw error;
     });
@@ -90,31 +90,31 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
     connectTimeout: connectTimeoutMs,
     resubscribe: false,
     queueQoSZero: false,
-    // The cache holds a buffer for each of 65,536 numbers: 11 MB, for nothing that a house would notice.
+    // The cache has a buffer for each of 65,536 numbers, 11 MB, with no noticeable gain here.
     writeCache: false,
     ...(broker.username !== undefined && { username: broker.username }),
     ...(broker.password !== undefined && { password: broker.password }),
     ...(will && { will: { ...will, payload: Buffer.from(will.payload), qos: 1, retain: true } }),
-    ...(version === 5 && { properties: { sessionExpiryInterval: 0, maximumPacketSize: largestPacket } }),
+    ...(version === 5 && { properties: { sessionExpiryInterval: 0, maximumPacketSize: maxPacketBytes } }),
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let why: BusError | undefined;
   const aborted = () => client.end(true);
-  // What the broker says that it takes: the library does not heed it (MQTT 5.0, 3.2.2.3.3 and 3.2.2.3.6).
-  let takes = { inFlight: mostInFlight, packet: largestPacket };
-  let isIn = false;
-  client.on("connect", ({ properties: { receiveMaximum = mostInFlight, maximumPacketSize = largestPacket } = {} }) => {
-    isIn = true;
-    takes = { inFlight: Math.min(mostInFlight, receiveMaximum), packet: Math.min(largestPacket, maximumPacketSize) };
+  // The limits of the broker, which the library ignores (MQTT 5.0, 3.2.2.3.3 and 3.2.2.3.6).
+  let limits = { inFlight: maxInFlight, packet: maxPacketBytes };
+  let isConnected = false;
+  client.on("connect", ({ properties: { receiveMaximum = maxInFlight, maximumPacketSize = maxPacketBytes } = {} }) => {
+    isConnected = true;
+    limits = { inFlight: Math.min(maxInFlight, receiveMaximum), packet: Math.min(maxPacketBytes, maximumPacketSize) };
     resolve();
   });
   client.on("error", (error) => {
-    why ??= isIn ? garbled(error, broker) : refusal(error, broker);
-    // The library reads nothing more after what it does not understand, and would stay connected.
+    why ??= isConnected ? protocolError(error, broker) : refusal(error, broker);
+    // After a parse error the library reads nothing more, but would stay connected.
     client.end(true);
   });
   client.on("disconnect", ({ reasonCode = 0 }) => {
-    why = sentAway(reasonCode, broker);
+    why = disconnected(reasonCode, broker);
     client.end(true);
   });
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
@@ -127,30 +127,30 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   signal?.addEventListener("abort", aborted, { once: true });
   if (signal?.aborted) aborted();
   await promise;
-  // From here on it is ended with a DISCONNECT: without one the broker publishes our will.
+  // From here on the connection ends with a DISCONNECT; without one the broker publishes the will.
   signal?.removeEventListener("abort", aborted);
   const leave = (left: BusError) => {
     why ??= left;
   };
-  return new MqttBus({ client, broker, clientId, version, takes, ended, leave });
+  return new MqttBus({ client, broker, clientId, version, limits, ended, leave });
 }
 
-/** A connection that the broker has let in. */
+/** An accepted connection. */
 interface Connection {
   readonly client: MqttClient;
   readonly broker: Broker;
   readonly clientId: string;
   readonly version: Version;
-  /** Messages that may be in flight at a time, and bytes of a packet. */
-  readonly takes: { readonly inFlight: number; readonly packet: number };
+  /** Messages in flight, and bytes of a packet. */
+  readonly limits: { readonly inFlight: number; readonly packet: number };
   /** Resolves when the connection ends, with the reason. */
   readonly ended: Promise<BusError>;
-  /** To be called before we end it, with the reason. */
+  /** Sets the reason before the connection is closed from here. */
   leave(why: BusError): void;
 }
 
-/** A request that waits for its answer. */
-interface Waiting {
+/** A request without an answer yet. */
+interface PendingRequest {
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -163,18 +163,18 @@ interface Subscription {
 class MqttBus implements Bus {
   readonly #connection: Connection;
   readonly #subscriptions = new Set<Subscription>();
-  readonly #waiting = new Map<string, Waiting>();
-  /** Topics for answers that are subscribed to already. */
+  readonly #pending = new Map<string, PendingRequest>();
+  /** Subscriptions to reply topics. */
   readonly #replies = new Map<string, Promise<unknown>>();
-  /** Messages that the broker has to acknowledge. */
+  /** Limits the unacknowledged messages. */
   readonly #turns: Semaphore;
   /** Aborted with the reason when the connection ends. */
-  readonly #over = new AbortController();
+  readonly #closed = new AbortController();
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    const { client, ended, takes } = connection;
-    this.#turns = new Semaphore(takes.inFlight);
+    const { client, ended, limits } = connection;
+    this.#turns = new Semaphore(limits.inFlight);
     client.on("message", (topic, payload, packet) => {
       const { properties } = packet;
       const message: Message = {
@@ -190,9 +190,9 @@ class MqttBus implements Bus {
         if (filters.some((filter) => matches(filter, topic))) listener(message);
     });
     void ended.then((why) => {
-      this.#over.abort(why);
-      for (const { reject } of this.#waiting.values()) reject(why);
-      this.#waiting.clear();
+      this.#closed.abort(why);
+      for (const { reject } of this.#pending.values()) reject(why);
+      this.#pending.clear();
       this.#subscriptions.clear();
     });
   }
@@ -216,12 +216,12 @@ class MqttBus implements Bus {
     options: { readonly qos: 0 | 1; readonly retain: boolean },
     properties: Readonly<Record<string, string | number | Buffer>>,
   ): Promise<void> {
-    const { client, version, broker, takes } = this.#connection;
+    const { client, version, broker, limits } = this.#connection;
     const bytes = Buffer.from(payload as Uint8Array);
     const around = [topic, ...Object.values(properties)].reduce<number>((sum, one) => sum + lengthOf(one), headerBytes);
-    if (bytes.length + around > takes.packet) throw tooLarge(bytes.length, topic, takes.packet);
+    if (bytes.length + around > limits.packet) throw tooLarge(bytes.length, topic, limits.packet);
     const publish = async () => {
-      this.#over.signal.throwIfAborted();
+      this.#closed.signal.throwIfAborted();
       await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
     };
     try {
@@ -229,9 +229,9 @@ class MqttBus implements Bus {
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, broker);
-      if (typeof code === "number") throw notTaken(topic, code, broker);
+      if (typeof code === "number") throw rejected(topic, code, broker);
       if (error instanceof BusError) throw error;
-      this.#over.signal.throwIfAborted();
+      this.#closed.signal.throwIfAborted();
       throw new BusError("closed", `The message to ${topic} was not sent: ${textOf(error)}`, { cause: error });
     }
   }
@@ -241,25 +241,25 @@ class MqttBus implements Bus {
     listener: (message: Message) => void,
     qos: 0 | 1 = 1,
   ): Promise<() => Promise<void>> {
-    this.#over.signal.throwIfAborted();
+    this.#closed.signal.throwIfAborted();
     const subscription = { filters, listener };
     this.#subscriptions.add(subscription);
     const leave = async () => {
-      if (!this.#subscriptions.delete(subscription) || this.#over.signal.aborted) return;
+      if (!this.#subscriptions.delete(subscription) || this.#closed.signal.aborted) return;
       const others = new Set([...this.#subscriptions].flatMap((one) => one.filters));
       const unused = filters.filter((filter) => !others.has(filter));
       if (unused.length > 0) await this.#bounded(this.#connection.client.unsubscribeAsync(unused)).catch(() => {});
     };
     try {
-      // `rap`: a message keeps its retain flag also when it is published while we are subscribed.
+      // `rap` (retain as published): a live message keeps its retain flag.
       const granted = await this.#bounded(this.#connection.client.subscribeAsync([...filters], { qos, rap: true }));
       const refused = granted.find(({ qos }) => qos >= 0x80);
-      if (refused) throw forbidden(`hear ${refused.topic}`, this.#connection.broker);
+      if (refused) throw forbidden(`subscribe to ${refused.topic}`, this.#connection.broker);
     } catch (error) {
       await leave();
       if (error instanceof BusError) throw error;
-      this.#over.signal.throwIfAborted();
-      throw forbidden(`hear ${filters.join(", ")}`, this.#connection.broker);
+      this.#closed.signal.throwIfAborted();
+      throw forbidden(`subscribe to ${filters.join(", ")}`, this.#connection.broker);
     }
     return leave;
   }
@@ -272,18 +272,18 @@ class MqttBus implements Bus {
     await this.#subscribeTo(replyTo);
     const mark = randomBytes(12).toString("base64url");
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const late = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
-    const timer = setTimeout(() => reject(late), timeoutMs);
-    this.#waiting.set(mark, { resolve, reject });
-    // Where it is given up before it is sent, the other promise says so.
+    const timeout = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
+    const timer = setTimeout(() => reject(timeout), timeoutMs);
+    this.#pending.set(mark, { resolve, reject });
+    // If sending fails, `#send` rejects, and nobody awaits this promise.
     promise.catch(() => {});
     try {
       const own = { ...body, sent_at: new Date().toISOString() };
-      // MQTT 3.1.1 has no properties: the message itself says where the answer goes.
-      const sent = this.#connection.version === 5 ? own : { ...own, reply_to: replyTo, transaction: mark };
+      // MQTT 3.1.1 has no properties: the message itself has the reply topic.
+      const content = this.#connection.version === 5 ? own : { ...own, reply_to: replyTo, transaction: mark };
       await this.#send(
         topic,
-        JSON.stringify(sent),
+        JSON.stringify(content),
         { qos: 1, retain: false },
         {
           responseTopic: replyTo,
@@ -294,18 +294,18 @@ class MqttBus implements Bus {
       return await orAborted(promise, signal);
     } finally {
       clearTimeout(timer);
-      this.#waiting.delete(mark);
+      this.#pending.delete(mark);
     }
   }
 
   #subscribeTo(replyTo: string): Promise<unknown> {
-    const known = this.#replies.get(replyTo);
-    if (known) return known;
+    const existing = this.#replies.get(replyTo);
+    if (existing) return existing;
     const subscribing = this.subscribe([replyTo], ({ payload, correlation, retained }) => {
       if (retained) return;
       const answer = objectIn(payload);
       const mark = correlation ? Buffer.from(correlation).toString() : answer?.["transaction"];
-      if (answer && typeof mark === "string") this.#waiting.get(mark)?.resolve(answer);
+      if (answer && typeof mark === "string") this.#pending.get(mark)?.resolve(answer);
     });
     this.#replies.set(replyTo, subscribing);
     subscribing.catch(() => this.#replies.delete(replyTo));
@@ -313,7 +313,7 @@ class MqttBus implements Bus {
   }
 
   async close(): Promise<void> {
-    if (this.#over.signal.aborted) return;
+    if (this.#closed.signal.aborted) return;
     this.#connection.leave(
       new BusError("left", `${this.#connection.clientId} has left ${this.#connection.broker.url}`),
     );
@@ -327,7 +327,7 @@ class MqttBus implements Bus {
 
   /** Fails when the connection ends before the broker has answered. */
   #bounded<T>(work: Promise<T>): Promise<T> {
-    return orAborted(work, this.#over.signal);
+    return orAborted(work, this.#closed.signal);
   }
 }
 
@@ -335,13 +335,13 @@ function lengthOf(value: string | number | Buffer): number {
   return typeof value === "number" ? 4 : Buffer.byteLength(value);
 }
 
-/** MQTT may give a property more than once: the first counts. */
+/** A user property may occur more than once: the first counts. */
 function firstOf(value: string | readonly string[] | undefined): string | null {
   const text = typeof value === "string" ? value : value?.[0];
   return text === undefined ? null : text.slice(0, 64);
 }
 
-/** Names the setting of a file that holds no certificate or no key, or of two that are no pair: the library's own errors name neither. */
+/** Checks certificates and keys here, since the errors of the library do not name the setting. */
 function checkFiles({ secure, ca, cert, key }: Broker): void {
   if (!secure) return;
   const read = <T>(setting: string, what: string, reader: () => T): T => {
@@ -362,7 +362,7 @@ function checkFiles({ secure, ca, cert, key }: Broker): void {
     });
 }
 
-/** A socket to the broker, with its certificate checked. */
+/** Opens a socket to the broker; with TLS its certificate is verified. */
 function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
   const { host, port, secure, ca, cert, key } = broker;
   return new Promise((resolve, reject) => {
@@ -378,7 +378,7 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
           rejectUnauthorized: true,
         })
       : net.connect({ host, port });
-    const done = (error?: BusError) => {
+    const finish = (error?: BusError) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", aborted);
       socket.removeAllListeners();
@@ -388,21 +388,21 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
       socket.destroy();
       reject(error);
     };
-    const aborted = () => done(new BusError("left", "The connection was given up"));
-    const timer = setTimeout(() => done(late(broker)), connectTimeoutMs);
-    socket.once("error", (error) => done(unreachable(error, broker)));
+    const aborted = () => finish(new BusError("left", "The connection was given up"));
+    const timer = setTimeout(() => finish(timedOut(broker)), connectTimeoutMs);
+    socket.once("error", (error) => finish(unreachable(error, broker)));
     socket.once("close", () =>
-      done(new BusError("closed", `The broker at ${broker.url} hung up`, { hint: hungUp(broker) })),
+      finish(new BusError("closed", `The broker at ${broker.url} hung up`, { hint: hungUp(broker) })),
     );
-    socket.once(secure ? "secureConnect" : "connect", () => done());
+    socket.once(secure ? "secureConnect" : "connect", () => finish());
     signal?.addEventListener("abort", aborted, { once: true });
     if (signal?.aborted) aborted();
   });
 }
 
-/** Closes the connection when a packet is larger than we said we take, before it is all in memory. */
+/** Closes the connection as soon as the header of a packet exceeds `maxPacketBytes`, before the packet is in memory. */
 function limitPackets(socket: net.Socket): void {
-  /** Bytes of the packet that are still to come; `-1` while its length is being read. */
+  /** Remaining bytes of the packet; `-1` while its length is read (MQTT 5.0, 1.5.5). */
   let left = 0;
   let length = 0;
   let shift = 0;
@@ -423,7 +423,7 @@ function limitPackets(socket: net.Socket): void {
       }
       length += (byte & 0x7f) * 2 ** shift;
       shift += 7;
-      if (length > largestPacket || shift > 28) return void socket.destroy();
+      if (length > maxPacketBytes || shift > 28) return void socket.destroy();
       if ((byte & 0x80) === 0) left = length;
     }
   });
@@ -435,16 +435,16 @@ function hungUp({ secure }: Broker): string {
     : "Where it wants TLS, mqtt.url begins with mqtts:// (usually port 8883). Its own log says why";
 }
 
-function late({ url }: Broker): BusError {
+function timedOut({ url }: Broker): BusError {
   return new BusError("timeout", `The broker at ${url} did not answer within ${connectTimeoutMs / 1_000} s`, {
     hint: "Look at mqtt.url, at the broker, and at a firewall in between",
   });
 }
 
-/** Why there is no connection: an error with none of the network's codes is about certificates. */
+/** Why there is no connection: without a network code, the error is about certificates. */
 function unreachable(error: unknown, broker: Broker): BusError {
   const code = systemCode(error);
-  const why = netWords[code];
+  const why = networkErrors[code];
   const { url, secure } = broker;
   if (why !== undefined || !secure) {
     const message = `The broker at ${url} cannot be reached: ${why ?? (code || textOf(error))}`;
@@ -463,7 +463,7 @@ function unreachable(error: unknown, broker: Broker): BusError {
   });
 }
 
-/** Codes of MQTT 5 and of 3.1.1 by which a broker refuses a connection (MQTT 5.0, 3.2.2.2; MQTT 3.1.1, 3.2.2.3). */
+/** Reason codes of a refused connection (MQTT 5.0, 3.2.2.2; MQTT 3.1.1, 3.2.2.3). */
 const codes = {
   login: [0x86, 0x87, 0x8c, 4, 5],
   version: [0x84, 1],
@@ -502,8 +502,8 @@ function refusal(error: unknown, broker: Broker): BusError {
   });
 }
 
-/** Why the broker ended a connection that it had accepted. */
-function sentAway(code: number, { url }: Broker): BusError {
+/** Why the broker ended an accepted connection. */
+function disconnected(code: number, { url }: Broker): BusError {
   if (code === codes.takenOver) return takenOver(url);
   return new BusError("closed", `The broker at ${url} ended the connection (reason 0x${code.toString(16)})`, {
     hint: "Its own log says why",
@@ -517,8 +517,8 @@ export function takenOver(url: string): BusError {
   });
 }
 
-/** Whatever it sends then, it is none of the answers that MQTT has: Mosquitto 2.0 has one for what its `message_size_limit` drops. */
-function garbled(cause: unknown, { url }: Broker): BusError {
+/** The broker broke the protocol, as Mosquitto 2.0 does where its `message_size_limit` drops a message. */
+function protocolError(cause: unknown, { url }: Broker): BusError {
   return new BusError("protocol", `The broker at ${url} sent what MQTT does not know, and was hung up on`, {
     hint: "Mosquitto does so with a message_size_limit: raise it to 262144, or leave it out. Another broker's log says more",
     cause,
@@ -527,14 +527,14 @@ function garbled(cause: unknown, { url }: Broker): BusError {
 
 function tooLarge(bytes: number, topic: string, most: number): BusError {
   const message = `A message of ${bytes} bytes to ${topic} was not sent: a packet may have ${most} at most`;
-  if (most === largestPacket) return new BusError("too_large", message);
+  if (most === maxPacketBytes) return new BusError("too_large", message);
   return new BusError("too_large", message, {
-    hint: `The broker says so: raise its limit to ${largestPacket} (Mosquitto: max_packet_size)`,
+    hint: `The broker says so: raise its limit to ${maxPacketBytes} (Mosquitto: max_packet_size)`,
   });
 }
 
-/** A message that the broker has refused for another reason than its ACL. */
-function notTaken(topic: string, code: number, { url }: Broker): BusError {
+/** The broker refused a message for another reason than its ACL. */
+function rejected(topic: string, code: number, { url }: Broker): BusError {
   return new BusError("forbidden", `The broker at ${url} did not take a message to ${topic} (0x${code.toString(16)})`, {
     hint: "Its own log says why",
   });

@@ -1,28 +1,28 @@
 /**
- * A bus: topics that are published to and subscribed to, and requests that are answered. What uses it knows nothing of MQTT,
- * which is behind it (broker.ts).
+ * A message bus: publish, subscribe, and requests with answers. Its users know nothing of MQTT, which implements it
+ * (broker.ts).
  */
 import { isObject } from "../system/json.ts";
 
-/** A message as it came. Nothing of it is to be trusted. */
+/** A received message, untrusted. */
 export interface Message {
   readonly topic: string;
   readonly payload: Uint8Array;
-  /** The broker had retained it: it may be out of date. */
+  /** A retained message, which may be outdated. */
   readonly retained: boolean;
-  /** Seconds that were left until it expires; `null` where its sender set no expiry. */
+  /** Seconds until it expires; `null` where its sender set no expiry. */
   readonly expiresInS: number | null;
-  /** When it was sent, by its sender's clock, ISO 8601; `null` where that is not said. */
+  /** When it was sent by the sender's clock, ISO 8601; `null` where not given. */
   readonly sentAt: string | null;
-  /** The topic for the answer, and the data that the answer has to carry. */
+  /** The topic for the answer, and the correlation data to repeat in it. */
   readonly replyTo: string | null;
   readonly correlation: Uint8Array | null;
 }
 
 export interface PublishOptions {
-  /** Kept by the broker for whoever subscribes later. */
+  /** The broker keeps it for later subscribers. */
   readonly retain?: boolean;
-  /** 1: resolved once the broker has it. 0 without it. */
+  /** 1: resolves once the broker has acknowledged it. 0 by default. */
   readonly qos?: 0 | 1;
   /** Seconds after which the broker drops it. */
   readonly expiresInS?: number | undefined;
@@ -30,25 +30,25 @@ export interface PublishOptions {
 }
 
 export interface RequestOptions {
-  /** The topic for answers, of this caller alone. */
+  /** The topic for answers to this caller. */
   readonly replyTo: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Bus {
-  /** Fails with a `BusError` when the connection is gone. */
+  /** Fails with a `BusError` when the connection has ended. */
   publish(topic: string, payload: string | Uint8Array, options?: PublishOptions): Promise<void>;
   /**
-   * Subscribes to topics, with `+` and `#`, and gets what is retained there, until the returned function is called. At QoS 1 a
-   * broker drops what comes faster than it is acknowledged (Mosquitto: beyond a thousand); at 0 it sends all.
+   * Subscribes to topic filters until the returned function is called, and receives retained messages first. At QoS 1 a broker
+   * drops messages that are not acknowledged fast enough (Mosquitto: beyond a thousand); at QoS 0 it sends all.
    */
   subscribe(
     filters: readonly string[],
     listener: (message: Message) => void,
     qos?: 0 | 1,
   ): Promise<() => Promise<void>>;
-  /** Sends an object as JSON, and gives the first answer to it. Fails with a `BusError`, `timeout` where none comes. */
+  /** Sends an object as JSON, and resolves with the first answer. Fails with a `BusError`, `timeout` without an answer. */
   request(topic: string, body: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<unknown>;
   /** Disconnects from the broker. */
   close(): Promise<void>;
@@ -57,15 +57,15 @@ export interface Bus {
 }
 
 /**
- * Why a bus is not there: nothing answers; it does not answer in time; its certificate, or ours, is not accepted; the login is not;
- * another client of our name has taken our place; what answers speaks otherwise; it hung up; we did; a file that the settings
- * name cannot be used.
+ * Why the bus failed: nothing answers; no answer in time; a certificate is not accepted; the login is not accepted; another client
+ * has our client id; the protocol is broken; the broker hung up; zapd disconnected; a file of the settings cannot be used; the
+ * broker forbids it; a message is too large.
  */
 export type BusReason =
   | ("unreachable" | "timeout" | "tls" | "login" | "taken_over" | "protocol" | "closed" | "left" | "settings")
   | ("forbidden" | "too_large");
 
-/** A failure of a bus. Code decides by its reason; the message and the hint are for people. */
+/** A failure of the bus. Code decides by its reason; the message and the hint are for people. */
 export class BusError extends Error {
   override readonly name = "BusError";
   readonly reason: BusReason;
@@ -78,7 +78,7 @@ export class BusError extends Error {
   }
 }
 
-/** The JSON object that a message holds; `null` where it holds none. */
+/** The JSON object in a message; `null` where there is none. */
 export function objectIn(payload: Uint8Array): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(payload).toString());
@@ -88,8 +88,8 @@ export function objectIn(payload: Uint8Array): Record<string, unknown> | null {
   }
 }
 
-/** Why nothing was reached, by the codes of the system. */
-export const netWords: Readonly<Record<string, string>> = {
+/** Texts for the system codes of network errors. */
+export const networkErrors: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
   ENOTFOUND: "there is no such host",
   EAI_AGAIN: "its name could not be looked up",

@@ -1,6 +1,6 @@
 /**
- * Commands that come over the bus: plain values for one field of a device, and calls of the API's operations. Each runs as any
- * other client's. One that is out of date is not run, and reported.
+ * Commands from the bus: plain values for one field of a device, and calls of API operations. They run as those of any client.
+ * An outdated command is not run, but reported.
  */
 import { ApiError, createCall, createStream, type ValueName } from "../api/client.ts";
 import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
@@ -10,9 +10,9 @@ import type { Log } from "../system/log.ts";
 import { withHint } from "../system/text.ts";
 import type { Bus, Message } from "./bus.ts";
 import { type ArtifactSettings, Sideload } from "./sideload.ts";
-import { mayAnswerAt, partsOf, type SiteTopics, settable } from "./topics.ts";
+import { isReplyTopic, partsOf, type SiteTopics, settable } from "./topics.ts";
 
-/** The operations that each value of `mqtt.commands` allows. Those that are for a person (pairing, names, settings) are in none. */
+/** The operations that each value of `mqtt.commands` allows. Pairing, names and settings are for a person at the machine. */
 const allowed = {
   control: [
     ...(["listDevices", "getDevice", "getState", "listApps", "listInputs", "listChannels", "health"] as const),
@@ -21,27 +21,27 @@ const allowed = {
   ],
   developer: ["reloadPackage", "removePackage", "readLogs"],
 } as const satisfies Record<string, readonly ValueName[]>;
-/** A package is not uploaded over the bus: its address is given. */
-const installing = "dev_install";
+/** A package is not uploaded over the bus: the call has its URL. */
+const installOp = "dev_install";
 type Allowed = (typeof allowed)[keyof typeof allowed][number];
 
 const limits = {
-  /** Bytes of a plain value, of which 1,024 characters may be typed; and of a call. */
+  /** Bytes of a plain value (a text may have 1,024 characters), and of a call. */
   valueBytes: 8 * 1024,
   callBytes: 64 * 1024,
   depth: 16,
-  /** Commands at a time, in a second, and at once after a pause. */
-  underWay: 64,
+  /** Commands at a time, per second, and at once after a pause. */
+  concurrent: 64,
   perSecond: 100,
   burst: 200,
 } as const;
-/** How far the clocks of two machines may differ: a command that was sent longer ago is not run. */
-const oldMs = 60_000;
-/** The broker drops an answer that has waited for longer. */
+/** The oldest command that is run; it allows for different clocks of two machines. */
+const maxAgeMs = 60_000;
+/** The broker drops an answer after this time. */
 const answerExpiryS = 30;
-/** Refusals that are reported in a second. */
-const toldPerSecond = 10;
-/** Lines of a log that are published in a second; of the others only their number. */
+/** Refusals that are reported per second. */
+const refusalsPerSecond = 10;
+/** Log lines that are published per second; the others are only counted. */
 const linesPerSecond = 50;
 
 export interface CommandsOptions {
@@ -51,16 +51,16 @@ export interface CommandsOptions {
   /** Calls the API of this daemon. */
   fetch(request: Request): Promise<Response>;
   readonly log: Log;
-  /** Where packages may come from. */
+  /** The allowed origins of packages. */
   readonly artifacts: ArtifactSettings;
   /** Publishes an event of the site. */
-  tell(event: object): void;
+  publish(event: object): void;
 }
 
-/** A call of an operation, as the typed client takes it. */
-interface Asked {
+/** A call of an operation, with the arguments of the typed client. */
+interface Call {
   readonly name: EndpointName;
-  readonly given: {
+  readonly args: {
     readonly id?: string;
     readonly group?: string;
     readonly scene?: string;
@@ -70,38 +70,35 @@ interface Asked {
   };
 }
 
-type AnyCall = (
-  name: EndpointName,
-  given: Asked["given"],
-) => Promise<{ readonly text: string; readonly data: unknown }>;
+type AnyCall = (name: EndpointName, args: Call["args"]) => Promise<{ readonly text: string; readonly data: unknown }>;
 
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #call: AnyCall;
   readonly #commands = new Bucket(limits.perSecond, limits.burst);
-  readonly #refusals = new Bucket(toldPerSecond, 2 * toldPerSecond);
+  readonly #refusals = new Bucket(refusalsPerSecond, 2 * refusalsPerSecond);
   readonly #sideload: Sideload;
   readonly #over = new AbortController();
-  #underWay = 0;
+  #running = 0;
   /** Logs that are followed, by the devices' ids. */
   readonly #logs = new Map<string, AbortController>();
 
   constructor(options: CommandsOptions) {
     this.#options = options;
     const { url, fetch } = options;
-    // What each name takes and answers is in the table of operations, which types cannot follow from a text.
+    // The types of each operation are in the table, which types cannot follow from a text.
     this.#call = createCall({ url, fetch }) as unknown as AnyCall;
     this.#sideload = new Sideload(options);
   }
 
-  /** What is subscribed to. */
+  /** The topics of commands. */
   get filters(): readonly string[] {
     const { topics } = this.#options;
     return [topics.rpc, `${topics.device("+")}/set/+`];
   }
 
-  /** A message that came to one of them. */
-  take(message: Message, bus: Bus): void {
+  /** Handles a message of one of these topics. */
+  handle(message: Message, bus: Bus): void {
     const { topics } = this.#options;
     // An empty message clears a retained command.
     if (message.payload.length === 0) return;
@@ -111,12 +108,12 @@ export class Commands {
     });
   }
 
-  /** The lease of a device has ended: its log is no longer published. */
+  /** Stops publishing the log of a device whose lease has ended. */
   leaseEnded(deviceId: string): void {
     this.#logs.get(deviceId)?.abort();
   }
 
-  /** The connection has ended, over which logs were published. */
+  /** Stops publishing logs, since the connection has ended. */
   detach(): void {
     for (const log of this.#logs.values()) log.abort();
   }
@@ -130,48 +127,49 @@ export class Commands {
     const { topics } = this.#options;
     checkFresh(message);
     if (!this.#commands.take()) throw tooMany(`more than ${limits.perSecond} commands a second come from the broker`);
-    if (this.#underWay >= limits.underWay) throw tooMany(`${limits.underWay} commands from the broker are under way`);
-    this.#underWay++;
+    if (this.#running >= limits.concurrent)
+      throw tooMany(`${limits.concurrent} commands from the broker are under way`);
+    this.#running++;
     try {
       if (message.topic === topics.rpc) await this.#answer(message, bus);
       else {
         const [id = "", , field = ""] = partsOf(topics, message.topic) ?? [];
-        const { name, given } = commandOf(id, field, textIn(message, limits.valueBytes));
-        await this.#call(name, given);
+        const { name, args } = callForValue(id, field, textIn(message, limits.valueBytes));
+        await this.#call(name, args);
       }
     } finally {
-      this.#underWay--;
+      this.#running--;
     }
   }
 
-  /** Runs a call and answers it in the API's envelope; without a place for the answer only a failure is told. */
+  /** Runs a call, and answers in the envelope of the API. Without a reply topic only a failure is reported. */
   async #answer(message: Message, bus: Bus): Promise<void> {
     const { topics, log } = this.#options;
-    let asked: Readonly<Record<string, unknown>> = {};
+    let call: Readonly<Record<string, unknown>> = {};
     let envelope: string;
     let failed: unknown;
     try {
-      asked = callIn(textIn(message, limits.callBytes));
-      const replyTo = message.replyTo ?? asked["reply_to"];
-      if (replyTo !== undefined && (typeof replyTo !== "string" || !mayAnswerAt(topics, replyTo)))
+      call = callIn(textIn(message, limits.callBytes));
+      const replyTo = message.replyTo ?? call["reply_to"];
+      if (replyTo !== undefined && (typeof replyTo !== "string" || !isReplyTopic(topics, replyTo)))
         throw invalid("The answer may not go to that topic", `Use one of your own, or one below ${topics.reply("")}`);
-      checkAge(asked["sent_at"]);
-      envelope = await this.#ask(asked, bus);
+      checkAge(call["sent_at"]);
+      envelope = await this.#runCall(call, bus);
     } catch (error) {
       failed = error;
       if (!(error instanceof ZapdError)) log.error(`MQTT: ${error instanceof Error ? error.stack : textOf(error)}`);
       envelope = envelopeOf(error);
     }
-    const replyTo = message.replyTo ?? asked["reply_to"];
-    if (typeof replyTo !== "string" || !mayAnswerAt(topics, replyTo)) {
+    const replyTo = message.replyTo ?? call["reply_to"];
+    if (typeof replyTo !== "string" || !isReplyTopic(topics, replyTo)) {
       if (failed !== undefined) throw failed;
       return;
     }
-    const { transaction } = asked;
-    const isMark = typeof transaction === "string" || typeof transaction === "number";
-    const mark = isMark ? `"transaction":${JSON.stringify(transaction)},` : "";
+    const { transaction } = call;
+    const hasTransaction = typeof transaction === "string" || typeof transaction === "number";
+    const prefix = hasTransaction ? `"transaction":${JSON.stringify(transaction)},` : "";
     const answer = (text: string) =>
-      bus.publish(replyTo, `{${mark}${text.slice(1)}`, {
+      bus.publish(replyTo, `{${prefix}${text.slice(1)}`, {
         qos: 1,
         expiresInS: answerExpiryS,
         correlation: message.correlation,
@@ -185,22 +183,22 @@ export class Commands {
     });
   }
 
-  async #ask(asked: Readonly<Record<string, unknown>>, bus: Bus): Promise<string> {
-    const { op, args = {}, lease, ...rest } = asked;
+  async #runCall(call: Readonly<Record<string, unknown>>, bus: Bus): Promise<string> {
+    const { op, args = {}, lease, ...rest } = call;
     const unknown = Object.keys(rest).filter((key) => !["reply_to", "transaction", "sent_at"].includes(key));
     if (unknown.length > 0) throw invalid(`A call does not take ${unknown.map(quoted).join(", ")}`);
     if (!isObject(args)) throw invalid("args must be an object");
     if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
-    if (op === installing) {
+    if (op === installOp) {
       if (this.#options.level !== "developer") throw notAllowed(op);
       return this.#sideload.install(args, lease, this.#over.signal);
     }
     const name = this.#nameOf(op);
-    const { log, ...own } = args;
+    const { log, ...ownArgs } = args;
     const follows = name === "takeLease" && log === true;
     if (follows && this.#options.level !== "developer") throw notAllowed("take_lease with log");
-    const wanted = askedOf(name, name === "takeLease" ? own : args, lease);
-    const { text, data } = await this.#call(wanted.name, wanted.given);
+    const operation = callOf(name, name === "takeLease" ? ownArgs : args, lease);
+    const { text, data } = await this.#call(operation.name, operation.args);
     if (follows) this.#followLog(data, bus);
     return text;
   }
@@ -214,7 +212,7 @@ export class Commands {
     if (control) return control;
     if (developer && level === "developer") return developer;
     if (developer || Object.hasOwn(endpoints, name)) throw notAllowed(op);
-    const ops = [...allowed.control, ...(level === "developer" ? [...allowed.developer, installing] : [])].map(snake);
+    const ops = [...allowed.control, ...(level === "developer" ? [...allowed.developer, installOp] : [])].map(snake);
     throw invalid(`${quoted(op)} is no operation`, `They are: ${ops.join(", ")}`);
   }
 
@@ -223,35 +221,35 @@ export class Commands {
     const { device, token } = data as { readonly device: { readonly id: string }; readonly token: string };
     const { topics, url, fetch, log } = this.#options;
     this.leaseEnded(device.id);
-    const over = new AbortController();
-    this.#logs.set(device.id, over);
+    const stop = new AbortController();
+    this.#logs.set(device.id, stop);
     const bucket = new Bucket(linesPerSecond, linesPerSecond);
     let dropped = 0;
     const follow = async () => {
-      const given = { id: device.id, query: { follow: "true" }, lease: token, signal: over.signal };
+      const args = { id: device.id, query: { follow: "true" }, lease: token, signal: stop.signal };
       const passes = () => true;
-      for await (const batch of createStream<LogLines>({ url, fetch, passes }, "readLogs", given)) {
+      for await (const batch of createStream<LogLines>({ url, fetch, passes }, "readLogs", args)) {
         dropped += batch.dropped ?? 0;
         const lines = batch.lines.filter(() => bucket.take());
         dropped += batch.lines.length - lines.length;
         if (lines.length === 0) continue;
-        const told = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
+        const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
         dropped = 0;
-        await bus.publish(topics.log(device.id), told, { expiresInS: answerExpiryS });
+        await bus.publish(topics.log(device.id), json, { expiresInS: answerExpiryS });
       }
     };
     follow()
-      .catch((error: unknown) => log.debug(`MQTT: the log of ${device.id} is not told on: ${textOf(error)}`))
-      .finally(() => this.#logs.get(device.id) === over && this.#logs.delete(device.id));
+      .catch((error: unknown) => log.debug(`MQTT: the log of ${device.id} is no longer published: ${textOf(error)}`))
+      .finally(() => this.#logs.get(device.id) === stop && this.#logs.delete(device.id));
   }
 
-  /** Reports a command that was not run, as an event and in the log, without its content. */
+  /** Reports a command that was not run in an event and in the log, without its content. */
   #refuse(topic: string, thrown: unknown, isTyped: boolean): void {
     if (!this.#refusals.take()) return;
-    const { log, tell } = this.#options;
+    const { log, publish } = this.#options;
     const { code, message, hint } = errorBody(toZapdError(thrown));
     const error = isTyped ? { code, message: "The text was not typed" } : { code, message, hint };
-    tell({ type: "command.refused", at: new Date().toISOString(), topic, error });
+    publish({ type: "command.refused", at: new Date().toISOString(), topic, error });
     log.warn(`MQTT: ${topic}: ${withHint(error.message, error.hint)}`);
   }
 }
@@ -262,14 +260,14 @@ interface LogLines {
   readonly dropped?: number;
 }
 
-/** Fails for a command that is out of date: one that was retained, or sent too long ago. */
+/** Refuses an outdated command: one that was retained, has expired, or was sent too long ago. */
 function checkFresh({ topic, retained, expiresInS, sentAt }: Message): void {
   if (retained)
     throw invalid(
       "A command that the broker keeps is not run: it would be run again with every new connection",
       `Send it without the retain flag, and clear what is kept: mosquitto_pub -r -n -t ${topic}`,
     );
-  if (expiresInS === 0) throw tooOld(null);
+  if (expiresInS === 0) throw outdated(null);
   checkAge(sentAt ?? undefined);
 }
 
@@ -278,10 +276,10 @@ function checkAge(sentAt: unknown): void {
   const at = typeof sentAt === "string" ? Date.parse(sentAt) : Number.NaN;
   if (Number.isNaN(at)) throw invalid("sent_at must be a time such as 2026-11-22T10:00:00Z");
   const age = Date.now() - at;
-  if (Math.abs(age) > oldMs) throw tooOld(age);
+  if (Math.abs(age) > maxAgeMs) throw outdated(age);
 }
 
-function tooOld(ageMs: number | null): ZapdError {
+function outdated(ageMs: number | null): ZapdError {
   const hint = "Nothing was sent. Send it again, if you still want it; the clocks of both machines must be right";
   if (ageMs === null) return new ZapdError("device_busy", "The command is not run: its time is over", { hint });
   const seconds = Math.round(Math.abs(ageMs) / 1_000);
@@ -317,7 +315,7 @@ function textIn({ payload }: Message, most: number): string {
   }
 }
 
-/** The object of a call. Its depth is checked before it is parsed: deep nesting overflows the stack. */
+/** Parses a call. The depth is checked before, since deep nesting overflows the stack. */
 function callIn(text: string): Readonly<Record<string, unknown>> {
   if (isDeep(text)) throw invalid(`The call is nested deeper than ${limits.depth} levels`);
   let value: unknown;
@@ -343,34 +341,34 @@ function isDeep(text: string): boolean {
   return false;
 }
 
-/** A plain value of one field of a device, as a call. */
-function commandOf(id: string, field: string, text: string): Asked {
+/** The call for a plain value of one field of a device. */
+function callForValue(id: string, field: string, text: string): Call {
   const word = text.trim();
   const lower = word.toLowerCase();
-  const given = (body: object) => ({ id, body });
+  const args = (body: object) => ({ id, body });
   switch (field) {
     case "power": {
       const keys: Readonly<Record<string, string>> = { on: "power-on", off: "power-off", toggle: "power" };
-      return { name: "pressKey", given: given({ key: oneOf(keys, lower, field) }) };
+      return { name: "pressKey", args: args({ key: oneOf(keys, lower, field) }) };
     }
     case "mute": {
       const words: Readonly<Record<string, boolean>> = { on: true, off: false, true: true, false: false };
-      return { name: "setVolume", given: given({ muted: oneOf(words, lower, field) }) };
+      return { name: "setVolume", args: args({ muted: oneOf(words, lower, field) }) };
     }
     case "volume": {
       if (!/^[+-]?\d{1,3}(\.\d{1,3})?$/.test(word)) throw invalid("volume takes 0 to 100, or a step such as +5 or -5");
-      return { name: "setVolume", given: given(/^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) }) };
+      return { name: "setVolume", args: args(/^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) }) };
     }
     case "app":
-      return lower === "none" ? { name: "stopApp", given: { id } } : { name: "launchApp", given: given({ app: word }) };
+      return lower === "none" ? { name: "stopApp", args: { id } } : { name: "launchApp", args: args({ app: word }) };
     case "input":
-      return { name: "selectInput", given: given({ input: word }) };
+      return { name: "selectInput", args: args({ input: word }) };
     case "key":
-      return { name: "pressKey", given: given({ key: word }) };
+      return { name: "pressKey", args: args({ key: word }) };
     case "text":
-      return { name: "pressKey", given: given({ key: `literal:${text}` }) };
+      return { name: "pressKey", args: args({ key: `literal:${text}` }) };
     case "notify":
-      return { name: "notify", given: given({ message: text }) };
+      return { name: "notify", args: args({ message: text }) };
     default:
       throw invalid(`${quoted(field)} is nothing that can be set`, `What can: ${settable.join(", ")}`);
   }
@@ -382,8 +380,8 @@ function oneOf<T>(words: Readonly<Record<string, T>>, word: string, field: strin
   return meant;
 }
 
-/** The arguments of a call as the typed client takes them: beside `device` or `group` stands what the body or the query has. */
-function askedOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: string | undefined): Asked {
+/** A call of an operation. Beside `device`, `group` or `scene`, the arguments are the fields of its body or query. */
+function callOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: string | undefined): Call {
   const endpoint: Endpoint = endpoints[name];
   const { device, group, ...rest } = args;
   const token = lease === undefined ? {} : { lease };
@@ -392,27 +390,27 @@ function askedOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: 
     const { scene, ...content } = args;
     if (typeof scene !== "string" || scene === "")
       throw invalid(`${snake(name)} needs "scene", such as {"scene":"movie-night"}`);
-    return { name, given: { scene, ...token, ...contentOf(endpoint, name, content) } };
+    return { name, args: { scene, ...token, ...contentOf(endpoint, name, content) } };
   }
   if (!endpoint.path.includes("/:id")) {
     if (named.length > 0) throw invalid(`${snake(name)} takes no device`);
-    return { name, given: { ...token, ...contentOf(endpoint, name, rest) } };
+    return { name, args: { ...token, ...contentOf(endpoint, name, rest) } };
   }
   if (named.length > 1) throw invalid("A call is for a device or for a group, not for both");
   if (named.some((one) => typeof one !== "string" || one === "")) throw invalid("device and group are texts");
   const content = contentOf(endpoint, name, rest);
   if (group === undefined)
-    return { name, given: { id: typeof device === "string" ? device : "default", ...token, ...content } };
+    return { name, args: { id: typeof device === "string" ? device : "default", ...token, ...content } };
   const ofGroup: Groupable | undefined = groupable.find((one) => one === name);
   if (!ofGroup) throw invalid(`${snake(name)} is for one device`);
-  return { name: `${ofGroup}OfGroup`, given: { group: String(group), ...token, ...content } };
+  return { name: `${ofGroup}OfGroup`, args: { group: String(group), ...token, ...content } };
 }
 
 function contentOf(
   { takes, optionalBody }: Endpoint,
   name: string,
   rest: Readonly<Record<string, unknown>>,
-): Pick<Asked["given"], "body" | "query"> {
+): Pick<Call["args"], "body" | "query"> {
   const keys = Object.keys(rest);
   if (takes === "json") return keys.length === 0 && optionalBody ? {} : { body: rest };
   if (keys.length === 0) return {};
@@ -435,7 +433,7 @@ function envelopeOf(thrown: unknown): string {
   return JSON.stringify({ ok: false, error: errorBody(toZapdError(thrown)) });
 }
 
-/** Allows some per second, and more at once after a pause. */
+/** A token bucket. */
 class Bucket {
   readonly #perSecond: number;
   readonly #most: number;

@@ -1,6 +1,6 @@
 /**
- * Many sites on one broker, as a client sees them: what each keeps there of itself and its devices, and the same command to
- * many of them. There is no coordinator: each daemon alone decides over its devices, and answers for itself.
+ * Many sites on one broker, from the side of a client: their retained documents, and one command to many devices. There is no
+ * coordinator: each daemon decides over its own devices, and answers for itself.
  */
 import { type ErrorCode, toErrorCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
@@ -8,19 +8,19 @@ import { Semaphore } from "../system/semaphore.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
 import { topicsOf } from "./topics.ts";
 
-/** What a site says of itself. */
+/** The status of a site. */
 export interface FleetSite {
   readonly site: string;
   readonly online: boolean;
   readonly version: string | null;
-  /** How many devices it says that it has. */
+  /** The number of its devices, as it reports it. */
   readonly devices: number;
   readonly labels: readonly string[];
-  /** What it takes over the broker: `none`, `control`, `developer`. */
+  /** The commands that it accepts from the broker: `none`, `control`, `developer`. */
   readonly commands: string | null;
 }
 
-/** A device of a site: its document, as the API has it, so far as it is needed here. Nothing of it is to be trusted. */
+/** A device of a site, from its retained documents, which are untrusted. */
 export interface FleetDevice {
   readonly site: FleetSite;
   readonly id: string;
@@ -28,21 +28,21 @@ export interface FleetDevice {
   /** Its own, and those of its site. */
   readonly labels: readonly string[];
   readonly document: Readonly<Record<string, unknown>>;
-  /** The state as it was last published; `null` where it was not. */
+  /** The last published state; `null` without one. */
   readonly state: Readonly<Record<string, unknown>> | null;
 }
 
-/** Which devices are meant: those that match all that is given. */
+/** Selects the devices that match all given fields. */
 export interface Selection {
   /** Labels of the device or its site, each of which it must have. */
   readonly labels?: readonly string[];
   /** A site, by its id. */
   readonly site?: string | undefined;
-  /** A device, by its id or its name; `all` are all. */
+  /** A device by its id or name, or `all`. */
   readonly device?: string | undefined;
 }
 
-/** Why a command failed, as an answer of the API says it. */
+/** Why a command failed, as in an answer of the API. */
 export interface FleetError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -54,38 +54,38 @@ export type FleetResult = { readonly device: FleetDevice } & (
   | { readonly ok: false; readonly error: FleetError }
 );
 
-/** Calls the site of a device, and gives what it did; fails as the site says, or with a `BusError`. */
-export type Ask = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
+/** Calls the site of a device; resolves with the data of the answer. Fails with its error, or with a `BusError`. */
+export type Send = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
 export interface OpenOptions {
-  /** Whether states are read, too. */
+  /** Whether states are read too. */
   readonly states?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds of silence after which all that is retained has come; 300 without it. */
+  /** The silence after which all retained messages have arrived; 300 ms by default. */
   readonly settleMs?: number;
 }
 
 export interface RunOptions {
-  /** The topic at which a site answers this caller. */
+  /** The topic for answers of a site to this caller. */
   replyTo(site: string): string;
-  /** The deadline for all of it. */
+  /** The time for all commands together. */
   readonly timeoutMs: number;
-  each(result: FleetResult): void;
+  onResult(result: FleetResult): void;
 }
 
-/** A site takes 64 commands at a time: half of them are left to other clients. */
-const mostPerSite = 32;
-/** Retained messages come one right after another: after this much silence, all have come. */
-const usualSettleMs = 300;
-/** The same, while nothing has come at all. */
-const firstMs = 1_500;
-/** Devices whose documents are asked for at once, so that the broker drops none; and how many are counted for a site that does not say. */
-const mostAtOnce = 400;
-const usualDevices = 16;
-/** What is kept in memory at most; the rest is ignored. */
-const most = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
+/** A site runs 64 commands at a time: half of them are left for other clients. */
+const maxPerSite = 32;
+/** Retained messages arrive in one burst: after this silence all have arrived. */
+const defaultSettleMs = 300;
+/** The same, before the first message. */
+const firstMessageMs = 1_500;
+/** Documents to request at once, so that the broker drops none; and the assumed number of devices of an offline site. */
+const maxBatch = 400;
+const assumedDevices = 16;
+/** Limits of what is kept in memory; the rest is ignored. */
+const max = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
 
-/** What all sites publish, kept up to date while it is open. */
+/** The retained documents of all sites, kept up to date while open. */
 export class Fleet {
   readonly #bus: Bus;
   readonly #prefix: string;
@@ -93,10 +93,11 @@ export class Fleet {
   readonly #sites = new Map<string, FleetSite>();
   readonly #documents = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
   readonly #states = new Map<string, Readonly<Record<string, unknown>>>();
-  readonly #leaving = new Map<string, Set<() => void>>();
+  /** For each site, the callbacks of running calls for when it goes offline. */
+  readonly #offlineListeners = new Map<string, Set<() => void>>();
   #devices = 0;
-  #lastAt = performance.now();
-  #leave: () => Promise<void> = async () => {};
+  #lastMessageAt = performance.now();
+  #unsubscribe: () => Promise<void> = async () => {};
 
   private constructor(bus: Bus, prefix: string, settleMs: number) {
     this.#bus = bus;
@@ -104,27 +105,27 @@ export class Fleet {
     this.#settleMs = settleMs;
   }
 
-  /** Reads what the sites keep on the broker. Fails with a `BusError`. */
+  /** Reads the retained documents. Fails with a `BusError`. */
   static async open(
     bus: Bus,
     prefix: string,
-    { states = false, signal, settleMs = usualSettleMs }: OpenOptions = {},
+    { states = false, signal, settleMs = defaultSettleMs }: OpenOptions = {},
   ): Promise<Fleet> {
     const fleet = new Fleet(bus, prefix, settleMs);
     const { status, device, state } = topicsOf(prefix, "+");
     const filters = [status, device("+"), ...(states ? [state("+")] : [])];
-    fleet.#leave = await bus.subscribe(filters, (message) => fleet.#take(message), 0);
+    fleet.#unsubscribe = await bus.subscribe(filters, (message) => fleet.#take(message), 0);
     await fleet.#settled(() => false, signal);
     await fleet.#complete(states, signal);
     return fleet;
   }
 
-  /** Waits until nothing has come for a while, or until there is nothing to wait for. */
-  async #settled(isThere: () => boolean, signal: AbortSignal | undefined): Promise<void> {
+  /** Waits until no message has arrived for a while, or until `isComplete`. */
+  async #settled(isComplete: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const since = performance.now();
-    while (!isThere()) {
-      const quiet = performance.now() - Math.max(since, this.#lastAt);
-      if (quiet >= (this.#sites.size > 0 ? this.#settleMs : firstMs)) return;
+    while (!isComplete()) {
+      const quiet = performance.now() - Math.max(since, this.#lastMessageAt);
+      if (quiet >= (this.#sites.size > 0 ? this.#settleMs : firstMessageMs)) return;
       signal?.throwIfAborted();
       const over = this.#bus.ended.then((why) => Promise.reject(why));
       await Promise.race([new Promise((resolve) => setTimeout(resolve, 10)), over]);
@@ -132,8 +133,8 @@ export class Fleet {
   }
 
   /**
-   * A broker drops messages to one client beyond some thousand at once: what is missing is asked for again, site by site. A
-   * site that is offline does not say how many devices it has: where anything was dropped, it is asked for again as well.
+   * A broker drops messages to one client beyond some thousand at once: missing documents are requested again in batches of
+   * sites. An offline site does not report its number of devices, so that after a drop it is requested again too.
    */
   async #complete(states: boolean, signal: AbortSignal | undefined): Promise<void> {
     const isWhole = ({ site, devices }: FleetSite) => {
@@ -146,7 +147,7 @@ export class Fleet {
     const asked = [...missing, ...this.sites.filter(({ online }) => !online)];
     while (asked.length > 0) {
       const batch: FleetSite[] = [];
-      for (let count = 0; asked[0] && count < mostAtOnce; count += Math.max(asked[0]?.devices ?? 0, usualDevices))
+      for (let count = 0; asked[0] && count < maxBatch; count += Math.max(asked[0]?.devices ?? 0, assumedDevices))
         batch.push(...asked.splice(0, 1));
       const topics = batch.map(({ site }) => topicsOf(this.#prefix, site));
       const filters = topics.flatMap((one) => [one.device("+"), ...(states ? [one.state("+")] : [])]);
@@ -161,7 +162,7 @@ export class Fleet {
     return [...this.#sites.values()].sort((one, other) => (one.site < other.site ? -1 : 1));
   }
 
-  /** The devices that are meant, site by site, by their names. */
+  /** The selected devices, by site and name. */
   select({ labels = [], site, device }: Selection = {}): readonly FleetDevice[] {
     return this.sites
       .filter((one) => site === undefined || one.site === site)
@@ -172,29 +173,29 @@ export class Fleet {
   }
 
   /**
-   * Does the same with every device at once, and tells each result as it comes. A device that has not answered by the deadline
+   * Runs `work` for every device at once, and reports each result as it arrives. A device without an answer within the time
    * has failed.
    */
   async run(
     targets: readonly FleetDevice[],
-    work: (ask: Ask, device: FleetDevice) => Promise<unknown>,
-    { replyTo, timeoutMs, each }: RunOptions,
+    work: (send: Send, device: FleetDevice) => Promise<unknown>,
+    { replyTo, timeoutMs, onResult }: RunOptions,
   ): Promise<readonly FleetResult[]> {
     const deadline = performance.now() + timeoutMs;
     const turns = new Map<string, Semaphore>();
     return Promise.all(
       targets.map(async (device): Promise<FleetResult> => {
         const { site } = device.site;
-        const turn = turns.get(site) ?? new Semaphore(mostPerSite);
+        const turn = turns.get(site) ?? new Semaphore(maxPerSite);
         turns.set(site, turn);
-        const ask: Ask = (body) => this.#ask(device, body, replyTo(site), deadline - performance.now());
+        const send: Send = (body) => this.#send(device, body, replyTo(site), deadline - performance.now());
         const result = await turn
-          .run(() => work(ask, device))
+          .run(() => work(send, device))
           .then(
             (data): FleetResult => ({ device, ok: true, data }),
             (thrown: unknown): FleetResult => ({ device, ok: false, error: failureOf(thrown, device, timeoutMs) }),
           );
-        each(result);
+        onResult(result);
         return result;
       }),
     );
@@ -202,10 +203,10 @@ export class Fleet {
 
   /** Unsubscribes. */
   async close(): Promise<void> {
-    await this.#leave();
+    await this.#unsubscribe();
   }
 
-  async #ask(
+  async #send(
     { site }: FleetDevice,
     body: Readonly<Record<string, unknown>>,
     replyTo: string,
@@ -217,17 +218,17 @@ export class Fleet {
       throw new ZapdError("unsupported_operation", `${site.site} takes nothing from the broker`, {
         hint: "On that machine: zapd config set mqtt.commands control",
       });
-    if (timeoutMs <= 0) throw new BusError("timeout", "The time was over before it was asked");
-    const given = new AbortController();
-    const leaving = this.#leaving.get(site.site) ?? new Set();
-    this.#leaving.set(site.site, leaving);
-    const left = () => given.abort(offline(site));
-    leaving.add(left);
+    if (timeoutMs <= 0) throw new BusError("timeout", "The time was over before the command was sent");
+    const abort = new AbortController();
+    const listeners = this.#offlineListeners.get(site.site) ?? new Set();
+    this.#offlineListeners.set(site.site, listeners);
+    const goesOffline = () => abort.abort(offline(site));
+    listeners.add(goesOffline);
     try {
       const { rpc } = topicsOf(this.#prefix, site.site);
-      return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: given.signal }), site);
+      return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: abort.signal }), site);
     } finally {
-      leaving.delete(left);
+      listeners.delete(goesOffline);
     }
   }
 
@@ -236,7 +237,7 @@ export class Fleet {
       site,
       id,
       document,
-      // The will of a site has no labels: then they come from its devices.
+      // The will of a site has no labels; the documents of its devices have them.
       labels: [...new Set([document["labels"], site.labels, document["site_labels"]].flatMap(textsIn))],
       name: textIn(document["name"]) ?? id,
       state: this.#states.get(`${site.site}/${id}`) ?? null,
@@ -244,7 +245,7 @@ export class Fleet {
   }
 
   #take({ topic, payload }: Message): void {
-    this.#lastAt = performance.now();
+    this.#lastMessageAt = performance.now();
     const [, site = "", what = "", id = "", field] = topic.slice(this.#prefix.length + 1).split("/");
     if (what === "status") this.#takeStatus(site, objectIn(payload));
     else if (what === "devices" && field === undefined) this.#takeDevice(site, id, objectIn(payload));
@@ -255,30 +256,30 @@ export class Fleet {
     }
   }
 
-  #takeStatus(site: string, told: Record<string, unknown> | null): void {
-    if (told === null) this.#sites.delete(site);
-    else if (this.#sites.has(site) || this.#sites.size < most.sites) {
+  #takeStatus(site: string, status: Record<string, unknown> | null): void {
+    if (status === null) this.#sites.delete(site);
+    else if (this.#sites.has(site) || this.#sites.size < max.sites) {
       const before = this.#sites.get(site);
-      // A will says only that the site is offline: the rest stays known.
+      // The will has only `online`: the rest stays known.
       this.#sites.set(site, {
         site,
-        online: told["online"] === true,
-        version: textIn(told["version"]) ?? before?.version ?? null,
-        devices: Number.isInteger(told["devices"]) ? Number(told["devices"]) : (before?.devices ?? 0),
-        labels: told["labels"] === undefined ? (before?.labels ?? []) : textsIn(told["labels"]),
-        commands: textIn(told["commands"]) ?? before?.commands ?? null,
+        online: status["online"] === true,
+        version: textIn(status["version"]) ?? before?.version ?? null,
+        devices: Number.isInteger(status["devices"]) ? Number(status["devices"]) : (before?.devices ?? 0),
+        labels: status["labels"] === undefined ? (before?.labels ?? []) : textsIn(status["labels"]),
+        commands: textIn(status["commands"]) ?? before?.commands ?? null,
       });
     }
-    if (told?.["online"] === true) return;
-    for (const leave of this.#leaving.get(site) ?? []) leave();
+    if (status?.["online"] === true) return;
+    for (const goesOffline of this.#offlineListeners.get(site) ?? []) goesOffline();
   }
 
-  #takeDevice(site: string, id: string, told: Record<string, unknown> | null): void {
+  #takeDevice(site: string, id: string, document: Record<string, unknown> | null): void {
     const known = this.#documents.get(site) ?? new Map<string, Readonly<Record<string, unknown>>>();
     this.#documents.set(site, known);
     const before = known.size;
-    if (told === null) known.delete(id);
-    else if (known.has(id) || this.#devices < most.devices) known.set(id, told);
+    if (document === null) known.delete(id);
+    else if (known.has(id) || this.#devices < max.devices) known.set(id, document);
     this.#devices += known.size - before;
   }
 }
@@ -297,7 +298,7 @@ function offline(site: FleetSite): ZapdError {
   });
 }
 
-/** The data of an answer; fails with its error. */
+/** The data of an answer. Fails with its error. */
 function readAnswer(answer: unknown, site: FleetSite): unknown {
   if (isObject(answer) && answer["ok"] === true) return answer["data"];
   const error = isObject(answer) ? answer["error"] : undefined;
@@ -309,11 +310,11 @@ function readAnswer(answer: unknown, site: FleetSite): unknown {
   throw new ZapdError(toErrorCode(code), message, { ...(hint !== null && { hint }) });
 }
 
-function textIn(value: unknown, longest: number = most.text): string | null {
-  return typeof value === "string" && value !== "" ? value.slice(0, longest) : null;
+function textIn(value: unknown, maxLength: number = max.text): string | null {
+  return typeof value === "string" && value !== "" ? value.slice(0, maxLength) : null;
 }
 
 function textsIn(value: unknown): readonly string[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [];
-  return all.slice(0, most.labels).filter((one): one is string => typeof one === "string" && one.length <= most.text);
+  return all.slice(0, max.labels).filter((one): one is string => typeof one === "string" && one.length <= max.text);
 }

@@ -1,5 +1,5 @@
 /**
- * A device as Home Assistant is told of it: the retained payload of MQTT discovery, from what the API says of the device.
+ * The retained MQTT discovery payload for Home Assistant of each device.
  * Format: home-assistant/core, homeassistant/components/mqtt, schemas.py and a file for each platform.
  */
 import type { Client } from "../api/client.ts";
@@ -14,17 +14,17 @@ import type { Settable, SiteTopics } from "./topics.ts";
 
 /** The topics of a device. */
 export interface DiscoveryTopics {
-  /** Retained, JSON: `online` says whether the daemon is there. */
+  /** Retained, JSON: `online` says whether the daemon is connected. */
   readonly status: string;
-  /** Retained, JSON: `state` is the state as the API has it. */
+  /** Retained, JSON: `state` as in the API. */
   readonly state: string;
-  /** Events as the API tells them, one JSON object each. */
+  /** Events as in the API, one JSON object each. */
   readonly events: string;
   set(what: Settable): string;
 }
 
-/** What is known of a device. */
-export interface Discovered {
+/** The input of the payload. */
+export interface DiscoveryInput {
   readonly device: Device;
   /** `null`: not known yet. */
   readonly apps: readonly App[] | null;
@@ -33,35 +33,35 @@ export interface Discovered {
   readonly topics: DiscoveryTopics;
   /** The page of the device, where one is served. */
   readonly page?: string | undefined;
-  /** Where the picture of what plays can be fetched, where Home Assistant can reach that. */
+  /** The URL of the artwork, where Home Assistant can reach it. */
   readonly artwork?: string | undefined;
 }
 
-/** A component of the device; one with a platform alone is removed. */
+/** A component of the device; one with only a platform removes it. */
 interface Component {
   readonly platform: string;
   readonly [option: string]: unknown;
 }
 
-/** An app or an input: its id, as the state has it, and what stands for it in the list. */
+/** An app or an input: its id in the state, and its option in the list. */
 interface Choice {
   readonly id: string;
   readonly option: string;
 }
 
-/** At least once: no message may be lost. */
+/** At least once. */
 const qos = 1;
 /** Longer lists are cut. */
-const mostOptions = 250;
-/** What a state of Home Assistant may have at most (`MAX_LENGTH_STATE_STATE`). */
-const longestState = 255;
-/** Keys for which there is a better entity: their buttons are disabled until the user enables them. */
-const offAtFirst: ReadonlySet<Key> = new Set<Key>([
+const maxOptions = 250;
+/** The longest state in Home Assistant (`MAX_LENGTH_STATE_STATE`). */
+const maxStateLength = 255;
+/** Keys with a better entity: their buttons are disabled by default. */
+const disabledByDefault: ReadonlySet<Key> = new Set<Key>([
   ...(["power-on", "power-off"] as const),
   ...(["input-hdmi1", "input-hdmi2", "input-hdmi3", "input-hdmi4", "input-av", "input-tuner"] as const),
 ]);
 
-/** Icons of Material Design that say what a key does. */
+/** Material Design icons of keys. */
 const icons: Readonly<Partial<Record<Key, string>>> = {
   home: "home",
   back: "keyboard-return",
@@ -92,19 +92,19 @@ const icons: Readonly<Partial<Record<Key, string>>> = {
 export interface HomeAssistantOptions {
   readonly settings: Pick<MqttSettings, "home_assistant" | "url">;
   readonly topics: SiteTopics;
-  /** Where HTTP is served on this machine; `null` where it is not. */
+  /** The URL of the HTTP listener; `null` without one. */
   address(): string | null;
-  /** Whether the page for people is served there. */
+  /** Whether the web page is served. */
   page(): boolean;
 }
 
-/** What the broker retains has come after this time. */
+/** Retained messages have arrived after this time. */
 const settleMs = 1_000;
 
-/** Retains the payload of each device at the broker, and clears it where discovery is off. */
+/** Publishes the payload of each device, and clears it where discovery is off. */
 export class HomeAssistant implements Companion {
   readonly #options: HomeAssistantOptions;
-  /** Inputs by device, with what they depend on: to read them the device is asked, which is not done with every change. */
+  /** Inputs by device, with what they depend on: reading them asks the device, so that it is not done with every change. */
   readonly #inputs = new Map<string, { readonly of: string; readonly inputs: readonly Input[] }>();
 
   constructor(options: HomeAssistantOptions) {
@@ -125,9 +125,9 @@ export class HomeAssistant implements Companion {
       can("inputs") && this.#inputsOf(device, zapd),
     ]);
     const at = address();
-    // Home Assistant fetches it itself: where the broker is on another machine, it most likely is too, and cannot reach our
-    // loopback address.
-    const isBeside = isLocal(new URL(settings.url));
+    // Home Assistant fetches the artwork itself. Where the broker is on another machine, Home Assistant probably is too, and
+    // cannot reach our loopback address.
+    const isBrokerLocal = isLocal(new URL(settings.url));
     const payload = discoveryPayload({
       device,
       apps: apps || null,
@@ -139,12 +139,12 @@ export class HomeAssistant implements Companion {
         set: (what) => topics.set(id, what),
       },
       page: at !== null && page() ? `${at}/#/remote/${id}` : undefined,
-      artwork: at !== null && isBeside ? `${at}/v1/devices/${id}/artwork` : undefined,
+      artwork: at !== null && isBrokerLocal ? `${at}/v1/devices/${id}/artwork` : undefined,
     });
     return [{ topic: discoveryTopic(device), payload }];
   }
 
-  /** Where discovery is off, clears the payloads that were retained while it was on. */
+  /** Clears the payloads from when discovery was on. */
   async attached(bus: Bus, deviceIds: readonly string[]): Promise<void> {
     if (this.#options.settings.home_assistant || deviceIds.length === 0) return;
     const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
@@ -161,7 +161,7 @@ export class HomeAssistant implements Companion {
     const of = JSON.stringify([capabilities, software_version]);
     const known = this.#inputs.get(id);
     if (known?.of === of) return known.inputs;
-    // One that does not answer is not waited for.
+    // Not worth waiting for a device that does not answer.
     const read = status === "offline" ? null : await zapd.listInputs({ id }).then(({ inputs }) => inputs, nothing);
     if (read) this.#inputs.set(id, { of, inputs: read });
     return read ?? known?.inputs ?? null;
@@ -170,13 +170,13 @@ export class HomeAssistant implements Companion {
 
 const nothing = () => null;
 
-/** Where Home Assistant looks for a device; an empty payload there takes it away. */
+/** The discovery topic of a device; an empty payload removes the device. */
 export function discoveryTopic({ id }: Pick<Device, "id">): string {
   return `homeassistant/device/${id}/config`;
 }
 
-/** The whole payload. A component that the device lacks has its platform alone, which removes it where it was before. */
-export function discoveryPayload(discovered: Discovered): Readonly<Record<string, unknown>> {
+/** The payload. A component that the device lacks has only its platform, which removes an earlier one. */
+export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<string, unknown>> {
   const { device, topics, page } = discovered;
   const { id, name, manufacturer, model, serial, software_version } = device;
   return {
@@ -193,36 +193,36 @@ export function discoveryPayload(discovered: Discovered): Readonly<Record<string
     availability_topic: topics.status,
     availability_template: "{{ 'online' if value_json.online else 'offline' }}",
     state_topic: topics.state,
-    // For the buttons; every other component has its own.
+    // For the buttons; other components have their own.
     command_topic: topics.set("key"),
     qos,
     components: Object.fromEntries(
       Object.entries({ ...controls(discovered), ...sensors(discovered), ...buttons(device) }).map(
-        ([word, { platform, is, ...options }]) => [
-          word,
-          is ? { platform, unique_id: `zapd_${id}_${word}`, ...options } : { platform },
+        ([name, { platform, isPresent, ...options }]) => [
+          name,
+          isPresent ? { platform, unique_id: `zapd_${id}_${name}`, ...options } : { platform },
         ],
       ),
     ),
   };
 }
 
-/** A component, and whether this device has it. */
-type Offered = Component & { readonly is: boolean };
+/** A component, and whether the device has it. */
+type OptionalComponent = Component & { readonly isPresent: boolean };
 
-/** What controls the device. */
-function controls({ device, apps, inputs, topics }: Discovered): Record<string, Offered> {
+/** Components that control the device. */
+function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<string, OptionalComponent> {
   const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
   const hasKey = (key: Key) => device.keys.includes(key);
   const hasInputs = can("inputs") && inputs !== null;
-  const shown = choices(
+  const appChoices = choices(
     (apps ?? []).filter(({ installed, type }) => installed && (type === "app" || type === "dev" || !hasInputs)),
   );
-  const plugs = choices(inputs ?? []);
+  const inputChoices = choices(inputs ?? []);
   return {
     power: {
       platform: "switch",
-      is: hasKey("power-on") && hasKey("power-off"),
+      isPresent: hasKey("power-on") && hasKey("power-off"),
       name: "Power",
       icon: "mdi:power",
       command_topic: topics.set("power"),
@@ -231,25 +231,25 @@ function controls({ device, apps, inputs, topics }: Discovered): Record<string, 
     },
     app: {
       platform: "select",
-      is: can("launch") && shown.length > 0,
+      isPresent: can("launch") && appChoices.length > 0,
       name: "App",
       icon: "mdi:apps",
       command_topic: topics.set("app"),
-      options: shown.map(({ option }) => option),
-      value_template: from("app", `${dictionary(shown)}.get(it.id, 'None')`),
+      options: appChoices.map(({ option }) => option),
+      value_template: from("app", `${dictionary(appChoices)}.get(it.id, 'None')`),
     },
     input: {
       platform: "select",
-      is: can("inputs") && plugs.length > 0,
+      isPresent: can("inputs") && inputChoices.length > 0,
       name: "Input",
       icon: "mdi:import",
       command_topic: topics.set("input"),
-      options: plugs.map(({ option }) => option),
-      value_template: from("input", `${dictionary(plugs)}.get(it, 'None')`),
+      options: inputChoices.map(({ option }) => option),
+      value_template: from("input", `${dictionary(inputChoices)}.get(it, 'None')`),
     },
     volume: {
       platform: "number",
-      is: can("volume"),
+      isPresent: can("volume"),
       name: "Volume",
       icon: "mdi:volume-high",
       command_topic: topics.set("volume"),
@@ -262,7 +262,7 @@ function controls({ device, apps, inputs, topics }: Discovered): Record<string, 
     },
     muted: {
       platform: "switch",
-      is: can("mute"),
+      isPresent: can("mute"),
       name: "Muted",
       icon: "mdi:volume-off",
       command_topic: topics.set("mute"),
@@ -271,17 +271,17 @@ function controls({ device, apps, inputs, topics }: Discovered): Record<string, 
     },
     text: {
       platform: "text",
-      is: can("text"),
+      isPresent: can("text"),
       name: "Type",
       icon: "mdi:keyboard",
       command_topic: topics.set("text"),
-      max: longestState,
-      // What is typed may be a password: without a state of its own, Home Assistant would keep the text as one.
+      max: maxStateLength,
+      // Without a template Home Assistant would store the typed text, which may be a password, as a state.
       value_template: "{{ '' }}",
     },
     message: {
       platform: "notify",
-      is: can("notify"),
+      isPresent: can("notify"),
       name: "Message",
       icon: "mdi:message-outline",
       command_topic: topics.set("notify"),
@@ -291,22 +291,22 @@ function controls({ device, apps, inputs, topics }: Discovered): Record<string, 
 
 const onOff = { payload_on: "on", payload_off: "off", state_on: "on", state_off: "off" } as const;
 
-/** What only shows something. */
-function sensors({ device, topics, artwork }: Discovered): Record<string, Offered> {
+/** Components that only show something. */
+function sensors({ device, topics, artwork }: DiscoveryInput): Record<string, OptionalComponent> {
   const hasState = device.capabilities.includes("state");
   const hasApps = device.capabilities.includes("launch") || device.capabilities.includes("apps");
-  const cut = `| string | truncate(${longestState}, true, '', 0)`;
+  const cut = `| string | truncate(${maxStateLength}, true, '', 0)`;
   return {
     app_shown: {
       platform: "sensor",
-      is: hasState && hasApps,
+      isPresent: hasState && hasApps,
       name: "App",
       icon: "mdi:apps",
       value_template: from("app", `it.name ${cut}`),
     },
     playback: {
       platform: "sensor",
-      is: hasState,
+      isPresent: hasState,
       name: "Playback",
       icon: "mdi:play-pause",
       device_class: "enum",
@@ -315,21 +315,21 @@ function sensors({ device, topics, artwork }: Discovered): Record<string, Offere
     },
     title: {
       platform: "sensor",
-      is: hasState,
+      isPresent: hasState,
       name: "Title",
       icon: "mdi:subtitles-outline",
       value_template: from("playback", `it.title ${cut} if it.title else 'None'`),
     },
     artwork: {
       platform: "image",
-      is: device.capabilities.includes("artwork") && artwork !== undefined,
+      isPresent: device.capabilities.includes("artwork") && artwork !== undefined,
       name: "Artwork",
       url_topic: topics.state,
       url_template: artwork,
     },
     failure: {
       platform: "event",
-      is: true,
+      isPresent: true,
       name: "Failure",
       icon: "mdi:alert-circle-outline",
       state_topic: topics.events,
@@ -340,17 +340,17 @@ function sensors({ device, topics, artwork }: Discovered): Record<string, Offere
 }
 
 /** A button for each key. */
-function buttons({ keys: its }: Device): Record<string, Offered> {
+function buttons({ keys: ownKeys }: Device): Record<string, OptionalComponent> {
   return Object.fromEntries(
     keys.map((key) => [
       `key_${key.replaceAll("-", "_")}`,
       {
         platform: "button",
-        is: its.includes(key),
+        isPresent: ownKeys.includes(key),
         name: keyLabel(key),
         payload_press: key,
         ...(icons[key] !== undefined && { icon: `mdi:${icons[key]}` }),
-        ...(offAtFirst.has(key) && { enabled_by_default: false }),
+        ...(disabledByDefault.has(key) && { enabled_by_default: false }),
       },
     ]),
   );
@@ -366,29 +366,29 @@ function keyLabel(key: Key): string {
 }
 
 /**
- * A template for a part of the state, which is `it` where it is known. `None` is Home Assistant's word for unknown; an empty
- * text would leave the state as it was.
+ * A template for a part of the state, named `it`. `None` means unknown in Home Assistant; an empty text would leave the state
+ * unchanged.
  */
 function from(part: string, expression: string): string {
   return `{% set it = value_json.state.${part} if value_json.state else none %}{{ (${expression}) if it is not none else 'None' }}`;
 }
 
 /**
- * What stands for each in a list: its name, where that means no other and Home Assistant takes it, or else its id. A command
- * carries the same word, which is resolved by platform id, by id, and by name, in this order.
+ * The options of a list: each has its name, where that is unambiguous and valid in Home Assistant, or else its id. Commands
+ * have the same word, which zapd resolves by platform id, id and name, in this order.
  */
 function choices(all: readonly (Input & Partial<Pick<App, "platform_id">>)[]): readonly Choice[] {
-  const meansOne = (word: string, own: Input) =>
+  const isUnambiguous = (word: string, own: Input) =>
     all.every((other) => other === own || ![other.id, other.name, other.platform_id].includes(word));
-  return all.slice(0, mostOptions).flatMap((one) => {
-    const option = [one.name, one.id].find((word) => isOption(word) && meansOne(word, one));
+  return all.slice(0, maxOptions).flatMap((one) => {
+    const option = [one.name, one.id].find((word) => isOption(word) && isUnambiguous(word, one));
     return option === undefined ? [] : [{ id: one.id, option }];
   });
 }
 
-/** Whether a select can show it: `none` is nothing chosen, and a state has no end of lines. */
+/** Whether a select can have the option: `none` means no selection, and a state has no control characters. */
 function isOption(word: string): boolean {
-  return word.length > 0 && word.length <= longestState && word.toLowerCase() !== "none" && !/\p{C}/u.test(word);
+  return word.length > 0 && word.length <= maxStateLength && word.toLowerCase() !== "none" && !/\p{C}/u.test(word);
 }
 
 /** The options by their ids, as a template writes them. */
@@ -396,8 +396,8 @@ function dictionary(all: readonly Choice[]): string {
   return `{${all.map(({ id, option }) => `${literal(id)}: ${literal(option)}`).join(", ")}}`;
 }
 
-/** A text in a template: what could end it, or begin another, is written by its number. */
+/** A string literal for a template; characters with a meaning in it are escaped. */
 function literal(text: string): string {
-  const plain = (character: string) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
-  return `'${text.replace(/['"\\{}%#]/g, plain)}'`;
+  const escaped = (character: string) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+  return `'${text.replace(/['"\\{}%#]/g, escaped)}'`;
 }

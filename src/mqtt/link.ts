@@ -1,4 +1,4 @@
-/** Keeps the bridge to the broker as the settings want it. Without a broker this file is all of it that is loaded. */
+/** Starts and stops the bridge to the broker as the settings say. Without a broker only this file is loaded. */
 import type { Config } from "../config/config.ts";
 import type { Log } from "../system/log.ts";
 import { withHint } from "../system/text.ts";
@@ -11,11 +11,11 @@ export interface LinkOptions {
   /** Calls the API of this daemon. */
   ask(request: Request): Response | Promise<Response>;
   readonly log: Log;
-  /** Where packages may come from, and where they wait. */
+  /** Allowed origins of packages, and the folder for downloads. */
   readonly artifacts: BridgeOptions["artifacts"];
-  /** Where HTTP is served on this machine, such as `http://127.0.0.1:7272`; `null` where it is not. */
+  /** The URL of the HTTP listener, such as `http://127.0.0.1:7272`; `null` without one. */
   address(): string | null;
-  /** Whether the page for people is served there. */
+  /** Whether the web page is served. */
   page(): boolean;
 }
 
@@ -23,18 +23,18 @@ export class MqttLink {
   readonly #options: LinkOptions;
   #settings: Config["mqtt"] | undefined;
   #bridge: Bridge | undefined;
-  /** The settings that the bridge was made with. */
-  #bridged: Config["mqtt"] | undefined;
+  /** The settings of the current bridge. */
+  #bridgeSettings: Config["mqtt"] | undefined;
   #isStarted = false;
-  #isOver = false;
-  /** One change after another. */
-  #turn: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  /** Changes run one after another. */
+  #lastChange: Promise<void> = Promise.resolve();
 
   constructor(options: LinkOptions) {
     this.#options = options;
   }
 
-  /** Takes new settings. The same ones again restart a bridge with a problem: a file that they name, or the broker, may have been mended. */
+  /** Applies settings. The same settings restart a bridge with a problem: a file that they name may have been fixed. */
   use(settings: Config["mqtt"]): void {
     const isSame = JSON.stringify(settings) === JSON.stringify(this.#settings);
     if (isSame && (this.#bridge?.status.problem ?? null) === null) return;
@@ -47,11 +47,11 @@ export class MqttLink {
     this.#renew();
   }
 
-  /** Disconnects from the broker, for good. */
+  /** Disconnects from the broker for good. */
   async stop(): Promise<void> {
-    this.#isOver = true;
+    this.#isStopped = true;
     this.#renew();
-    await this.#turn;
+    await this.#lastChange;
   }
 
   /** The state of the connection; `null` without a broker. */
@@ -59,34 +59,34 @@ export class MqttLink {
     return this.#bridge?.status ?? null;
   }
 
-  /** What is wrong with it, for the health of the daemon. */
+  /** Its problem, for the warnings of the daemon. */
   warnings(): string[] {
     const { problem = null, hint = null } = this.status ?? {};
     return problem === null ? [] : [`MQTT: ${withHint(problem, hint)}`];
   }
 
   #renew(): void {
-    if (!this.#bridge && (this.#isOver || !this.#settings?.url)) return;
-    this.#turn = this.#turn.then(() => this.#replace());
+    if (!this.#bridge && (this.#isStopped || !this.#settings?.url)) return;
+    this.#lastChange = this.#lastChange.then(() => this.#replace());
   }
 
   async #replace(): Promise<void> {
     const before = this.#bridge;
     this.#bridge = undefined;
     const settings = this.#settings;
-    await before?.stop({ renamed: !this.#isOver && isRenamed(this.#bridged, settings) });
-    if (this.#isOver || !settings?.url) return;
+    await before?.stop({ renamed: !this.#isStopped && isRenamed(this.#bridgeSettings, settings) });
+    if (this.#isStopped || !settings?.url) return;
     const [{ Bridge }, { HomeAssistant }] = await Promise.all([import("./bridge.ts"), import("./home-assistant.ts")]);
     const companions = (topics: SiteTopics) => [new HomeAssistant({ ...this.#options, settings, topics })];
     const bridge = await Bridge.open({ ...this.#options, settings, companions });
-    if (this.#isOver) return;
+    if (this.#isStopped) return;
     this.#bridge = bridge;
-    this.#bridged = settings;
+    this.#bridgeSettings = settings;
     bridge.start();
   }
 }
 
-/** Whether a site has other topics now, at the same broker. */
+/** Whether the topics of the site have changed at the same broker. */
 function isRenamed(before: Config["mqtt"] | undefined, now: Config["mqtt"] | undefined): boolean {
   if (!before || !now || before.url !== now.url) return false;
   return before.site !== now.site || before.prefix !== now.prefix;

@@ -1,6 +1,6 @@
 /**
- * The broker and the site that the settings mean. The files that they name are read at each connection, so that a renewed
- * certificate counts.
+ * Reads the broker and the site from the settings. Their files are read again with each connection, so that renewed
+ * certificates are used.
  */
 import { join } from "node:path";
 import { textOf, ZapdError } from "../api/errors.ts";
@@ -13,12 +13,12 @@ import { BusError } from "./bus.ts";
 
 export type MqttSettings = Config["mqtt"];
 
-const usualPorts = { plain: 1883, secure: 8883 } as const;
-const largestFile = 64 * 1024;
+const defaultPorts = { plain: 1883, secure: 8883 } as const;
+const maxFileBytes = 64 * 1024;
 /** Takes precedence over `mqtt.password_file`. */
 export const passwordVariable = "ZAPD_MQTT_PASSWORD";
 
-/** Where the broker is and who we are to it. Fails with a `BusError`, `settings`, that names the file and what to do. */
+/** The broker of the settings. Fails with a `BusError`, reason `settings`, that names the file and what to do. */
 export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, string | undefined>>): Broker {
   const { url, username, password_file, ca, cert, key } = settings;
   const { protocol, hostname, port } = new URL(url);
@@ -27,9 +27,10 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
     throw new BusError("settings", "Of mqtt.cert and mqtt.key one is set, and the other is not", {
       hint: "A certificate of ours needs both",
     });
-  const usual = secure ? usualPorts.secure : usualPorts.plain;
+  const defaultPort = secure ? defaultPorts.secure : defaultPorts.plain;
   const password =
-    env[passwordVariable] || (password_file && textIn(password_file, "mqtt.password_file", true).replace(/\r?\n$/, ""));
+    env[passwordVariable] ||
+    (password_file && readFile(password_file, "mqtt.password_file", true).replace(/\r?\n$/, ""));
   // MQTT 5 allows it, 3.1.1 does not (3.1.2.9), and the library sends neither.
   if (password && !username)
     throw new BusError("settings", "There is a password for the broker, and no name to go with it", {
@@ -37,26 +38,26 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
     });
   return {
     host: hostname.replace(/^\[|\]$/g, ""),
-    port: port === "" ? usual : Number(port),
+    port: port === "" ? defaultPort : Number(port),
     secure,
-    url: `${protocol}//${hostname}:${port === "" ? usual : port}`,
+    url: `${protocol}//${hostname}:${port === "" ? defaultPort : port}`,
     username: username || undefined,
     password: password || undefined,
-    ca: ca ? textIn(ca, "mqtt.ca", false) : undefined,
-    cert: cert ? textIn(cert, "mqtt.cert", false) : undefined,
-    key: key ? textIn(key, "mqtt.key", true) : undefined,
+    ca: ca ? readFile(ca, "mqtt.ca", false) : undefined,
+    cert: cert ? readFile(cert, "mqtt.cert", false) : undefined,
+    key: key ? readFile(key, "mqtt.key", true) : undefined,
   };
 }
 
-/** The text of a file that a setting names; one with a secret may be readable by its owner alone. */
-function textIn(given: string, setting: string, secret: boolean): string {
-  let open = false;
+/** Reads the file of a setting; only its owner may be able to read one with a secret. */
+function readFile(file: string, setting: string, secret: boolean): string {
+  let isOpen = false;
   let text: string | null;
   try {
-    const { path } = followLinks(given);
-    text = readUtf8(path, largestFile, (found) => {
+    const { path } = followLinks(file);
+    text = readUtf8(path, maxFileBytes, (found) => {
       checkOwned(path, found);
-      open = secret && process.platform !== "win32" && (found.mode & 0o077) !== 0;
+      isOpen = secret && process.platform !== "win32" && (found.mode & 0o077) !== 0;
     });
   } catch (error) {
     const hint = error instanceof ZapdError ? error.hint : undefined;
@@ -66,25 +67,25 @@ function textIn(given: string, setting: string, secret: boolean): string {
     });
   }
   if (text === null)
-    throw new BusError("settings", `The file of ${setting}, ${given}, is not there`, {
+    throw new BusError("settings", `The file of ${setting}, ${file}, is not there`, {
       hint: `Make it, or mend the setting: zapd config set ${setting} PATH`,
     });
-  if (open)
-    throw new BusError("settings", `The file of ${setting}, ${given}, can be read by others`, {
-      hint: `Close it: chmod 600 ${given}`,
+  if (isOpen)
+    throw new BusError("settings", `The file of ${setting}, ${file}, can be read by others`, {
+      hint: `Close it: chmod 600 ${file}`,
     });
   return text;
 }
 
-/** Whether an address is of this machine. */
+/** Whether a URL points to this machine. */
 export function isLocal({ hostname }: URL): boolean {
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
 }
 
-const largestSite = 4_096;
+const maxSiteBytes = 4_096;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The site of this installation where the settings name none: made once, and kept in the state folder. */
+/** The id of this site where the settings name none: created once, and stored in the state folder. */
 export async function ownSite(state: string): Promise<string> {
   const path = join(state, "mqtt.json");
   const kept = siteIn(path);
@@ -97,11 +98,11 @@ export async function ownSite(state: string): Promise<string> {
 
 function siteIn(path: string): string | null {
   try {
-    const content: unknown = JSON.parse(readRegularFile(path, largestSite) ?? "null");
+    const content: unknown = JSON.parse(readRegularFile(path, maxSiteBytes) ?? "null");
     const site = isObject(content) ? content["site"] : null;
     return typeof site === "string" && uuid.test(site) ? site : null;
   } catch {
-    // A damaged file is replaced: nothing depends on it but the topics.
+    // A damaged file is replaced: only the topics depend on it.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `dev_install`: a package that is named over the bus, fetched by this daemon itself and sent to one of its devices, as with
- * `POST …/dev/install`. It needs a lease of the device, and an origin that this daemon's own config lists.
+ * `dev_install`: downloads a package that a call over the bus names, and sends it to a device as `POST …/dev/install` does. It
+ * needs a lease of the device, and an origin that this daemon's own config lists.
  */
 import { createCall } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
@@ -9,12 +9,12 @@ import { isObject } from "../system/json.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { type Artifact, checkArtifact, withArtifact } from "./artifact.ts";
 
-/** Where packages may come from, as the settings say it now. */
+/** The current settings of packages. */
 export interface ArtifactSettings {
   origins(): readonly string[];
-  /** The folder in which they are kept meanwhile. */
+  /** The folder for downloads. */
   readonly folder: string;
-  /** A CA that is trusted for their servers besides those of the system, PEM. */
+  /** A CA that is trusted beside those of the system, PEM. */
   ca(): string | undefined;
 }
 
@@ -24,13 +24,13 @@ export interface SideloadOptions {
   readonly artifacts: ArtifactSettings;
 }
 
-/** Packages that are fetched at a time: as many as are sent to devices. */
-const atOnce = 2;
+/** Simultaneous downloads: as many as installations. */
+const maxDownloads = 2;
 
 export class Sideload {
   readonly #options: SideloadOptions;
   readonly #call: ReturnType<typeof createCall>;
-  readonly #turns = new Semaphore(atOnce);
+  readonly #turns = new Semaphore(maxDownloads);
 
   constructor(options: SideloadOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class Sideload {
     this.#call = createCall({ url, fetch });
   }
 
-  /** Gives the answer of the API, unchanged. */
+  /** Resolves with the answer of the API, unchanged. */
   async install(
     args: Readonly<Record<string, unknown>>,
     lease: string | undefined,
@@ -52,7 +52,7 @@ export class Sideload {
       });
     checkArtifact(artifact, artifacts.origins());
     const { data: device } = await this.#call("getDevice", { id, signal });
-    // What can be refused is refused before the package is fetched; whether the lease is the right one, the call itself checks.
+    // Checked before the download; the API itself checks the token of the lease.
     if (!device.capabilities.includes("dev"))
       throw new ZapdError("unsupported_operation", `${device.name} takes no packages: it lacks the capability "dev"`);
     if (device.lease === null)

@@ -1,18 +1,18 @@
-/** The topics of a site, and what may stand in them. Pure. */
+/** The topics of a site. Pure. */
 
-/** The version of the layout, so that there can be another beside it. */
+/** The version of the topic layout. */
 const layout = 1;
 
-/** The fields of a device that take a plain value, for scripts, dashboards and people. */
+/** The fields of a device that accept a plain value. */
 export const settable = ["power", "volume", "mute", "app", "input", "key", "text", "notify"] as const;
 export type Settable = (typeof settable)[number];
 
 /** The topics of one site. */
 export interface SiteTopics {
-  /** The site, as it stands in them. */
+  /** The id of the site. */
   readonly site: string;
   readonly prefix: string;
-  /** `zapd/1/{site}`: everything of it is below. */
+  /** `zapd/1/{site}`, the prefix of all its topics. */
   readonly base: string;
   readonly status: string;
   readonly rpc: string;
@@ -21,7 +21,7 @@ export interface SiteTopics {
   state(id: string): string;
   log(id: string): string;
   set(id: string, what: Settable): string;
-  /** Where answers come to one client of this site. */
+  /** The topic for answers to one client of this site. */
   reply(client: string): string;
 }
 
@@ -43,13 +43,13 @@ export function topicsOf(prefix: string, site: string): SiteTopics {
   };
 }
 
-/** The device and the field of a topic below `devices`: `["9f…", "set", "power"]`; `null` for any other. */
+/** The parts of a topic below `devices`: `["9f…", "set", "power"]`; `null` for any other topic. */
 export function partsOf({ base }: SiteTopics, topic: string): readonly string[] | null {
   const above = `${base}/devices/`;
   return topic.startsWith(above) ? topic.slice(above.length).split("/") : null;
 }
 
-/** Whether a topic is one of those that a filter, with `+` and `#`, means. */
+/** Whether a topic matches a filter with `+` and `#`. */
 export function matches(filter: string, topic: string): boolean {
   const wanted = filter.split("/");
   const parts = topic.split("/");
@@ -60,15 +60,15 @@ export function matches(filter: string, topic: string): boolean {
   return wanted.length === parts.length;
 }
 
-/** The longest topic that an answer is sent to. */
-const longestReply = 512;
+/** The longest reply topic. */
+const maxReplyLength = 512;
 
 /**
- * Whether an answer may go to a topic that a caller names: none with wildcards, none of the broker's own, and none that is read
- * as a command or kept for others. Below the prefix only this site's `reply` is left.
+ * Whether an answer may be sent to a topic: none with wildcards, none of the broker's own, and none of zapd's commands or
+ * documents. Below the prefix only the `reply` topics of this site are allowed.
  */
-export function mayAnswerAt({ prefix, base }: SiteTopics, topic: string): boolean {
-  if (topic === "" || topic.length > longestReply || /[+#\p{Cc}\p{Cs}]/u.test(topic) || topic.startsWith("$"))
+export function isReplyTopic({ prefix, base }: SiteTopics, topic: string): boolean {
+  if (topic === "" || topic.length > maxReplyLength || /[+#\p{Cc}\p{Cs}]/u.test(topic) || topic.startsWith("$"))
     return false;
   return !topic.startsWith(`${prefix}/`) || topic.startsWith(`${base}/reply/`);
 }

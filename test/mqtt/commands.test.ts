@@ -15,7 +15,7 @@ test("logs that follow leases end with their connection, on which they leave not
     url: "http://zapd/v1",
     log: createLog({ level: "error", format: "text", colour: false, write() {} }),
     artifacts: { origins: () => [], folder: "none", ca: () => undefined },
-    tell() {},
+    publish() {},
     async fetch(request) {
       if (request.method === "POST") return Response.json({ ok: true, data: { device: { id: "d1" }, token: "t" } });
       followed.push(request.signal);
@@ -28,7 +28,7 @@ test("logs that follow leases end with their connection, on which they leave not
   const payload = Buffer.from(JSON.stringify(take));
   const nothing = { retained: false, expiresInS: null, sentAt: null, replyTo: null, correlation: null };
   for (let lease = 1; lease <= 3; lease++) {
-    commands.take({ ...nothing, topic: topics.rpc, payload }, bus);
+    commands.handle({ ...nothing, topic: topics.rpc, payload }, bus);
     await until("its log is followed", () => followed.length === lease);
   }
   expect(followed.map(({ aborted }) => aborted)).toEqual([true, true, false]);

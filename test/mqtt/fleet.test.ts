@@ -59,10 +59,10 @@ const namesOf = (fleet: Fleet, ...selection: Parameters<Fleet["select"]>) =>
 
 function running(fleet: Fleet, ids: readonly string[], timeoutMs = 5_000): Promise<readonly FleetResult[]> {
   const targets = fleet.select().filter(({ id }) => ids.includes(id));
-  return fleet.run(targets, (ask, { id }) => ask({ op: "press_key", args: { id, key: "home" } }), {
+  return fleet.run(targets, (send, { id }) => send({ op: "press_key", args: { id, key: "home" } }), {
     timeoutMs,
     replyTo: (one) => topicsOf("zapd", one).reply("me"),
-    each: () => {},
+    onResult: () => {},
   });
 }
 

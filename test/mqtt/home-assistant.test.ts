@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Client } from "../../src/api/client.ts";
 import type { App, Device, Input, State } from "../../src/api/schemas.ts";
-import { type Discovered, discoveryPayload, discoveryTopic, HomeAssistant } from "../../src/mqtt/home-assistant.ts";
+import { type DiscoveryInput, discoveryPayload, discoveryTopic, HomeAssistant } from "../../src/mqtt/home-assistant.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { capabilities, keys } from "../../src/platforms/platform.ts";
 import { refusals } from "./home-assistant-schema.ts";
@@ -12,7 +12,7 @@ import { MemoryBroker } from "./memory-bus.ts";
 const id = "3f2b1c4d-5e6f-5a7b-8c9d-0e1f2a3b4c5d";
 const at = "2026-11-22T10:00:00.000Z";
 const base = `zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/devices/${id}`;
-const topics: Discovered["topics"] = {
+const topics: DiscoveryInput["topics"] = {
   status: "zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/status",
   state: `${base}/state`,
   events: "zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/events",
@@ -59,7 +59,7 @@ const inputs: Input[] = [
   { id: "hdmi1", name: "PlayStation" },
   { id: "hdmi2", name: "HDMI 2" },
 ];
-const full: Discovered = {
+const full: DiscoveryInput = {
   device: able,
   apps,
   inputs,
@@ -69,16 +69,16 @@ const full: Discovered = {
 };
 
 type Components = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-const componentsOf = (given: Discovered) => discoveryPayload(given)["components"] as Components;
+const componentsOf = (given: DiscoveryInput) => discoveryPayload(given)["components"] as Components;
 /** Those that the device has. */
-const presentOf = (given: Discovered) =>
+const presentOf = (given: DiscoveryInput) =>
   Object.entries(componentsOf(given))
     .filter(([, { unique_id }]) => unique_id !== undefined)
     .map(([word]) => word);
 
 /** A payload of its own, as it comes out of JSON, to be spoiled. */
 function payloadOf(
-  given: Discovered,
+  given: DiscoveryInput,
 ): Record<string, unknown> & { components: Record<string, Record<string, unknown>> } {
   return JSON.parse(JSON.stringify(discoveryPayload(given)));
 }
@@ -86,7 +86,7 @@ function payloadOf(
 describe("the payload of a device", () => {
   test("is what Home Assistant takes, whatever the device can", () => {
     const bare = { capabilities: [], keys: [], manufacturer: null, model: null, serial: null, software_version: null };
-    const cases: Discovered[] = [
+    const cases: DiscoveryInput[] = [
       full,
       { ...full, device: { ...able, ...bare }, apps: null, inputs: null, page: undefined, artwork: undefined },
       ...capabilities.map((one) => ({ ...full, device: { ...able, keys: [], capabilities: [one] } })),

@@ -1,6 +1,6 @@
 /** The topics of a site, and which of them an answer may go to. */
 import { expect, test } from "bun:test";
-import { matches, mayAnswerAt, partsOf, topicsOf } from "../../src/mqtt/topics.ts";
+import { isReplyTopic, matches, partsOf, topicsOf } from "../../src/mqtt/topics.ts";
 
 const topics = topicsOf("zapd", "lab");
 
@@ -18,8 +18,8 @@ test("filters mean what MQTT says that they mean", () => {
 
 test("an answer goes to nobody's commands, to nothing that is kept, and to no wildcard", () => {
   for (const topic of ["me/answers", topics.reply("zapd-cli-1"), "zapdx/1/lab/rpc"])
-    expect([topic, mayAnswerAt(topics, topic)]).toEqual([topic, true]);
+    expect([topic, isReplyTopic(topics, topic)]).toEqual([topic, true]);
   const others = [topics.rpc, topics.status, topics.set("x", "text"), topics.state("x"), "zapd/1/other/reply/me"];
   for (const topic of [...others, "", "$SYS/x", "a/+", "a/#", "a\nb", "x".repeat(513)])
-    expect([topic, mayAnswerAt(topics, topic)]).toEqual([topic, false]);
+    expect([topic, isReplyTopic(topics, topic)]).toEqual([topic, false]);
 });

@@ -80,10 +80,10 @@ test.skipIf(noMosquitto !== null)(
     // What they were stays known, and a command to them is told at once.
     expect(fleet.select()).toHaveLength(sites * sets);
     const target = fleet.select({ site: "site-00000" }).slice(0, 1);
-    const results = await fleet.run(target, (ask) => ask({ op: "press_key", args: {} }), {
+    const results = await fleet.run(target, (send) => send({ op: "press_key", args: {} }), {
       timeoutMs: 30_000,
       replyTo: () => "zapd/1/site-00000/reply/watcher",
-      each() {},
+      onResult() {},
     });
     expect(results).toMatchObject([{ ok: false, error: { code: "site_offline" } }]);
 

@@ -28,7 +28,9 @@ test("of an empty house it is said that nobody answered only where nobody did", 
   const looking = { on_start: true, interfaces: [] };
   expect(discoverySummary(looking, 0)).toEndWith("and nobody answered.");
   expect(discoverySummary(looking, undefined)).toStartWith("Asking on every interface of this machine");
-  expect(discoverySummary({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith("Searching at the start is off");
+  expect(discoverySummary({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith(
+    "Searching at the start is off",
+  );
   expect(discoverySummary(looking, 3)).not.toContain("nobody");
 });
 

@@ -1,0 +1,176 @@
+/**
+ * The retained documents of a site, one per topic. Only those that differ from the broker's are sent. After a reconnect they are
+ * first read from the broker: it may have lost them, or still have documents of removed devices.
+ */
+import { createHash } from "node:crypto";
+import { sleep } from "../system/sleep.ts";
+import { type Bus, BusError } from "./bus.ts";
+import { matches } from "./topics.ts";
+
+/** A document to publish; `null` clears the topic. */
+interface Wanted {
+  readonly payload: string | null;
+  /** A hash of its significant fields. */
+  readonly hash: string;
+}
+
+/** Retained messages have arrived after this silence, or at the latest after `maxReadMs`. */
+const quietMs = 300;
+const maxReadMs = 5_000;
+/** Documents to read: more than there can be devices. */
+const maxRead = 8_000;
+/** The mean pause between two documents, and the time for all: many daemons may reconnect at once. */
+const pace = { everyMs: 50, totalMs: 30_000 } as const;
+
+/** Fields about time: a document in which only they have changed is not sent. */
+const ignoredFields: ReadonlySet<string> = new Set([
+  "seq",
+  "changed",
+  "last_seen",
+  "observed_at",
+  "position_ms",
+  "position_at",
+]);
+
+export class RetainedDocuments {
+  readonly #wanted = new Map<string, Wanted>();
+  /** The hashes of the broker's documents, by topic. */
+  readonly #published = new Map<string, string>();
+  readonly #sending = new Set<string>();
+  /** Topics whose document the broker refused, and why. */
+  readonly #refused = new Map<string, BusError>();
+  #bus: Bus | undefined;
+  readonly #random: () => number;
+
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+  }
+
+  /** Why the broker refused a document. It is sent again when it changes, or over the next connection. */
+  get refused(): BusError | undefined {
+    const [first] = this.#refused.values();
+    return first;
+  }
+
+  /** Sets the document of a topic; `null` clears it. */
+  set(topic: string, document: object | null): void {
+    const payload = document && JSON.stringify(document);
+    this.#wanted.set(topic, { payload, hash: hashOf(document) });
+    if (this.#bus) void this.#send(topic);
+  }
+
+  /**
+   * Uses a new connection: reads the retained documents at `filters`, clears those that are not `isKnown`, and sends those that
+   * differ. Resolves when the last one is being sent.
+   */
+  async attach(
+    bus: Bus,
+    filters: readonly string[],
+    isKnown: (topic: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const found = await readRetained(bus, filters, signal);
+    this.#refused.clear();
+    if (found) {
+      const lost = [...this.#published.keys()].some(
+        (topic) => filters.some((filter) => matches(filter, topic)) && !found.has(topic),
+      );
+      // Then the broker has lost all others too.
+      if (lost) this.#published.clear();
+      for (const [topic, hash] of found) {
+        this.#published.set(topic, hash);
+        if (!isKnown(topic)) this.#wanted.set(topic, cleared);
+      }
+    } else {
+      // Reading is not allowed: all documents are published, and all topics of removed devices cleared.
+      this.#published.clear();
+      for (const [topic, { payload }] of this.#wanted) if (payload === null) this.#published.set(topic, "unknown");
+    }
+    for (const [topic, { payload }] of this.#wanted)
+      if (payload === null && !this.#isDue(topic)) this.#wanted.delete(topic);
+    this.#bus = bus;
+    const waiting = [...this.#wanted.keys()].filter((topic) => this.#isDue(topic));
+    const everyMs = Math.min(pace.everyMs, pace.totalMs / Math.max(1, waiting.length));
+    for (const topic of waiting) {
+      void this.#send(topic);
+      await sleep(everyMs * 2 * this.#random(), signal);
+    }
+  }
+
+  /** Clears every document at the broker. */
+  async clear(bus: Bus): Promise<void> {
+    this.detach();
+    const topics = [...this.#published.keys()];
+    await Promise.all(topics.map((topic) => bus.publish(topic, "", { retain: true, qos: 1 })));
+  }
+
+  /** The connection has ended. */
+  detach(): void {
+    this.#bus = undefined;
+  }
+
+  #isDue(topic: string): boolean {
+    const wanted = this.#wanted.get(topic);
+    return wanted !== undefined && (this.#published.get(topic) ?? cleared.hash) !== wanted.hash;
+  }
+
+  async #send(topic: string): Promise<void> {
+    if (this.#sending.has(topic)) return;
+    this.#sending.add(topic);
+    this.#refused.delete(topic);
+    try {
+      for (let bus = this.#bus; bus && this.#isDue(topic); bus = this.#bus) {
+        const { payload, hash } = this.#wanted.get(topic) ?? cleared;
+        await bus.publish(topic, payload ?? "", { retain: true, qos: 1 });
+        if (payload !== null) this.#published.set(topic, hash);
+        else this.#published.delete(topic);
+      }
+      if (this.#wanted.get(topic)?.payload === null && !this.#published.has(topic)) this.#wanted.delete(topic);
+    } catch (error) {
+      // With any other error the connection has ended: it is sent over the next one.
+      if (error instanceof BusError && (error.reason === "forbidden" || error.reason === "too_large"))
+        this.#refused.set(topic, error);
+    } finally {
+      this.#sending.delete(topic);
+    }
+  }
+}
+
+const cleared: Wanted = { payload: null, hash: "" };
+
+function hashOf(document: unknown): string {
+  if (document === null) return cleared.hash;
+  const significant = JSON.stringify(document, (name, value: unknown) => (ignoredFields.has(name) ? undefined : value));
+  return createHash("sha256").update(significant).digest("base64url").slice(0, 22);
+}
+
+/** The hashes of the broker's retained documents; `null` where it does not let us read them. */
+async function readRetained(
+  bus: Bus,
+  filters: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string> | null> {
+  const found = new Map<string, string>();
+  let last = performance.now();
+  const began = last;
+  const leave = await bus
+    .subscribe(filters, ({ topic, payload, retained }) => {
+      if (!retained || found.size >= maxRead) return;
+      last = performance.now();
+      found.set(topic, hashOfText(payload));
+    })
+    .catch(() => null);
+  if (!leave) return null;
+  last = performance.now();
+  while (performance.now() - last < quietMs && performance.now() - began < maxReadMs) await sleep(quietMs / 6, signal);
+  await leave();
+  return found;
+}
+
+function hashOfText(payload: Uint8Array): string {
+  try {
+    return hashOf(JSON.parse(Buffer.from(payload).toString()));
+  } catch {
+    return "not JSON";
+  }
+}
