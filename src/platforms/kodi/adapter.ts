@@ -15,7 +15,7 @@ import {
   type PowerControl,
   type StatePart,
 } from "../platform.ts";
-import { httpType, socketType } from "./announced.ts";
+import { defaultSocketPort, httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
 import { kodiControls } from "./controls.ts";
 import { KodiDevice } from "./device.ts";
@@ -31,7 +31,7 @@ import { readState, windowOf } from "./state.ts";
 
 export const kodi: Platform<KodiMemory, KodiSecret> = {
   name: "kodi",
-  ports: { control: 8_080, websocket: 9_090, wake: 9 },
+  ports: { control: 8_080, websocket: defaultSocketPort, wake: 9 },
   queries: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
   memory: kodiMemory,
   secret: kodiSecret,
@@ -44,9 +44,9 @@ export const kodi: Platform<KodiMemory, KodiSecret> = {
   connect: connectKodi,
 };
 
-const always: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
-const beyondKeys: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
-/** What its web server alone gives. */
+const basic: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const controls: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
+/** Only its web server gives pictures. */
 const pictures: readonly Capability[] = ["icons", "artwork", "screenshot"];
 const pairHint = "It wants a name and a password: zapd pair {device}";
 
@@ -54,15 +54,15 @@ function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description 
   const { tuner = false, screenshots = false, socketOnly = null } = memory;
   const canWake = macs.length > 0;
   const hasWeb = socketOnly === null;
-  const withPassword = [...always, ...beyondKeys, ...(tuner ? ["channels" as const] : []), ...(hasWeb ? pictures : [])];
-  const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
+  const needLogin = [...basic, ...controls, ...(tuner ? ["channels" as const] : []), ...(hasWeb ? pictures : [])];
+  const has = new Set<Capability>([...needLogin, "pair", ...(canWake ? ["power_on" as const] : [])]);
   const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
   const keys = new Set([...keysIn(kodiKeys), ...powerKeys]);
-  if (access === "unpaired") return { has, keys, withheld: new Set(withPassword), hint: pairHint };
+  if (access === "unpaired") return { has, keys, withheld: new Set(needLogin), hint: pairHint };
   return { has, keys, withheld: new Set(hasWeb && !screenshots ? ["screenshot"] : []), hint: screenshotHint };
 }
 
-/** What its notifications tell or hint at; the add-on whose folder is open is among what they hint at while something plays. */
+/** The parts of the state that its notifications tell or hint at. */
 const pushed: ReadonlySet<StatePart> = new Set(["power", "playback", "volume", "screensaver"]);
 
 function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
@@ -93,10 +93,10 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
 }
 
 async function type(device: KodiDevice, text: string, signal: AbortSignal): Promise<void> {
-  // What closes the keyboard is pushed.
+  // A notification tells when the keyboard closes.
   device.follow();
   const window = await windowOf(device, signal);
-  // It says OK to text without a keyboard, too (7.3).
+  // Kodi answers OK to text without a keyboard as well (7.3).
   if (!takesText(window)) {
     device.field.forget();
     throw new ZapdError("device_refused", "shows no keyboard", {
@@ -106,25 +106,25 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
   await device.field.type(device, window, text, signal);
 }
 
-/** A Kodi that answers is on, be it only to ask for a login. */
+/** A Kodi that answers is on, also where it wants a login. */
 function powerOf(device: KodiDevice): PowerControl {
-  let machineIsUp = false;
+  let isMachineUp = false;
   return {
     async isOn(signal) {
-      machineIsUp = false;
+      isMachineUp = false;
       try {
         await device.players(signal);
         return true;
       } catch (error) {
         if (isLoginWanted(error) || hasCode(error, "device_unproven")) return true;
-        // A machine that is up refuses at once, where it did not say that it goes to sleep.
-        machineIsUp = hasReason(error, "refused") && !device.asleep;
+        // A refused connection means that the machine is up, unless it is on its way to sleep.
+        isMachineUp = hasReason(error, "refused") && !device.isAsleep;
         throw error;
       }
     },
     off: (signal) => turnOff(device, signal),
     get wakesByPacket() {
-      return !machineIsUp;
+      return !isMachineUp;
     },
   };
 }

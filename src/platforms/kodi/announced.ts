@@ -2,30 +2,31 @@
 import { asJson, type Json } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 
-/** Asks one Kodi something that is answered by an object. */
+/** Asks one Kodi a question whose answer is an object. */
 export type Ask = (method: string, params: Json) => Promise<Json>;
 
 /** Its web server. */
 export const httpType = "_xbmc-jsonrpc-h._tcp";
 /** Its socket, which speaks WebSocket and bare TCP. */
 export const socketType = "_xbmc-jsonrpc._tcp";
+export const defaultSocketPort = 9_090;
 
-/** The id that it announces with both. */
+/** The id that it announces with both services. */
 export function uuidOf(txt: Readonly<Record<string, string>>): string | null {
   const uuid = txt["uuid"]?.toLowerCase() ?? "";
   return isUuid(uuid) ? uuid : null;
 }
 
-/** Whether an identity is the id that is announced; others are a hardware's address, or where it was found. */
+/** Whether an identity is an announced id; others are a MAC address, or the address where it was found. */
 export function isUuid(identity: string): boolean {
   return /^[0-9a-f-]{8,64}$/.test(identity);
 }
 
 /** The port of its web server, `null` when that is off, and `undefined` when it does not tell. */
 export async function webPortOf(ask: Ask): Promise<number | null | undefined> {
-  const valueIn = async (setting: string) =>
+  const readSetting = async (setting: string) =>
     asJson(await ask("Settings.GetSettingValue", { setting }).catch((): Json => ({})))["value"];
-  const [isOn, port] = await Promise.all([valueIn("services.webserver"), valueIn("services.webserverport")]);
+  const [isOn, port] = await Promise.all([readSetting("services.webserver"), readSetting("services.webserverport")]);
   if (isOn === false) return null;
   return typeof port === "number" && port > 0 ? port : undefined;
 }
@@ -33,7 +34,7 @@ export async function webPortOf(ask: Ask): Promise<number | null | undefined> {
 export const nameLabel = "System.FriendlyName";
 export const macLabel = "Network.MacAddress";
 
-/** Its hardware's address. It is busy with finding that out when it is asked for the first time (7.2), and now and then for long. */
+/** Its MAC address; `null` while Kodi is still finding it out, as at the first question (7.2). */
 export async function macOf(ask: Ask): Promise<string | null> {
   return readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
 }

@@ -1,4 +1,4 @@
-/** Add-ons, favourites, channels and files: listed, launched and left, each looked at afterwards (players.md 7.2, 7.3). */
+/** Add-ons, favourites, channels and files: listed, launched and stopped, each with its effect read back (players.md 7.2, 7.3). */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
@@ -18,24 +18,23 @@ import { codeOf } from "./rpc.ts";
 import { blameDialog, dialogOpen, folderOf, readPlayer, refuseIfDialog, windowOf } from "./state.ts";
 import { readChannels, showsChannel } from "./tuner.ts";
 
-/** Most add-ons are libraries: only those that provide something are listed (7.2). */
+/** Only add-ons with content of these kinds are listed: most are libraries (7.2). */
 const contents = ["video", "audio", "image", "executable"] as const;
-const seenWithin = 6_000;
-const goneWithin = 5_000;
-const homeWithin = 1_500;
-/** From one window to another. */
-const windowWithin = 1_500;
-const homeRounds = 3;
+const launchTimeoutMs = 6_000;
+const stopTimeoutMs = 5_000;
+const homeTimeoutMs = 1_500;
+const windowTimeoutMs = 1_500;
+const homePresses = 3;
 
 export async function listApps(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp[]> {
   const asked = contents.map((content) =>
     device.read("Addons.GetAddons", { content, enabled: true, properties: ["name", "version", "enabled"] }, signal),
   );
   const [favourites, ...addons] = await Promise.all([readFavourites(device, signal), ...asked]);
-  const found = [...addons.flatMap((one) => listOf(one, "addons")).map(readAddon), ...favourites.map(readFavourite)];
+  const listed = [...addons.flatMap((one) => listOf(one, "addons")).map(readAddon), ...favourites.map(readFavourite)];
   const apps = new Map<string, PlatformApp>();
-  for (const app of found) if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
-  for (const { platformId, name } of apps.values()) device.pushed.name(platformId, name);
+  for (const app of listed) if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
+  for (const { platformId, name } of apps.values()) device.pushed.rememberName(platformId, name);
   return [...apps.values()];
 }
 
@@ -62,7 +61,7 @@ export async function launchApp(
   return /[:/\\]/.test(id) ? openFile(device, id, signal) : runAddon(device, id, params, signal);
 }
 
-/** What it says of one add-on; fails with `app_not_found` where it has it not. */
+/** Reads properties of one add-on. Fails with `app_not_found` where Kodi does not have it. */
 export async function readAddonDetails(
   device: KodiDevice,
   addonid: string,
@@ -83,51 +82,51 @@ async function runAddon(
   params: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  const given = Object.keys(params).length > 0 ? { params } : {};
-  // Kodi takes the id of an add-on that it lacks, or that is disabled, without a word.
+  const options = Object.keys(params).length > 0 ? { params } : {};
+  // `ExecuteAddon` answers OK for an add-on that is missing or disabled.
   const addon = await readAddonDetails(device, addonid, ["enabled", "name"], signal);
   if (addon["enabled"] === false)
     throw new ZapdError("device_refused", `has ${addonid} installed, but disabled`, {
       hint: "In Kodi: Settings > Add-ons > My add-ons, and enable it",
     });
   const name = text(addon["name"]);
-  if (name !== null) device.pushed.name(addonid, name);
-  await device.command("Addons.ExecuteAddon", { addonid, ...given, wait: false }, signal);
-  // Only a plug-in opens a folder that can be seen; what a script does is its own affair.
+  if (name !== null) device.pushed.rememberName(addonid, name);
+  await device.command("Addons.ExecuteAddon", { addonid, ...options, wait: false }, signal);
+  // Only the folder of a plug-in can be read back, not what a script does.
   if (!addonid.startsWith("plugin.")) return null;
   const isShown = async () =>
     (await folderOf(device, signal)) === addonid ||
     addonOf((await readPlayer(device, signal))?.path ?? null) === addonid;
-  if (await until(isShown, { timeoutMs: seenWithin, signal })) return true;
+  if (await until(isShown, { timeoutMs: launchTimeoutMs, signal })) return true;
   await blameDialog(device, signal);
   return false;
 }
 
 async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal): Promise<Confirmed> {
-  const found = await favouriteOf(device, id, signal);
-  if (!found) throw notInstalled(`favourite "${id.slice(favouritePrefix.length)}"`);
-  const path = text(found["path"]) ?? "";
-  if (found["type"] === "media") return openFile(device, path, signal);
-  if (found["type"] === "script") return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);
-  if (found["type"] !== "window")
+  const favourite = await favouriteOf(device, id, signal);
+  if (!favourite) throw notInstalled(`favourite "${id.slice(favouritePrefix.length)}"`);
+  const path = text(favourite["path"]) ?? "";
+  if (favourite["type"] === "media") return openFile(device, path, signal);
+  if (favourite["type"] === "script") return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);
+  if (favourite["type"] !== "window")
     throw new ZapdError("device_refused", "has a favourite of that name that no remote can open");
-  const parameters = text(found["windowparameter"]);
+  const parameters = text(favourite["windowparameter"]);
   const before = await windowOf(device, signal);
   await device.command(
     "GUI.ActivateWindow",
-    { window: found["window"], ...(parameters && { parameters: [parameters] }) },
+    { window: favourite["window"], ...(parameters && { parameters: [parameters] }) },
     signal,
   );
   const addon = addonOf(parameters);
   if (addon !== null)
-    return until(async () => (await folderOf(device, signal)) === addon, { timeoutMs: seenWithin, signal });
+    return until(async () => (await folderOf(device, signal)) === addon, { timeoutMs: launchTimeoutMs, signal });
   const isOther = async () => (await windowOf(device, signal)).id !== before.id;
-  if (before.id === homeWindow) return until(isOther, { timeoutMs: seenWithin, signal });
-  // The window that is in front may be the one that was asked for: that cannot be seen.
-  return (await until(isOther, { timeoutMs: windowWithin, signal })) || null;
+  if (before.id === homeWindow) return until(isOther, { timeoutMs: launchTimeoutMs, signal });
+  // Where the window stays the same, it may be the one that was asked for.
+  return (await until(isOther, { timeoutMs: windowTimeoutMs, signal })) || null;
 }
 
-/** An unknown channel without a tuner kills Kodi 20.1: the channels are read first. */
+/** The channels are read first, as an unknown channel without a tuner crashes Kodi 20.1. */
 async function openChannel(device: KodiDevice, channelid: number, signal: AbortSignal): Promise<Confirmed> {
   const channels = await readChannels(device, {}, signal);
   if (!channels.some((one) => one["channelid"] === channelid)) throw notInstalled(`channel ${channelid}`);
@@ -138,12 +137,12 @@ function openFile(device: KodiDevice, file: string, signal: AbortSignal): Promis
   const before = performance.now();
   return open(device, { file }, signal, async () => {
     const playing = await readPlayer(device, signal);
-    return playing !== null && playing.at > before && isOf(playing.path, file);
+    return playing !== null && playing.at > before && isFile(playing.path, file);
   });
 }
 
-/** Whether what plays is what was asked for: an add-on's path becomes another when it is resolved. */
-function isOf(path: string | null, file: string): boolean {
+/** Whether a path that plays is the file that was opened: the path of an add-on becomes another one when it is resolved. */
+function isFile(path: string | null, file: string): boolean {
   const addon = addonOf(file);
   return (
     path === null ||
@@ -167,13 +166,12 @@ async function open(
   const started = async () => {
     begun = await isPlaying();
     if (begun) return true;
-    // It shows that it is busy while it opens something, most of all in the place of another.
     const window = await windowOf(device, signal);
     return window.id !== busyWindow && isDialog(window);
   };
-  if (await until(started, { timeoutMs: seenWithin, signal })) {
+  if (await until(started, { timeoutMs: launchTimeoutMs, signal })) {
     if (!begun) throw dialogOpen(await windowOf(device, signal));
-    // What cannot be fetched plays for a moment, and then a dialog says so.
+    // A file that cannot be fetched plays for a moment, until a dialog says so.
     if (await until(async () => !(await isPlaying()), { timeoutMs: 400, signal })) {
       throw new ZapdError("device_refused", "began to play it, and stopped at once: it cannot be played there");
     }
@@ -182,17 +180,17 @@ async function open(
   return false;
 }
 
-/** Stops what plays, pictures too; with nothing playing, leaves the folder of an add-on. Answers with what was left. */
+/** Stops what plays, pictures too; where nothing plays, leaves the folder of an add-on. Returns the add-on that was left. */
 export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp | null> {
   const playing = await readPlayer(device, signal);
   if (await stopPlayers(device, signal)) {
     const addon = addonOf(playing?.path ?? null);
-    return addon === null ? null : device.pushed.app(addon);
+    return addon === null ? null : device.pushed.appNamed(addon);
   }
   const addon = await folderOf(device, signal);
   if (addon === null || (await windowOf(device, signal)).id === homeWindow) return null;
   await goHome(device, signal);
-  return device.pushed.app(addon);
+  return device.pushed.appNamed(addon);
 }
 
 /** Stops every player; whether there was one. */
@@ -201,18 +199,18 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
   if (players.length === 0) return false;
   for (const playerid of players) await device.command("Player.Stop", { playerid }, signal);
   const isOver = async () => (await device.players(signal, true)).length === 0;
-  if (await until(isOver, { timeoutMs: goneWithin, signal })) return true;
+  if (await until(isOver, { timeoutMs: stopTimeoutMs, signal })) return true;
   await blameDialog(device, signal);
   throw new ZapdError("device_error", "took the command, but goes on playing");
 }
 
-/** A folder that is still being opened takes the key, or comes up after it: then it is pressed again, which changes nothing else. */
+/** Presses Home until it is shown: a folder that is still being opened swallows the key, or comes up after it. */
 export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const isHome = async () => (await windowOf(device, signal)).id === homeWindow;
-  for (let round = 0; round < homeRounds; round++) {
+  for (let round = 0; round < homePresses; round++) {
     await refuseIfDialog(device, signal);
     await device.command("Input.Home", {}, signal);
-    if (await until(isHome, { timeoutMs: homeWithin, signal })) return;
+    if (await until(isHome, { timeoutMs: homeTimeoutMs, signal })) return;
   }
   await blameDialog(device, signal);
   throw new ZapdError("device_error", "took the key, but does not show its home screen");

@@ -1,4 +1,4 @@
-/** What a Kodi can be told beyond keys (next to players.md 7.2 and 9), each where what is asked for is. */
+/** Volume, playback, media, channels and notifications of a Kodi (players.md 7.2, 9). */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
@@ -10,8 +10,8 @@ import { hasTuner, readChannels, showsChannel, tunerHint } from "./tuner.ts";
 
 type Controls = Pick<Connection, "volume" | "playback" | "media" | "channels" | "notify">;
 
-const mostChannels = 5_000;
-const tunesWithinMs = 6_000;
+const maxChannels = 5_000;
+const tuneTimeoutMs = 6_000;
 
 export function kodiControls(device: KodiDevice): Controls {
   return {
@@ -32,7 +32,7 @@ export function kodiControls(device: KodiDevice): Controls {
         const seconds = Math.floor(positionMs / 1_000);
         const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
         const time = { hours, minutes, seconds: seconds % 60, milliseconds: positionMs % 1_000 };
-        // It answers with the position from before (7.3).
+        // The answer holds the position before the seek (7.3).
         await device.command("Player.Seek", { playerid, value: { time } }, signal);
       },
     },
@@ -40,12 +40,12 @@ export function kodiControls(device: KodiDevice): Controls {
       play: async ({ url }, signal) => void (await device.command("Player.Open", { item: { file: url } }, signal)),
     },
     channels: {
-      list: (signal) => channelsOf(device, signal),
+      list: (signal) => listChannels(device, signal),
       async select(id, signal) {
         const channelid = Number(id.slice(channelPrefix.length));
         await device.command("Player.Open", { item: { channelid } }, signal);
         const isShown = () => showsChannel(device, channelid, signal).catch(() => false);
-        return until(isShown, { timeoutMs: tunesWithinMs, signal });
+        return until(isShown, { timeoutMs: tuneTimeoutMs, signal });
       },
     },
     notify: async (message, signal) =>
@@ -53,19 +53,19 @@ export function kodiControls(device: KodiDevice): Controls {
   };
 }
 
-/** Those of its tuner. Without one it fails at the question, so that is asked first (9). */
-async function channelsOf(device: KodiDevice, signal: AbortSignal): Promise<PlatformChannel[]> {
+/** Without a tuner the question fails (9), so that is checked first. */
+async function listChannels(device: KodiDevice, signal: AbortSignal): Promise<PlatformChannel[]> {
   if (!(await hasTuner(device, signal)))
     throw new ZapdError("unsupported_operation", "has no tuner", { hint: tunerHint });
-  const params = { properties: ["channelnumber"], limits: { start: 0, end: mostChannels } };
+  const params = { properties: ["channelnumber"], limits: { start: 0, end: maxChannels } };
   const all: PlatformChannel[] = [];
   for (const one of await readChannels(device, params, signal)) {
     const { channelid, channelnumber } = one;
     const name = text(one["label"]);
     if (typeof channelid !== "number" || name === null) continue;
     const number = typeof channelnumber === "number" && channelnumber > 0 ? String(channelnumber) : null;
-    // As launched; Kodi's own number of it alone would be taken for that of another channel.
+    // With the prefix that launching takes: Kodi's bare id would be taken for the number of another channel.
     all.push({ id: `${channelPrefix}${channelid}`, number, name });
   }
-  return all.slice(0, mostChannels);
+  return all.slice(0, maxChannels);
 }

@@ -1,103 +1,100 @@
-/** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { DeviceError, hasCode, hasReason, wrongDevice, ZapdError } from "../../api/errors.ts";
+/** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by its notifications. */
+import { DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { addressText } from "../../system/text.ts";
 import { deadline } from "../../transport/http.ts";
-import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { asJson, isJson, type Json } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
-import { readMac } from "../../transport/wake-on-lan.ts";
-import type { Emit, MdnsService, PlatformHost } from "../platform.ts";
-import { type Ask, httpType, isUuid, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
-import { Field } from "./field.ts";
+import type { Emit, PlatformHost } from "../platform.ts";
+import { type Ask, defaultSocketPort, httpType, isUuid, socketType } from "./announced.ts";
+import { KeyboardField } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
+import { KodiProof } from "./proof.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc, isLoginWanted, type Login, loginWanted, usualUser } from "./rpc.ts";
 import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
 import { hasTuner } from "./tuner.ts";
 
-/** A Kodi without push is not asked for it with every call. */
-const pushAgainAfter = 60_000;
-/** One that has no socket is not asked for it with every new connection. */
-const socketAgainAfter = 5_000;
-/** It goes on answering for a moment after it said that it ends: what it says then is not news. */
-const leavesWithin = 3_000;
-/** What was heard right before a login went out holds for the proof that follows on the connection that it opened. */
-const heardHolds = 1_000;
-/** While it is silent, what needs no login goes over its socket, and does not wait for its announcement each time. */
-const socketFirst = 30_000;
-const usualSocket = 9_090;
-const askedFor = 3_000;
-/** A session is open when its Kodi has proven who it is, for which it may be asked for its announcement. */
-const provenIn = 2_500;
+/** After the socket could not be opened: until the next try to follow it, and to check over it who is there. */
+const followRetryMs = 60_000;
+const socketRetryMs = 5_000;
+const followTimeoutMs = 10_000;
+/** Opening a session includes the proof, which may have to wait for an announcement. */
+const openTimeoutMs = 2_500;
+/** Kodi goes on answering for a moment after it said that it ends: those answers are not news. */
+const shutdownMs = 3_000;
+/** The user may add a tuner or a folder for screenshots at any time. */
+const featuresHoldMs = 10 * 60_000;
+/** So that the features are asked for after what somebody waits for. */
+const featuresDelayMs = 2_000;
 const typingMethod = "Input.SendText";
-/** Its user may give it a tuner, or a folder for screenshots: while it is used it is asked again after this. */
-const abilitiesHold = 10 * 60_000;
-/** It is busy with finding it out when it is asked for the first time, and now and then for long (7.2). */
-const macAgainEvery = 100;
-const macAgainRounds = 4;
-const macEvery = 2_000;
-const macRounds = 15;
-/** By cable and by radio, and what it had before. */
-const mostMacs = 4;
 
 export class KodiDevice {
   readonly target: KodiTarget;
   readonly pushed = new PushedState();
+  readonly field = new KeyboardField();
+  /** Its machine sleeps, by its own word or by our command: a magic packet may wake it. */
+  isAsleep = false;
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<KodiMemory>;
-  /** What stands in the keyboard that is open. */
-  readonly field = new Field();
-  /** It said itself that its machine goes to sleep, or was sent there: a magic packet may wake it then. */
-  asleep = false;
+  /** `null` where it has no web server. */
   readonly #http: HttpRpc | null;
-  readonly #link: ReconnectingSession<KodiSession>;
-  /** Its socket as it was set or announced; the usual one may be that of another Kodi on the same machine. */
-  readonly #ownSocket: number | null;
-  /** The session that was open when it was last seen who announces itself here. */
-  #vouchedBy: KodiSession | undefined;
-  /** When its announcement was last heard before a login, and when it was last asked for in vain. */
-  #heardAt = Number.NEGATIVE_INFINITY;
-  #silentAt = Number.NEGATIVE_INFINITY;
+  readonly #reconnecting: ReconnectingSession<KodiSession>;
+  readonly #proof: KodiProof;
+  /** The session that was open when the announcement was last checked for a login. */
+  #verifiedSession: KodiSession | undefined;
   #noSocketAt = Number.NEGATIVE_INFINITY;
-  #noPushUntil = Number.NEGATIVE_INFINITY;
-  #leavingUntil = Number.NEGATIVE_INFINITY;
-  #askedMac = false;
-  #abilitiesAt = Number.NEGATIVE_INFINITY;
+  #followNotBefore = Number.NEGATIVE_INFINITY;
+  #shutsDownUntil = Number.NEGATIVE_INFINITY;
+  #featuresReadAt = Number.NEGATIVE_INFINITY;
   readonly #closed = new AbortController();
 
   constructor(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>) {
     this.target = target;
     this.#platformHost = platformHost;
     this.#emit = emit;
-    const { host, port, ports } = target;
-    // What was found at another port says nothing of this one.
-    const overHttp = target.memory.socketOnly !== port;
-    const prove = (ask: Ask) => this.#prove(ask);
-    const login = () => this.#login();
-    const vouch = (signal: AbortSignal) => this.vouch(signal);
-    this.#http = overHttp ? new HttpRpc({ address: { host, port }, platformHost, login, vouch, prove }) : null;
-    this.#ownSocket = overHttp ? (ports["websocket"] ?? null) : port;
-    this.#link = new ReconnectingSession<KodiSession>({
-      debug: (message) => platformHost.debug(`${host}: ${message}`),
+    const hasWeb = target.memory.socketOnly !== target.port;
+    const prove = async (ask: Ask) => {
+      await this.#proof.prove(ask);
+      this.#refreshFeatures();
+    };
+    this.#proof = new KodiProof({
+      target,
+      platformHost,
+      emit,
+      service: hasWeb ? httpType : socketType,
+      read: (method, params) => this.read(method, params, this.#closed.signal),
+      signal: this.#closed.signal,
+    });
+    this.#http = hasWeb
+      ? new HttpRpc({
+          address: { host: target.host, port: target.port },
+          platformHost,
+          login: () => this.#login(),
+          verify: (signal) => this.verifyBeforeLogin(signal),
+          prove,
+        })
+      : null;
+    this.#reconnecting = new ReconnectingSession<KodiSession>({
+      debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: () => {
-        this.pushed.forget();
+        this.pushed.invalidate();
         this.field.forget();
-        this.#unvouched();
+        this.#forgetVerification();
         emit({ type: "disconnected", why: "hung_up" });
       },
       open: async (signal, _inBackground, ended) => {
-        const address = { host, port: this.#socket ?? usualSocket };
+        const address = { host: target.host, port: this.#socketPort ?? defaultSocketPort };
         const session = await new KodiSession(address, platformHost).open(signal);
         try {
           const ask: Ask = async (method, params) => asJson(await session.call(method, params, signal));
-          if (overHttp) await this.#refuseNeighbour(ask, signal);
-          session.follow((method, data) => this.#told(session, method, data));
+          if (hasWeb) await this.#proof.refuseNeighbour(ask, this.#socketPort, signal);
+          session.onNotification((method, data) => this.#handleNotification(session, method, data));
           session.onEnd(ended);
-          await this.#prove(ask);
-          // Whoever was there before, and said nothing, is not there any more.
-          this.#unvouched();
+          await prove(ask);
+          this.#forgetVerification();
           return session;
         } catch (error) {
           session.close();
@@ -107,23 +104,25 @@ export class KodiDevice {
     });
   }
 
-  get #socket(): number | null {
-    return this.#ownSocket ?? this.target.memory.socket ?? null;
+  /** The port of its own socket; `null` where it is not known: another Kodi on the same machine may have the default one. */
+  get #socketPort(): number | null {
+    if (!this.#http) return this.target.port;
+    return this.target.ports["websocket"] ?? this.target.memory.socket ?? null;
   }
 
-  /** Whether what happens is pushed to us now. */
+  /** Whether its notifications are received now. */
   get isFollowed(): boolean {
-    return this.#link.current !== undefined;
+    return this.#reconnecting.current !== undefined;
   }
 
-  /** A question that is answered by an object. */
+  /** A question whose answer is an object. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<Json> {
     return asJson(await this.#call("read", method, params, signal));
   }
 
   /**
-   * The players that are active; after a stop one still answers zeros, so this is asked first (7.2). One that shows pictures
-   * has no position to tell, and is among `all` alone.
+   * The active players; after a stop one still answers zeros, so this is asked first (7.2). A player of pictures has no
+   * position, and is included only with `all`.
    */
   async players(signal: AbortSignal, all = false): Promise<number[]> {
     const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
@@ -133,61 +132,64 @@ export class KodiDevice {
     );
   }
 
-  /** A command, after which nothing is true any more that was said before. */
+  /** A command; what was read before it is no longer true. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    // Typed text is as secret as a login, of one that is let in with a login.
+    // Text that is typed into a Kodi with a login is as secret as the login.
     const isSecret = method === typingMethod && this.target.secret.readAnyway() !== null;
-    if (isSecret) await this.vouch(signal);
-    this.pushed.commanded();
+    if (isSecret) await this.verifyBeforeLogin(signal);
+    this.pushed.invalidate();
     try {
       return await this.#call("command", method, params, signal, isSecret);
     } finally {
-      this.pushed.commanded();
+      this.pushed.invalidate();
     }
   }
 
-  /** What its web server has at a path; `null` where it has nothing there, or keeps it back. Its socket gives no files. */
+  /** A file of its web server; `null` where there is none at the path, or Kodi does not give it. The socket has no files. */
   async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const http = this.#http;
     if (!http)
       throw new ZapdError("unsupported_operation", "gives no pictures without its web server", {
         hint: "In Kodi: Settings > Services > Control > Allow remote control via HTTP; then zapd discover",
       });
-    this.#refuseLeaving();
+    this.#refuseDuringShutdown();
     try {
-      return await this.#noting(() => http.file(path, maxBytes, signal));
+      return await this.#trackAccess(() => http.file(path, maxBytes, signal));
     } catch (error) {
-      throw this.toldOf(error);
+      throw this.explainFailure(error);
     }
   }
 
-  /** Has what happens pushed from now on, where that can be; nobody waits for it. */
+  /** Opens the socket in the background, so that its notifications are received from then on. */
   follow(): void {
-    if (this.isFollowed || performance.now() < this.#noPushUntil || !this.#http) return;
-    this.#noPushUntil = performance.now() + 1_000;
-    this.#link.use(AbortSignal.timeout(10_000)).catch((error: unknown) => {
-      this.#noPushUntil = performance.now() + pushAgainAfter;
+    if (this.isFollowed || performance.now() < this.#followNotBefore || !this.#http) return;
+    this.#reconnecting.use(AbortSignal.timeout(followTimeoutMs)).catch((error: unknown) => {
+      this.#followNotBefore = performance.now() + followRetryMs;
       this.#platformHost.debug(
         `${this.target.host}: nothing is pushed: ${error instanceof Error ? error.message : ""}`,
       );
     });
   }
 
-  /** It goes off, and is left alone. */
-  leave(asleep: boolean): void {
-    this.asleep = asleep;
-    this.#leavingUntil = performance.now() + leavesWithin;
-    this.pushed.forget();
+  /** Kodi ends, or its machine goes to sleep or off. */
+  startShutdown(isAsleep: boolean): void {
+    this.isAsleep = isAsleep;
+    this.#shutsDownUntil = performance.now() + shutdownMs;
+    this.pushed.invalidate();
     this.#emit({ type: "disconnected", why: "going_off" });
-    this.#link.drop();
+    this.#reconnecting.drop();
   }
 
   close(): void {
     this.#closed.abort();
     this.#http?.close();
-    this.#link.close();
+    this.#reconnecting.close();
   }
 
+  /**
+   * Over HTTP where it has a web server. The socket wants no login: it serves a Kodi that must not be sent one now, or whose
+   * web server is off or not up yet.
+   */
   async #call(
     how: "read" | "command",
     method: string,
@@ -197,113 +199,90 @@ export class KodiDevice {
   ): Promise<unknown> {
     const http = this.#http;
     const overSocket = async () => (await this.#session(signal, how === "command")).call(method, params, signal);
-    return http ? this.#orOverSocket(() => http[how](method, params, signal), overSocket, isSecret) : overSocket();
-  }
-
-  async #session(signal: AbortSignal, eager: boolean): Promise<KodiSession> {
-    const within = deadline(Math.max(this.#platformHost.requestTimeoutMs(), provenIn), signal);
+    if (!http) return overSocket();
+    this.#refuseDuringShutdown();
+    // A login would wait for the missing announcement each time.
+    if (this.#proof.isSilent && this.isFollowed && !isSecret) return overSocket();
+    const startedAt = performance.now();
     try {
-      const opening = this.#link.use(within, { eager });
-      return await (eager ? unlessSlept(opening) : opening);
+      return await this.#trackAccess(() => http[how](method, params, signal));
     } catch (error) {
-      throw this.toldOf(error);
-    }
-  }
-
-  /**
-   * The socket asks for no login: it serves a Kodi that must not be sent one now, or whose web server is off or only
-   * starting. Typed text is as secret as a login.
-   */
-  async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>, isSecret: boolean): Promise<T> {
-    this.#refuseLeaving();
-    const since = performance.now();
-    const isSilent = since - this.#silentAt < socketFirst;
-    if (isSilent && this.isFollowed && !isSecret) return overSocket();
-    try {
-      return await this.#noting(overHttp);
-    } catch (error) {
-      const isUnproven = hasCode(error, "device_unproven");
-      const mayHave = isUnproven || (hasReason(error, "refused") && (this.isFollowed || this.#socket !== null));
-      const hasNone = !this.isFollowed && this.#noSocketAt > since;
-      if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
-      return overSocket().catch((other: unknown) => {
-        if (hasReason(other, "wrong_device")) throw other;
-        throw this.toldOf(error);
+      const isWebOff = hasReason(error, "refused") && (this.isFollowed || this.#socketPort !== null);
+      const hasNoSocket = !this.isFollowed && this.#noSocketAt > startedAt;
+      const mayUseSocket = (isWebOff || hasCode(error, "device_unproven")) && !hasNoSocket;
+      if (!mayUseSocket || (isSecret && !this.#isVerified)) throw this.explainFailure(error);
+      return overSocket().catch((socketError: unknown) => {
+        throw hasReason(socketError, "wrong_device") ? socketError : this.explainFailure(error);
       });
     }
   }
 
-  #told(session: KodiSession, method: string, data: Json): void {
+  async #session(signal: AbortSignal, eager: boolean): Promise<KodiSession> {
+    const within = deadline(Math.max(this.#platformHost.requestTimeoutMs(), openTimeoutMs), signal);
+    try {
+      const opening = this.#reconnecting.use(within, { eager });
+      return await (eager ? unlessSlept(opening) : opening);
+    } catch (error) {
+      throw this.explainFailure(error);
+    }
+  }
+
+  #handleNotification(session: KodiSession, method: string, data: Json): void {
     if (method === "System.OnQuit" || method === "System.OnSleep" || method === "System.OnRestart") {
       session.leaving = true;
-      // Exit code 64 turns the machine off, 0 ends the program alone.
-      return this.leave(method === "System.OnSleep" || data["exitcode"] === 64);
+      // Exit code 64 turns the machine off, 0 ends Kodi only.
+      return this.startShutdown(method === "System.OnSleep" || data["exitcode"] === 64);
     }
     if (method === "Input.OnInputRequested" || method === "Input.OnInputFinished") this.field.forget();
-    this.#emit({ type: "state", patch: { power: "on", ...this.pushed.take(method, data) } });
-    // What it only hints at has to be read by who wants to know.
+    this.#emit({ type: "state", patch: { power: "on", ...this.pushed.apply(method, data) } });
     if (!this.pushed.isKnown) this.#emit({ type: "hint" });
   }
 
-  /** One that said that it goes is not asked anything for a while. */
-  #refuseLeaving(): void {
-    if (performance.now() >= this.#leavingUntil) return;
-    if (!this.asleep) throw this.#ended("has just ended, as it said");
-    const hint = this.#awakeHint;
-    throw new DeviceError("device_unreachable", "is on its way off", { phase: "connect", reason: "closed", hint });
+  #refuseDuringShutdown(): void {
+    if (performance.now() >= this.#shutsDownUntil) return;
+    if (!this.isAsleep) throw this.#ended("has just ended, as it said");
+    const options = { phase: "connect", reason: "closed", hint: this.#wakeHint } as const;
+    throw new DeviceError("device_unreachable", "is on its way off", options);
   }
 
-  /** What a refusal or a login says of the access goes into the registry. */
-  async #noting<T>(work: () => Promise<T>): Promise<T> {
-    const since = performance.now();
+  /** Runs a call over HTTP, and remembers what its outcome says of the access and of who is there. */
+  async #trackAccess<T>(call: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
     try {
-      const result = await work();
-      // An answer to what was asked before it said that it goes says nothing of now.
-      if (since >= this.#leavingUntil) this.asleep = false;
+      const result = await call();
+      // An answer to what was asked before the shutdown says nothing of the time after it.
+      if (startedAt >= this.#shutsDownUntil) this.isAsleep = false;
       if (this.target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
       if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
-      const isUnproven = hasCode(error, "device_unproven");
-      if (!(isLoginWanted(error) || isUnproven)) this.#unvouched();
+      if (!isLoginWanted(error) && !hasCode(error, "device_unproven")) this.#forgetVerification();
       throw error;
     }
   }
 
-  /** Who is there may be another by now. */
-  #unvouched(): void {
-    this.#vouchedBy = undefined;
-    this.#heardAt = Number.NEGATIVE_INFINITY;
-    this.#silentAt = Number.NEGATIVE_INFINITY;
-    this.#noSocketAt = Number.NEGATIVE_INFINITY;
-  }
-
-  /** A failure in words that are true of this one: what it can be woken by, and whether it has ended. */
-  toldOf(error: unknown): unknown {
+  /** The failure with a hint that fits a Kodi: how it is started, or woken. One that does not run is reported as going off. */
+  explainFailure(error: unknown): unknown {
     if (hasReason(error, "refused")) {
-      this.pushed.forget();
+      this.pushed.invalidate();
       this.#emit({ type: "disconnected", why: "going_off" });
       return this.#ended(`does not run: its machine refuses the connection to ${addressText(this.target)}`);
     }
-    if (!(error instanceof ZapdError) || hasReason(error, "wrong_device")) return error;
-    if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
-    return error.reworded(error.message, { hint: this.#awakeHint });
+    if (!hasCode(error, "device_unreachable", "device_timeout") || hasReason(error, "wrong_device")) return error;
+    return error.reworded(error.message, { hint: this.#wakeHint });
   }
 
-  /** It does not run, though its machine answers. */
   #ended(problem: string): DeviceError {
     const hint =
       "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
     return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 
-  get #awakeHint(): string {
-    const { host } = this.target;
-    return `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`;
+  get #wakeHint(): string {
+    return `It may be asleep: {wake}, or check that ${this.target.host} is still its address with zapd discover`;
   }
 
-  /** What it is sent when it asks for a login. */
   #login(): Login {
     const { user = usualUser, password } = this.target.secret.read() ?? {};
     if (!password) throw loginWanted();
@@ -311,183 +290,64 @@ export class KodiDevice {
   }
 
   /**
-   * Before a login goes out: who is there, as far as that can be seen without one (SECURITY.md 2.4): by its socket, which
-   * asks for none, and by the id that it announces. Fails when that is another Kodi, and with `device_unproven` when one
-   * that is known by its announcement is not heard, though it was asked several times.
+   * Before a login is sent: checks who is there as far as that can be seen without one (SECURITY.md 2.4), over the socket, which
+   * wants no login, and by the announced id. Fails with the reason `wrong_device` for another Kodi, and with `device_unproven`
+   * where one that has announced itself before does not now.
    */
-  async vouch(signal: AbortSignal): Promise<void> {
-    const { target } = this;
-    if (!isUuid(target.identity)) return void (await this.#withoutLogin(signal));
-    if (await this.#isStillVouched(signal)) return;
-    const announced = this.#announced(signal).then((isAnnounced) => {
-      signal.throwIfAborted();
-      if (isAnnounced === false) throw wrongDevice(target.host);
-      if (isAnnounced === true) {
-        this.#heardAt = performance.now();
-        return;
-      }
-      this.#silentAt = performance.now();
-      throw unproven(
-        "has announced itself before, and what is at its address now does not: it gets no password and no typed text",
-      );
-    });
-    const [session] = await Promise.all([this.#withoutLogin(signal), announced]);
-    this.#vouchedBy = session;
+  async verifyBeforeLogin(signal: AbortSignal): Promise<void> {
+    if (!isUuid(this.target.identity)) {
+      await this.#openSocket(signal);
+      return;
+    }
+    const { current } = this.#reconnecting;
+    if (current && this.#isVerified) {
+      // A machine that was unplugged does not hang up: the one that has its address now does not answer over the session.
+      await current.call("JSONRPC.Ping", {}, signal);
+      if (this.#isVerified) return;
+    }
+    const [session] = await Promise.all([this.#openSocket(signal), this.#proof.requireAnnouncement(signal)]);
+    this.#verifiedSession = session;
   }
 
-  /** Whether the session that is open is the one over which it was last seen who is there. */
-  get #isVouched(): boolean {
-    const { current } = this.#link;
-    return current !== undefined && current === this.#vouchedBy;
+  get #isVerified(): boolean {
+    const { current } = this.#reconnecting;
+    return current !== undefined && current === this.#verifiedSession;
   }
 
-  /** One that was unplugged does not hang up: who has its address now answers nothing over the session. */
-  async #isStillVouched(signal: AbortSignal): Promise<boolean> {
-    const { current } = this.#link;
-    if (current === undefined || !this.#isVouched) return false;
-    await current.call("JSONRPC.Ping", {}, signal);
-    return this.#isVouched;
+  #forgetVerification(): void {
+    this.#verifiedSession = undefined;
+    this.#noSocketAt = Number.NEGATIVE_INFINITY;
+    this.#proof.reset();
   }
 
-  /** Its socket, where it has one: who is there is proven by what it says. */
-  async #withoutLogin(signal: AbortSignal): Promise<KodiSession | undefined> {
-    const { current } = this.#link;
-    if (current || performance.now() - this.#noSocketAt < socketAgainAfter) return current;
-    return this.#link.use(signal).catch((error: unknown) => {
+  /** Its session, which proves who is there; `undefined` where its socket cannot be reached. */
+  async #openSocket(signal: AbortSignal): Promise<KodiSession | undefined> {
+    const { current } = this.#reconnecting;
+    if (current || performance.now() - this.#noSocketAt < socketRetryMs) return current;
+    return this.#reconnecting.use(signal).catch((error: unknown) => {
       if (hasReason(error, "wrong_device") || signal.aborted) throw error;
       this.#noSocketAt = performance.now();
       return undefined;
     });
   }
 
-  /**
-   * A socket that is not known to be its own may be that of another Kodi on the same machine, with the same hardware and
-   * often the same name. Who owns it tells the port of its web server, or is known by what it announces.
-   */
-  async #refuseNeighbour(ask: Ask, signal: AbortSignal): Promise<void> {
-    const { host, port, ports, identity } = this.target;
-    if (ports["websocket"] !== undefined) return;
-    const web = await webPortOf(ask);
-    if (web === port) return;
-    const isOff = web === null;
-    // One whose web server is off may be it: its announcement tells, where it has ever announced itself.
-    if (web !== undefined && !(isOff && isUuid(identity))) throw neighbour();
-    if (!isOff && this.#socket !== null) return;
-    const here = this.#socket ?? usualSocket;
-    const isHere = (service: MdnsService) => service.port === here;
-    const service = await this.#platformHost.announced(socketType, host, isHere, signal);
-    const uuid = service && uuidOf(service.txt);
-    if (isOff ? uuid !== identity : uuid && uuid !== identity && isUuid(identity)) throw neighbour();
+  /** In the background: whether it has channels, and gives pictures of its screen. */
+  #refreshFeatures(): void {
+    if (performance.now() - this.#featuresReadAt < featuresHoldMs) return;
+    this.#featuresReadAt = performance.now();
+    this.#readFeatures(this.#closed.signal).catch(() => {});
   }
 
-  /**
-   * A Kodi does not tell its own id to those who ask. It is the one that is meant by its name and its hardware's address,
-   * as far as it knows that; where they do not agree, by the id that it announces over mDNS, or it is taken for another.
-   */
-  async #prove(ask: Ask): Promise<void> {
-    const { target } = this;
-    const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw hasReason(error, "protocol") ? wrongDevice(target.host) : error;
-    });
-    const name = text(said[nameLabel]);
-    const told = readMac(said[macLabel]);
-    const isKnown = told !== null && target.facts.macs.includes(told);
-    // It may take its time with either: one of them is enough.
-    const announcing =
-      isUuid(target.identity) && !isKnown
-        ? performance.now() - this.#heardAt < heardHolds
-          ? Promise.resolve(true)
-          : this.#announced(AbortSignal.timeout(askedFor))
-        : Promise.resolve(false);
-    let isHeard = false;
-    announcing.then(
-      (is) => {
-        isHeard = is === true;
-      },
-      () => {},
-    );
-    const isWanted = told === null && (target.facts.macs.length > 0 || !this.#askedMac);
-    const mac = isWanted ? await this.#macAgain(ask, () => isHeard) : told;
-    const isOwnMac = mac !== null && target.facts.macs.length > 0 ? target.facts.macs.includes(mac) : null;
-    const isOwnName = name === target.facts.name || target.facts.name === null;
-    // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
-    if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
-      const isAnnounced = await announcing;
-      if (isAnnounced === null && isOwnMac === null && isOwnName)
-        throw unproven(
-          "cannot be told from another of its name: it announces nothing now, and does not tell its hardware's address",
-        );
-      if (isAnnounced !== true) throw wrongDevice(target.host);
-    }
-    // From then on it is told from others of its name, whether it announces itself or not.
-    if (mac !== null && isOwnMac !== true)
-      this.#emit({ type: "facts", facts: { macs: [mac, ...target.facts.macs].slice(0, mostMacs) } });
-    if (name !== null && name !== target.facts.name) this.#emit({ type: "facts", facts: { name } });
-    if (performance.now() - this.#abilitiesAt > abilitiesHold) {
-      this.#abilitiesAt = performance.now();
-      this.#learnAbilities().catch(() => {});
-    }
-    if (mac !== null || target.facts.macs.length > 0 || this.#askedMac) return;
-    this.#askedMac = true;
-    this.#learnMac().catch(() => {});
+  async #readFeatures(signal: AbortSignal): Promise<void> {
+    await sleep(featuresDelayMs, signal);
+    this.rememberFeatures({ tuner: await hasTuner(this, signal) });
+    if (this.#http) this.rememberFeatures({ screenshots: await hasScreenshots(this, signal) });
   }
 
-  async #macAgain(ask: Ask, isOver: () => boolean): Promise<string | null> {
-    for (let round = 0; round < macAgainRounds && !isOver(); round++) {
-      await sleep(macAgainEvery, this.#closed.signal);
-      const mac = await macOf(ask);
-      if (mac !== null) return mac;
-    }
-    return null;
-  }
-
-  /** Whether there are channels, and pictures of the screen; nobody waits for it. */
-  async #learnAbilities(): Promise<void> {
-    const { signal } = this.#closed;
-    // Behind what somebody waits for.
-    await sleep(macEvery, signal);
-    this.learn({ tuner: await hasTuner(this, signal) });
-    if (this.#http) this.learn({ screenshots: await hasScreenshots(this, signal) });
-  }
-
-  /** Remembers what it can do, where that is news. */
-  learn(memory: Pick<KodiMemory, "tuner" | "screenshots">): void {
+  rememberFeatures(memory: Pick<KodiMemory, "tuner" | "screenshots">): void {
     const known = this.target.memory;
     const names = ["tuner", "screenshots"] as const;
     if (names.some((name) => memory[name] !== undefined && memory[name] !== (known[name] ?? false)))
       this.#emit({ type: "facts", memory });
   }
-
-  /** The address to wake it by; nobody waits for it. */
-  async #learnMac(): Promise<void> {
-    for (let round = 0; round < macRounds; round++) {
-      await sleep(macEvery, this.#closed.signal);
-      const mac = await macOf((method, params) => this.read(method, params, this.#closed.signal));
-      if (mac !== null) return this.#emit({ type: "facts", facts: { macs: [mac] } });
-    }
-  }
-
-  /** Whether the one that announces itself here is the one that is meant; `null` where none does. */
-  async #announced(signal: AbortSignal): Promise<boolean | null> {
-    const { host, port, identity } = this.target;
-    const [type, here] = this.#http ? [httpType, port] : [socketType, port];
-    const isHere = (service: MdnsService) => service.port === here && uuidOf(service.txt) !== null;
-    const service = await this.#platformHost.announced(type, host, isHere, signal);
-    if (service === null) return null;
-    if (uuidOf(service.txt) !== identity) return false;
-    this.#silentAt = Number.NEGATIVE_INFINITY;
-    return true;
-  }
-}
-
-/** It announces nothing now, and what is at its address may be another. */
-function unproven(problem: string): ZapdError {
-  return new ZapdError("device_unproven", problem, {
-    hint: "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget {device}, then zapd add {address}",
-  });
-}
-
-/** No silence, and nothing that another look would mend: its own socket is closed, or not known. */
-function neighbour(): ZapdError {
-  return new ZapdError("device_error", "has its socket elsewhere: that of another Kodi answers at the usual port");
 }

@@ -1,55 +1,54 @@
 /**
- * What stands in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so what is
- * there is read, and sent again with what is typed behind it.
+ * The text in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so the text that is
+ * there is read, and sent again with the new text behind it.
  */
 import { until } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import type { Window } from "./protocol.ts";
 
-/** The edit control of each keyboard shows what it holds as its second label (Kodi 20.1, ran). */
+/** The labels that show the text of each keyboard (Kodi 20.1, ran). */
 const labels: Readonly<Record<number, string>> = {
   10103: "Control.GetLabel(312).index(1)",
   10109: "Control.GetLabel(4)",
 };
-/** What was sent is shown a moment later. */
-const shownWithin = 500;
-const lookEvery = 25;
+/** Sent text is shown a moment later. */
+const shownWithinMs = 500;
+const pollEveryMs = 25;
 
-export class Field {
-  /** What was typed into the keyboard that is open, as far as it is known to be the same. */
+export class KeyboardField {
+  /** What was typed into the open keyboard. */
   #typed: { readonly window: number; readonly text: string } | null = null;
-  /** Whether this Kodi shows what it was sent; not known before it was sent something. */
-  readonly #shows = new Map<number, boolean>();
+  /** By keyboard: whether it shows the text that it was sent. */
+  readonly #isReadable = new Map<number, boolean>();
 
-  /** The keyboard may be another by now. */
+  /** Another keyboard may be open by now. */
   forget(): void {
     this.#typed = null;
-    for (const [window, shows] of this.#shows) if (!shows) this.#shows.delete(window);
+    for (const [window, isReadable] of this.#isReadable) if (!isReadable) this.#isReadable.delete(window);
   }
 
-  /** Types behind what stands there. */
-  async type(device: KodiDevice, window: Window, text: string, signal: AbortSignal): Promise<void> {
-    const { id } = window;
+  /** Types behind the text that is there. */
+  async type(device: KodiDevice, { id }: Window, text: string, signal: AbortSignal): Promise<void> {
     const whole = (await this.#content(device, id, signal)) + text;
     await device.command("Input.SendText", { text: whole, done: false }, signal);
     this.#typed = { window: id, text: whole };
-    if (this.#shows.get(id) === false) return;
-    const isShown = async () => (await shown(device, id, signal)) === whole;
-    this.#shows.set(id, await until(isShown, { everyMs: lookEvery, timeoutMs: shownWithin, signal }));
+    if (this.#isReadable.get(id) === false) return;
+    const isShown = async () => (await readLabel(device, id, signal)) === whole;
+    this.#isReadable.set(id, await until(isShown, { everyMs: pollEveryMs, timeoutMs: shownWithinMs, signal }));
   }
 
   async #content(device: KodiDevice, id: number, signal: AbortSignal): Promise<string> {
     const typed = this.#typed?.window === id ? this.#typed.text : "";
-    // One that hides what it holds, or shows nothing, is known by what it was sent.
-    if (this.#shows.get(id) === false) return typed;
-    const now = await shown(device, id, signal);
-    return now === "" && !this.#shows.get(id) ? typed : now;
+    // A keyboard that hides its text, as for a password, holds what was typed.
+    if (this.#isReadable.get(id) === false) return typed;
+    const shown = await readLabel(device, id, signal);
+    return shown === "" && !this.#isReadable.get(id) ? typed : shown;
   }
 }
 
-async function shown(device: KodiDevice, id: number, signal: AbortSignal): Promise<string> {
+async function readLabel(device: KodiDevice, id: number, signal: AbortSignal): Promise<string> {
   const label = labels[id];
   if (label === undefined) return "";
-  const said = (await device.read("XBMC.GetInfoLabels", { labels: [label] }, signal))[label];
-  return typeof said === "string" ? said : "";
+  const shown = (await device.read("XBMC.GetInfoLabels", { labels: [label] }, signal))[label];
+  return typeof shown === "string" ? shown : "";
 }

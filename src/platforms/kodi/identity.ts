@@ -1,4 +1,4 @@
-/** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
+/** Who lives at an address (players.md 1.2, 7.1): a Kodi is known by its id, which it tells over mDNS only. */
 import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -11,13 +11,13 @@ import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
-const askAgainAfter = 250;
-const startEvery = 200;
-const startRounds = 6;
+const macRetryMs = 250;
+const webRetryMs = 200;
+const webRetries = 6;
 
-type Seen = Sighting<KodiMemory>;
+type KodiSighting = Sighting<KodiMemory>;
 
-/** An announcement of either service: at its sender, whatever other address it names (SECURITY.md T6). */
+/** Reads an announcement of either service. Its sender is the host, whatever other address it names (SECURITY.md T6). */
 export function readService({ type, source, addresses, port, txt, name }: MdnsService): Lead | null {
   const host = senderOf({ source, addresses });
   if ((type !== httpType && type !== socketType) || host === null) return null;
@@ -25,8 +25,8 @@ export function readService({ type, source, addresses, port, txt, name }: MdnsSe
   return { host, port, announced: { type, name, ...(uuid !== null && { uuid }) } };
 }
 
-/** What is known of a Kodi from its announcements: all of them carry its id. */
-interface Announced {
+/** What a Kodi announces; both services carry its id. */
+interface Announcement {
   readonly uuid: string | null;
   readonly name: string | null;
   /** The ports of its web server and of its socket. */
@@ -35,68 +35,68 @@ interface Announced {
 }
 
 /**
- * A Kodi with a web server is driven over that, wherever it was found: its socket leads to it, by what it announces, or by
- * what it tells of its own settings. Several may run on one machine, each with its own ports.
+ * A Kodi with a web server is driven over that, also when its socket was found: its announcement or its own settings name the
+ * port. Several may run on one machine, each with its own ports.
  */
-export async function identifyKodi(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Seen> {
+export async function identifyKodi(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<KodiSighting> {
   const type = lead.announced?.["type"];
-  if (type === socketType) return bySocket(lead, platformHost, signal);
-  // Asked beside the rest: it takes as long as nobody answers.
-  const asking = announcedAt(lead, httpType, platformHost, signal);
+  if (type === socketType) return identifyBySocket(lead, platformHost, signal);
+  // Asked for at the same time: without an answer it takes until its timeout.
+  const announcement = readAnnouncement(lead, httpType, platformHost, signal);
   try {
-    return await byWeb(lead, platformHost, signal, asking);
+    return await identifyByWeb(lead, platformHost, signal, announcement);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    // A port that somebody gave may be that of the socket.
+    // A port that a user gave may be that of the socket.
     if (type === httpType || hasCode(error, "device_unreachable")) throw error;
-    return bySocket(lead, platformHost, signal).catch(() => {
+    return identifyBySocket(lead, platformHost, signal).catch(() => {
       throw error;
     });
   }
 }
 
-async function byWeb(
+async function identifyByWeb(
   lead: Lead,
   platformHost: PlatformHost,
   signal: AbortSignal,
-  asking: Promise<Announced>,
-): Promise<Seen> {
+  announcement: Promise<Announcement>,
+): Promise<KodiSighting> {
   const rpc = new HttpRpc({ address: lead, platformHost });
   try {
-    const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
-    return { ...identified(lead, await asking, facts, "full"), power: "on" };
+    const facts = await readFacts(async (method, params) => asJson(await rpc.read(method, params, signal)));
+    return { ...sightingOf(lead, await announcement, facts, "full"), power: "on" };
   } catch (error) {
     if (!isLoginWanted(error)) throw error;
-    // It tells nothing without its password, but its name, to all the network.
-    const announced = await asking;
+    // Without its password only its announcement is known.
+    const announced = await announcement;
     const facts = { name: announced.name, mac: null, softwareVersion: null };
-    return { ...identified(lead, announced, facts, null), pairing: "required" };
+    return { ...sightingOf(lead, announced, facts, null), pairing: "required" };
   } finally {
     rpc.close();
   }
 }
 
-async function bySocket(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Seen> {
-  const asking = announcedAt(lead, socketType, platformHost, signal);
+async function identifyBySocket(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<KodiSighting> {
+  const announcement = readAnnouncement(lead, socketType, platformHost, signal);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const session = await new KodiSession(lead, platformHost).open(within);
   try {
     const ask: Ask = async (method, params) => asJson(await session.call(method, params, within));
-    const facts = await factsBy(ask);
-    const announced = await asking;
-    const told = await webPortOf(ask);
-    const web = told === null ? null : (announced.web ?? told ?? null);
+    const facts = await readFacts(ask);
+    const announced = await announcement;
+    const ownPort = await webPortOf(ask);
+    const web = ownPort === null ? null : (announced.web ?? ownPort ?? null);
     if (web !== null) {
       const known = { ...announced, web, socket: lead.port };
       const at = { host: lead.host, port: web };
-      const found = await startedWeb(at, platformHost, signal, known);
-      // What it does not tell over the web without a login, it tells here.
+      const found = await identifyByStartingWeb(at, platformHost, signal, known);
+      // Without a login its web server tells no facts, but its socket does.
       if (found && (found.pairing === "required" || found.facts.name === facts.name)) {
-        return { ...identified(at, known, facts, found.facts.access), port: web, pairing: found.pairing };
+        return { ...sightingOf(at, known, facts, found.facts.access), port: web, pairing: found.pairing };
       }
     }
     return {
-      ...identified(lead, { ...announced, socket: null }, facts, "full"),
+      ...sightingOf(lead, { ...announced, socket: null }, facts, "full"),
       atSecondaryPort: true,
       power: "on",
       memory: { socketOnly: lead.port },
@@ -106,30 +106,30 @@ async function bySocket(lead: Lead, platformHost: PlatformHost, signal: AbortSig
   }
 }
 
-/** By its web server, which comes up after its socket (players.md 7.3): one that has just started is waited for. */
-async function startedWeb(
+/** Waits for the web server, which comes up after the socket (players.md 7.3); `null` where it does not. */
+async function identifyByStartingWeb(
   at: Address,
   platformHost: PlatformHost,
   signal: AbortSignal,
-  known: Announced,
-): Promise<Seen | null> {
+  known: Announcement,
+): Promise<KodiSighting | null> {
   for (let round = 0; ; round++) {
     try {
-      return await byWeb(at, platformHost, signal, Promise.resolve(known));
+      return await identifyByWeb(at, platformHost, signal, Promise.resolve(known));
     } catch (error) {
-      if (!hasReason(error, "refused") || round === startRounds || signal.aborted) return null;
-      await sleep(startEvery, signal).catch(() => {});
+      if (!hasReason(error, "refused") || round === webRetries || signal.aborted) return null;
+      await sleep(webRetryMs, signal).catch(() => {});
     }
   }
 }
 
-/** What the Kodi announces that has one of its services at an address. */
-async function announcedAt(
+/** The announcement of the Kodi that has the service of this type at an address. */
+async function readAnnouncement(
   { host, port, announced = {} }: Lead,
   type: typeof httpType | typeof socketType,
   platformHost: PlatformHost,
   signal: AbortSignal,
-): Promise<Announced> {
+): Promise<Announcement> {
   const ask = (asked: string, isIt: (service: MdnsService) => boolean) =>
     platformHost.announced(asked, host, isIt, signal).catch(() => null);
   const other = type === httpType ? socketType : httpType;
@@ -138,19 +138,19 @@ async function announcedAt(
       ? null
       : await ask(type, (service) => service.port === port);
   const uuid = text(announced["uuid"]) ?? (here && uuidOf(here.txt));
-  // Without an id it cannot be told whose the other service is.
+  // Several may run on the machine: only the id tells whose the other service is.
   const there = uuid === null ? null : await ask(other, ({ txt }) => uuidOf(txt) === uuid);
   const [web, socket] = type === httpType ? [port, there?.port ?? null] : [there?.port ?? null, port];
   return { uuid, name: text(announced["name"]) ?? here?.name ?? null, web, socket };
 }
 
-interface Told {
+interface KodiFacts {
   readonly name: string | null;
   readonly mac: string | null;
   readonly softwareVersion: string | null;
 }
 
-async function factsBy(ask: Ask): Promise<Told> {
+async function readFacts(ask: Ask): Promise<KodiFacts> {
   const [application, labels] = await Promise.all([
     ask("Application.GetProperties", { properties: ["name", "version"] }),
     ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }),
@@ -159,18 +159,18 @@ async function factsBy(ask: Ask): Promise<Told> {
   if (!isJson(version) || !(nameLabel in labels)) throw new ZapdError("device_error", "is no Kodi");
   return {
     name: text(labels[nameLabel]),
-    mac: readMac(labels[macLabel]) ?? (await sleep(askAgainAfter).then(() => macOf(ask))),
+    mac: readMac(labels[macLabel]) ?? (await sleep(macRetryMs).then(() => macOf(ask))),
     softwareVersion: `${String(version["major"])}.${String(version["minor"])}`,
   };
 }
 
-/** The id that it announces; without it its hardware's address, which it may not know yet; without that, where it is. */
-function identified(
+/** Known by its announced id; without one by its MAC address, which it may not know yet; without that by its address. */
+function sightingOf(
   at: Address,
-  { uuid, socket }: Announced,
-  { name, mac, softwareVersion }: Told,
+  { uuid, socket }: Announcement,
+  { name, mac, softwareVersion }: KodiFacts,
   access: Access | null,
-): Seen {
+): KodiSighting {
   return {
     identity: uuid ?? mac ?? addressIdentity(at),
     ...(uuid === null && { provisional: true as const }),

@@ -1,4 +1,4 @@
-/** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
+/** The keys of a Kodi (players.md 9); the effect of a key is read back where Kodi shows it. */
 import { hasReason, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
@@ -15,15 +15,15 @@ const send =
   (device, signal) =>
     device.command(method, params, signal);
 
-/** One that may close a keyboard: what stood in that is not what stands in the next. */
-const leaving =
+/** A key that may close the open keyboard. */
+const closesKeyboard =
   (method: string): Press =>
   (device, signal) => {
     device.field.forget();
     return device.command(method, {}, signal);
   };
 
-/** The player that is active: never one of a fixed id, as plug-in videos play as player 0. */
+/** The id of the active player. It is not fixed by type: videos of plug-ins play as player 0. */
 export async function activePlayer(device: KodiDevice, signal: AbortSignal): Promise<number> {
   const [playerid] = await device.players(signal);
   if (playerid !== undefined) return playerid;
@@ -37,20 +37,20 @@ const toPlayer =
   async (device, signal) =>
     device.command(method, { playerid: await activePlayer(device, signal), ...params }, signal);
 
-/** `ExecuteAction pause` toggles; this does what it says, however often (7.3). */
+/** `Player.PlayPause` with a value, as `ExecuteAction pause` toggles (7.3). */
 const setPlaying =
   (play: boolean | "toggle"): Press =>
   async (device, signal) => {
     const result = await toPlayer("Player.PlayPause", { play })(device, signal);
     const speed = isJson(result) ? result["speed"] : undefined;
     if (play === "toggle" || typeof speed !== "number" || (speed !== 0) === play) return;
-    // The answer may be from before it took hold.
-    const holds = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
-    if (!(await until(holds, { timeoutMs: 2_000, signal })))
+    // The answer may hold the speed from before.
+    const isSet = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
+    if (!(await until(isSet, { timeoutMs: 2_000, signal })))
       throw new ZapdError("device_error", `took the key, but ${play ? "does not play" : "plays on"}`);
   };
 
-/** It says OK to channel keys without a tuner, too (9). */
+/** Kodi answers OK to channel keys without a tuner as well (9). */
 const changeChannel =
   (action: string): Press =>
   async (device, signal) => {
@@ -75,35 +75,35 @@ const openTuner: Press = async (device, signal) => {
     throw new ZapdError("device_error", "took the key, but plays no channel");
 };
 
-const ways = [
+const powerOffMethods = [
   ["canshutdown", "System.Shutdown"],
   ["cansuspend", "System.Suspend"],
   ["canhibernate", "System.Hibernate"],
 ] as const;
 
-/** Turns the machine off that it runs on, by whichever way that allows. */
+/** Turns off the machine that Kodi runs on, by the first method that its system allows. */
 export async function turnOff(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  const can = await device.read("System.GetProperties", { properties: ways.map(([name]) => name) }, signal);
-  const way = ways.find(([name]) => can[name] === true);
-  if (!way)
+  const can = await device.read("System.GetProperties", { properties: powerOffMethods.map(([name]) => name) }, signal);
+  const allowed = powerOffMethods.find(([name]) => can[name] === true);
+  if (!allowed)
     throw new ZapdError("device_refused", "may not turn off the machine that it runs on", {
       hint: "The system under Kodi must allow it: on Linux by polkit or systemd-logind; Kodi itself would only end, and could not be called back",
     });
-  await device.command(way[1], {}, signal).catch((error: unknown) => {
-    // It may be gone before it has answered.
+  await device.command(allowed[1], {}, signal).catch((error: unknown) => {
+    // The machine may be off before Kodi has answered.
     if (!hasReason(error, "closed") || error.phase === "connect") throw error;
   });
-  device.leave(true);
+  device.startShutdown(true);
 }
 
 export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   home: goHome,
-  back: leaving("Input.Back"),
+  back: closesKeyboard("Input.Back"),
   up: send("Input.Up"),
   down: send("Input.Down"),
   left: send("Input.Left"),
   right: send("Input.Right"),
-  select: leaving("Input.Select"),
+  select: closesKeyboard("Input.Select"),
   play: setPlaying(true),
   pause: setPlaying(false),
   "play-pause": setPlaying("toggle"),

@@ -1,4 +1,4 @@
-/** What zapd remembers of a Kodi beyond its facts, and what lets it in there. */
+/** What zapd remembers of a Kodi beyond its facts, and its login. */
 import { z } from "zod";
 import { isJson } from "../../transport/json.ts";
 import type { Target } from "../platform.ts";
@@ -7,20 +7,20 @@ const port = z.int().min(1).max(65_535);
 
 const memory = z
   .object({
-    /** The port of its socket where that is all that it has; `null` where it has a web server, which is driven then. */
+    /** The port of its socket where it has no web server; `null` where it has one, which is driven then. */
     socketOnly: port.nullable(),
-    /** The port at which it announces its socket beside its web server. */
+    /** The port of its socket where it has a web server as well. */
     socket: port,
-    /** Whether a tuner was there when it was last asked. */
+    /** Whether it had a tuner when it was last asked. */
     tuner: z.boolean(),
-    /** Whether pictures of its screen could be had then: it has a folder for them, and shows it to others. */
+    /** Whether it could give screenshots then: it has a folder for them that is one of its sources. */
     screenshots: z.boolean(),
   })
   .partial();
 
 export type KodiMemory = z.infer<typeof memory>;
 
-/** The first edition kept words: `http` or `websocket:9090` as its transport, and `9090` as its socket. */
+/** The first edition kept texts: `transport` as `http` or `websocket:9090`, and `socket` as `9090`. */
 export const kodiMemory: z.ZodType<KodiMemory> = z.preprocess((kept) => {
   if (!isJson(kept)) return kept;
   const { transport, socket } = kept;
@@ -32,7 +32,7 @@ export const kodiMemory: z.ZodType<KodiMemory> = z.preprocess((kept) => {
   };
 }, memory);
 
-/** The name and the password that its user set on it. */
+/** The login that its user has set on it. */
 export const kodiSecret = z.looseObject({ user: z.string().optional(), password: z.string().optional() });
 
 export type KodiSecret = z.infer<typeof kodiSecret>;

@@ -1,17 +1,14 @@
-/** Being let in by a Kodi that asks for a name and a password (players.md 7.1), which its user has set on it. */
+/** Pairing with a Kodi that wants the name and the password that its user has set (players.md 7.1). */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
 import type { Facts, Pairing, PlatformHost } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
 import { HttpRpc, isLoginWanted, type Login, passwordHint, usualUser } from "./rpc.ts";
 
-/** It shows nothing, and waits for nobody: a person may look for the password. */
-const typedWithin = 180_000;
+/** Time for a person to look up the password. */
+const loginTimeoutMs = 180_000;
 
-/**
- * Begins with a call without a login: only one that asks for it, as Kodi does, is told it, and only after a 401 of its own
- * from this very address.
- */
+/** Begins with a call without a login: a login is sent only after Kodi's own 401 from this address (SECURITY.md 2.4). */
 export async function pairKodi(
   target: KodiTarget,
   platformHost: PlatformHost,
@@ -23,46 +20,45 @@ export async function pairKodi(
   const device = new KodiDevice(target, platformHost, (event) => {
     if (event.type === "facts") learned = { ...learned, ...event.facts };
   });
-  const over = new AbortController();
-  /** Whether it let us in without a login. */
-  const isOpen = async (within: AbortSignal, login?: () => Login): Promise<boolean> => {
-    let isAsked = false;
-    const vouch = (until: AbortSignal) => {
-      isAsked = true;
-      return device.vouch(until);
+  const cancelled = new AbortController();
+  const letsInWithoutLogin = async (callSignal: AbortSignal, login?: () => Login): Promise<boolean> => {
+    let isLoginSent = false;
+    const verify = (verifySignal: AbortSignal) => {
+      isLoginSent = true;
+      return device.verifyBeforeLogin(verifySignal);
     };
-    const rpc = new HttpRpc({ address: target, platformHost, vouch, ...(login && { login }) });
+    const rpc = new HttpRpc({ address: target, platformHost, verify, ...(login && { login }) });
     try {
-      await rpc.read("JSONRPC.Ping", {}, within);
-      return !isAsked;
+      await rpc.read("JSONRPC.Ping", {}, callSignal);
+      return !isLoginSent;
     } finally {
       rpc.close();
     }
   };
-  const refusal: unknown = await isOpen(signal).then(nothingToPair, (error: unknown) => error);
+  const refusal: unknown = await letsInWithoutLogin(signal).then(nothingToPair, (error: unknown) => error);
   if (!isLoginWanted(refusal)) {
     device.close();
-    throw device.toldOf(refusal);
+    throw device.explainFailure(refusal);
   }
   return {
     step: "login",
-    expiresMs: typedWithin,
+    expiresMs: loginTimeoutMs,
     async enter(user = usualUser, password) {
       const login = { user, password };
-      const isNeedless = await isOpen(over.signal, () => login).catch((error: unknown) => {
+      const isOpen = await letsInWithoutLogin(cancelled.signal, () => login).catch((error: unknown) => {
         throw isLoginWanted(error) ? pairingFailed("wrong", error.message, { hint: passwordHint }) : error;
       });
-      if (isNeedless) throw nothingToPair();
+      if (isOpen) throw nothingToPair();
       return { secret: login, facts: { ...learned, access: "full" } };
     },
     cancel() {
-      over.abort(pairingFailed("cancelled", "was given up"));
+      cancelled.abort(pairingFailed("cancelled", "was given up"));
       device.close();
     },
   };
 }
 
-/** One that asks for no login says nothing of one: it is not kept. */
+/** A login that was not asked for cannot be checked, so it is not kept. */
 function nothingToPair(): DeviceError {
   return new DeviceError("unsupported_operation", "needs no pairing: it asks for no name and no password", {
     phase: "answered",

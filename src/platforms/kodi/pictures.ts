@@ -1,7 +1,6 @@
 /**
- * Pictures of add-ons and of what plays. Kodi names each by an address of its own, `image://<address>/`, and its web server
- * gives it: what it keeps already, what lies in a folder of its own or in a source, and what it fetches from elsewhere itself.
- * Source: Kodi 20.1, ran.
+ * Pictures of add-ons and of what plays. Kodi names each by an address of its own, `image://<address>/`, which its web server
+ * reads from its cache, its folders or sources, or from elsewhere. Source: Kodi 20.1, ran.
  */
 import { ZapdError } from "../../api/errors.ts";
 import { asJson, type Json } from "../../transport/json.ts";
@@ -10,35 +9,35 @@ import { favouriteOf, readAddonDetails } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { artworkLabels, artworkNamed, artworkProperties, favouritePrefix, pathsOf } from "./protocol.ts";
 
-/** One that is named and not given costs a question more; the next may be given. */
-const mostTries = 4;
+/** The web server may not have the first pictures that are named. */
+const maxTries = 4;
 
 /** The icon of an add-on, or the picture of a favourite. */
 export async function iconOf(device: KodiDevice, id: string, signal: AbortSignal): Promise<Uint8Array | null> {
-  const named = id.startsWith(favouritePrefix)
+  const item = id.startsWith(favouritePrefix)
     ? await favouriteOf(device, id, signal)
     : await readAddonDetails(device, id, ["thumbnail"], signal);
-  return firstGiven(device, pathsOf([named?.["thumbnail"]]), signal);
+  return readFirst(device, pathsOf([item?.["thumbnail"]]), signal);
 }
 
 /** The best picture of what plays. */
 export async function artworkOf(device: KodiDevice, signal: AbortSignal): Promise<Uint8Array | null> {
   const [playerid] = await device.players(signal);
   if (playerid === undefined) return null;
-  const [read, labels] = await Promise.all([
+  const [item, labels] = await Promise.all([
     device.read("Player.GetItem", { playerid, properties: artworkProperties }, signal),
     device.read("XBMC.GetInfoLabels", { labels: artworkLabels }, signal).catch((): Json => ({})),
   ]);
-  return firstGiven(device, artworkNamed(asJson(read["item"]), labels), signal);
+  return readFirst(device, artworkNamed(asJson(item["item"]), labels), signal);
 }
 
-/** The first that it gives; `null` where there is none. */
-async function firstGiven(
+/** The first picture that can be read; `null` where none is named. */
+async function readFirst(
   device: KodiDevice,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
-  for (const path of paths.slice(0, mostTries)) {
+  for (const path of paths.slice(0, maxTries)) {
     const picture = await device.file(path, pictureBytes.icon, signal);
     if (picture !== null) return picture;
   }

@@ -1,9 +1,9 @@
-/** What Kodi says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 7, by section. */
+/** Reads Kodi's answers into the values of the contract. Pure. Facts and their evidence: protocols/players.md 7, by section. */
 import { asJson, flag, isJson, type Json, number, text } from "../../transport/json.ts";
 import type { PlatformApp, Playback } from "../platform.ts";
 import { kodiServices } from "./services.ts";
 
-/** `{hours, minutes, seconds, milliseconds}` in milliseconds; they have been seen negative (7.2). */
+/** Reads `{hours, minutes, seconds, milliseconds}`; the milliseconds may be negative (7.2). */
 export function readTime(value: unknown): number | null {
   if (!isJson(value)) return null;
   const part = (name: string) => number(value[name]) ?? 0;
@@ -11,7 +11,7 @@ export function readTime(value: unknown): number | null {
   return Math.max(0, Math.round(ms));
 }
 
-/** What plays, as it was at a moment; its position goes on with its speed. */
+/** What plays, as read at `at`; the position since then follows from the speed. */
 export interface Playing {
   readonly playerId: number;
   readonly speed: number;
@@ -20,17 +20,17 @@ export interface Playing {
   readonly live: boolean | null;
   readonly title: string | null;
   readonly artist: string | null;
-  /** Whether it names a picture of it. */
+  /** Whether there is a picture of it. */
   readonly artwork: boolean;
-  /** Kodi's own number of it: of a channel that of the channel. */
+  /** Kodi's id of the item; of a channel the channel id. */
   readonly itemId: number | null;
-  /** What is played; `plugin://…` names the add-on. */
+  /** The file that plays; `plugin://…` names the add-on. */
   readonly path: string | null;
   /** On the monotonic clock. */
   readonly at: number;
 }
 
-/** Reads `Player.GetProperties`, `Player.GetItem` and the labels of the screen (7.2). */
+/** Reads `Player.GetProperties`, the item of `Player.GetItem`, and `playingLabels` (7.2). */
 export function readPlaying(playerId: number, properties: Json, item: Json, labels: Json): Playing {
   const duration = readTime(properties["totaltime"]);
   const live = flag(properties["live"]);
@@ -38,7 +38,7 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
   return {
     playerId,
     speed: number(properties["speed"]) ?? 0,
-    // Live television answers zeros for both.
+    // Live television answers zero for both.
     positionMs: live && !hasEnd ? null : readTime(properties["time"]),
     durationMs: hasEnd ? duration : null,
     live,
@@ -51,18 +51,16 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
   };
 }
 
-/** Files often have their title in the label alone; a channel has neither, but a name. */
+/** Files often have a label only; a channel has only its name. */
 function titleOf(item: Json): string | null {
   return text(item["title"]) ?? text(item["label"]) ?? text(item["channel"]);
 }
 
-/** A list, which is empty for most that is no music. */
 function artistOf({ artist }: Json): string | null {
   const names = Array.isArray(artist) ? artist.slice(0, 16).flatMap((name) => text(name) ?? []) : [];
   return text(names.join(", "));
 }
 
-/** What plays, now. */
 export function describePlayback(playing: Playing, now = performance.now()): Playback {
   const { speed, positionMs, durationMs, at } = playing;
   const position = positionMs === null ? null : Math.round(positionMs + speed * (now - at));
@@ -77,34 +75,33 @@ export function describePlayback(playing: Playing, now = performance.now()): Pla
   };
 }
 
-/** What of an item, and of the screen, is asked for what plays, and for the pictures of it alone. */
 const pathLabel = "Player.Filenameandpath";
 export const artworkProperties = ["art", "thumbnail", "fanart"];
 export const artworkLabels = ["Player.Art(poster)", "Player.Art(thumb)", "Player.Art(fanart)"] as const;
 export const itemProperties = ["title", "artist", "file", "channel", ...artworkProperties];
 export const playingLabels = [pathLabel, ...artworkLabels];
 
-/** By what it calls them: a poster before a still, and what stands behind everything last. */
-const kinds = ["poster", "thumb", "season.poster", "tvshow.poster", "album.thumb"] as const;
+/** The kinds of pictures, the best first. */
+const artKinds = ["poster", "thumb", "season.poster", "tvshow.poster", "album.thumb"] as const;
 
-/** Where its web server has pictures of what plays, the best first: of its item, then what it found beside the file and shows itself. */
+/** Paths on the web server of the pictures of what plays, the best first; a background (fanart) comes last of each source. */
 export function artworkNamed(item: Json, labels: Json): string[] {
   const art = asJson(item["art"]);
   const [poster, thumb, fanart] = artworkLabels.map((label) => labels[label]);
-  return pathsOf([...kinds.map((kind) => art[kind]), item["thumbnail"], poster, thumb, item["fanart"], fanart]);
+  return pathsOf([...artKinds.map((kind) => art[kind]), item["thumbnail"], poster, thumb, item["fanart"], fanart]);
 }
 
-/** Where its web server has pictures that are named, each once. */
+/** The paths of pictures by their names, each once. */
 export function pathsOf(named: readonly unknown[]): string[] {
   return [...new Set(named.flatMap((one) => pathOf(one) ?? []))];
 }
 
-const longestAddress = 4_096;
+const maxAddressLength = 4_096;
 
-/** Where its web server has a picture, encoded once; a file that is named by its path alone is made a picture first. */
+/** The path of a picture on the web server, encoded once; `null` where it gives none. A bare file path becomes an `image://` address first. */
 export function pathOf(named: unknown): string | null {
-  if (typeof named !== "string" || named === "" || named.length > longestAddress) return null;
-  // Those of its skin are drawn, and given to nobody.
+  if (typeof named !== "string" || named === "" || named.length > maxAddressLength) return null;
+  // Pictures of the skin are not served.
   if (/^(?:image:\/\/)?Default\w*\.png\/?$/.test(named)) return null;
   const picture = named.startsWith("image://") ? named : `image://${encoded(named)}/`;
   return `/image/${encoded(picture)}`;
@@ -115,7 +112,7 @@ export function addonOf(path: string | null): string | null {
   return /^plugin:\/\/([a-z0-9][\w.-]{0,127})(?:\/|$)/i.exec(path ?? "")?.[1] ?? null;
 }
 
-/** A text in an address; half a character, which none can hold, becomes U+FFFD. */
+/** Percent-encodes a text; a lone surrogate becomes U+FFFD. */
 export function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
@@ -150,11 +147,11 @@ export function readFavourite(favourite: Json): PlatformApp | null {
   return { ...appOf(`${favouritePrefix}${title}`, title), platformId: `${favouritePrefix}${title}` };
 }
 
-/** Whether a text is something that Kodi can be told to open: an add-on, a favourite, a channel, a path or an address. */
+/** Whether Kodi can open it: the id of an add-on, a favourite, a channel, an absolute path or an address. */
 export function isKodiAppId(text: string): boolean {
   if (text.length > 1_024 || /\p{Cc}/u.test(text)) return false;
   if (/^favourite:\S.{0,99}$/.test(text) || /^channel:\d{1,9}$/.test(text)) return true;
-  // Relative paths would be looked for in Kodi's own folder, and ".." leads out of any.
+  // A relative path would be looked up in Kodi's own folder, and ".." leads out of any folder.
   if (/(^|[/\\])\.\.([/\\]|$)/.test(text)) return false;
   return addonId.test(text) || address.test(text) || /^(\/|[A-Za-z]:[/\\])\S/.test(text);
 }
@@ -164,12 +161,12 @@ const addonId =
 const schemes = "plugin|smb|nfs|https?|rtsp|rtmp|ftps?|sftp|davs?|upnp|pvr|special|videodb|musicdb|udp|rtp|mms";
 const address = new RegExp(`^(${schemes})://\\S+$`, "i");
 
-/** Windows that take everything that is sent until they are answered (7.3), by their ids. */
+/** The ids of windows that swallow every command until they are answered (7.3). */
 const dialogs: ReadonlySet<number> = new Set([
   10_100, 10_103, 10_106, 10_109, 10_111, 10_126, 10_128, 10_129, 10_130, 10_131, 10_132, 10_134, 10_135, 10_138,
   10_140, 10_146, 10_147, 10_150, 10_156, 12_000, 12_001, 12_002, 12_003,
 ]);
-/** The last is that of the system, on iOS and tvOS (xbmc/guilib/GUIKeyboardFactory.cpp). */
+/** The last is the keyboard of the system on iOS and tvOS (xbmc/guilib/GUIKeyboardFactory.cpp). */
 const keyboards: ReadonlySet<number> = new Set([10_103, 10_109, 10_156]);
 export const homeWindow = 10_000;
 export const busyWindow = 10_138;

@@ -1,10 +1,10 @@
-/** What a Kodi does, as it was last read and as its notifications changed it since (players.md 7.1). */
+/** The state of a Kodi as it was last read, kept up by its notifications (players.md 7.1). */
 import { asJson, flag, type Json, number } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState } from "../platform.ts";
 import { addonOf, appOf, describePlayback, type Playing, readTime } from "./protocol.ts";
 
-/** The window in front is not pushed: what was read or heard is good for this long. */
-const freshFor = 1_000;
+/** The window in front is not pushed, so the state is read again after this. */
+const freshForMs = 1_000;
 
 export interface Reading {
   readonly playing: Playing | null;
@@ -16,66 +16,62 @@ export interface Reading {
 
 export class PushedState {
   #reading: Reading | null = null;
-  #heardAt = Number.NEGATIVE_INFINITY;
-  #commandAt = Number.NEGATIVE_INFINITY;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #updatedAt = Number.NEGATIVE_INFINITY;
+  #notifiedAt = Number.NEGATIVE_INFINITY;
+  #invalidatedAt = Number.NEGATIVE_INFINITY;
   readonly #names = new Map<string, string>();
 
-  /** What is known well enough to be told without asking, or `null`. */
+  /** The state, where it need not be read anew; else `null`. */
   get fresh(): Reading | null {
-    return performance.now() - this.#heardAt < freshFor ? this.#reading : null;
+    return performance.now() - this.#updatedAt < freshForMs ? this.#reading : null;
   }
 
-  /** Whether what was read last is still true, but for what goes on by itself. */
+  /** Whether notifications have kept up what was read last. */
   get isKnown(): boolean {
     return this.#reading !== null;
   }
 
   /**
-   * A whole reading, begun at `since`: one from before the last command is not kept. Gives what is so: what a notification has
-   * told meanwhile is newer.
+   * Keeps a whole reading that began at `since`, unless the state was invalidated meanwhile. Returns it with the parts that a
+   * notification has changed meanwhile.
    */
-  read(reading: Reading, since: number): Reading {
-    if (since <= this.#commandAt) return reading;
-    const { playing, volume, screensaver } = (since <= this.#toldAt && this.#reading) || reading;
+  store(reading: Reading, since: number): Reading {
+    if (since <= this.#invalidatedAt) return reading;
+    const { playing, volume, screensaver } = (since <= this.#notifiedAt && this.#reading) || reading;
     this.#reading = { ...reading, playing, volume, screensaver };
-    this.#heardAt = performance.now();
+    this.#updatedAt = performance.now();
     return this.#reading;
   }
 
-  /** From now on what was said before is old. */
-  commanded(): void {
-    this.#commandAt = performance.now();
-    this.forget();
-  }
-
-  forget(): void {
+  /** What was read, or is being read, may no longer be true. */
+  invalidate(): void {
+    this.#invalidatedAt = performance.now();
     this.#reading = null;
   }
 
-  name(id: string, name: string): void {
+  rememberName(id: string, name: string): void {
     this.#names.set(id, name);
   }
 
-  /** A notification: what it says itself is taken, and given back; what it only hints at has to be read. */
-  take(method: string, data: Json): Partial<PlatformState> {
-    const reading = this.#reading;
-    this.#take(method, data);
-    if (!reading || !this.#reading) return {};
-    const [was, is] = [this.describe(reading), this.describe(this.#reading)];
+  /** Applies a notification, and returns the parts of the state that it changed. One that tells too little invalidates it. */
+  apply(method: string, data: Json): Partial<PlatformState> {
+    const before = this.#reading;
+    this.#apply(method, data);
+    const after = this.#reading;
+    if (!before || !after) return {};
+    const { volume, screensaver, playback } = this.describe(after);
     return {
-      ...(reading.volume !== this.#reading.volume && { volume: is.volume }),
-      ...(was.screensaver !== is.screensaver && { screensaver: is.screensaver }),
-      ...(reading.playing !== this.#reading.playing && { playback: is.playback }),
+      ...(before.volume !== after.volume && { volume }),
+      ...(before.screensaver !== after.screensaver && { screensaver }),
+      ...(before.playing !== after.playing && { playback }),
     };
   }
 
-  #take(method: string, data: Json): void {
+  #apply(method: string, data: Json): void {
     const reading = this.#reading;
-    // What is being read now may be from before it.
-    if (!reading) return this.commanded();
-    this.#heardAt = performance.now();
-    this.#toldAt = this.#heardAt;
+    if (!reading) return this.invalidate();
+    this.#updatedAt = performance.now();
+    this.#notifiedAt = this.#updatedAt;
     const player = asJson(data["player"]);
     const speed = player["speed"];
     // Pictures are shown beside the music, and paused for themselves (CGUIWindowSlideShow::AnnouncePlayerPause).
@@ -84,33 +80,33 @@ export class PushedState {
     switch (method) {
       case "Application.OnVolumeChanged": {
         const { level, muted } = reading.volume;
-        const said = number(data["volume"]);
-        const volume = { level: said === null ? level : Math.round(said), muted: flag(data["muted"]) ?? muted };
+        const reported = number(data["volume"]);
+        const volume = { level: reported === null ? level : Math.round(reported), muted: flag(data["muted"]) ?? muted };
         this.#reading = { ...reading, volume };
         return;
       }
       case "GUI.OnScreensaverActivated":
       case "GUI.OnScreensaverDeactivated":
-        this.#reading = { ...reading, screensaver: method.endsWith("Activated") && !method.endsWith("Deactivated") };
+        this.#reading = { ...reading, screensaver: method === "GUI.OnScreensaverActivated" };
         return;
       case "Player.OnPause":
       case "Player.OnResume":
       case "Player.OnSpeedChanged": {
-        // Opening a file while another plays resumes the old one first: only what is known to play changes its speed.
-        if (!playing || typeof speed !== "number") return this.commanded();
+        // Opening a file while another plays resumes that one first, so only what is known to play changes its speed.
+        if (!playing || typeof speed !== "number") return this.invalidate();
         const { position_ms } = describePlayback(playing);
         this.#reading = { ...reading, playing: { ...playing, speed, positionMs: position_ms, at: performance.now() } };
         return;
       }
       case "Player.OnSeek": {
         const positionMs = readTime(player["time"]);
-        if (!playing || positionMs === null) return this.commanded();
+        if (!playing || positionMs === null) return this.invalidate();
         this.#reading = { ...reading, playing: { ...playing, positionMs, at: performance.now() } };
         return;
       }
       default:
-        // OnPlay, OnStop, OnAVStart …: several come for one start, and what plays is read once, by who asks next.
-        if (method.startsWith("Player.") || method.startsWith("GUI.")) this.commanded();
+        // OnPlay, OnStop, OnAVStart …: several come for one start, so what plays is read once, with the next question.
+        if (method.startsWith("Player.") || method.startsWith("GUI.")) this.invalidate();
     }
   }
 
@@ -118,7 +114,7 @@ export class PushedState {
     const addon = playing ? addonOf(playing.path) : folder;
     return {
       power: "on",
-      app: addon === null ? null : this.app(addon),
+      app: addon === null ? null : this.appNamed(addon),
       screensaver,
       playback: playing && describePlayback(playing),
       volume,
@@ -127,7 +123,7 @@ export class PushedState {
   }
 
   /** An add-on by the name that it was listed with. */
-  app(id: string): PlatformApp {
+  appNamed(id: string): PlatformApp {
     return appOf(id, this.#names.get(id) ?? null);
   }
 }

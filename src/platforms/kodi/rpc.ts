@@ -5,12 +5,11 @@ import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "..
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 
-const answerBytes = 4 * 1024 * 1024;
+const maxAnswerBytes = 4 * 1024 * 1024;
 
 export const passwordHint =
   "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
-/** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
 export function loginWanted(problem = "asks for a name and a password"): DeviceError {
   return pairingRequired(problem, passwordHint);
 }
@@ -28,12 +27,12 @@ export interface HttpRpcOptions {
   readonly address: Address;
   readonly platformHost: Pick<PlatformHost, "requestTimeoutMs" | "isOwnListener">;
   /**
-   * The login for a Kodi that asks for one; throws where nothing secret may be sent to it. It goes out only on a connection
-   * that is opened right after Kodi's own 401 came from the address, and never twice to one that has just refused it.
+   * The login for a Kodi that asks for one; throws where no secret may be sent to it. It is sent only on a connection that is
+   * opened right after Kodi's own 401 came from the address, and not twice in a second to one that refused it.
    */
   login?(): Login;
-  /** Looks, before a login goes out on a new connection, who is there as far as that can be seen; throws when it is another. */
-  vouch?(signal: AbortSignal): Promise<void>;
+  /** Called before a login is sent on a new connection; throws when another device may be at the address. */
+  verify?(signal: AbortSignal): Promise<void>;
   /** Throws when another Kodi answers; its `ask` goes over the connection that is proven. */
   prove?(ask: (method: string, params: Json) => Promise<Json>): Promise<void>;
 }
@@ -45,64 +44,62 @@ export interface Login {
   readonly password: string;
 }
 
-const refused = "refused this name and password";
-/** A login that was refused is not sent again by those who asked at the same time. */
-const refusalHolds = 1_000;
+const loginRefused = "refused this name and password";
+/** Several calls at the same time send a login that is refused only once. */
+const refusalHoldsMs = 1_000;
 
 export class HttpRpc {
   readonly #options: HttpRpcOptions;
   /** Never sends a login. */
-  readonly #open: DeviceHttp;
-  readonly #lockedDoor: DeviceHttp;
-  #asksLogin = false;
-  #login: Login | undefined;
+  readonly #plainHttp: DeviceHttp;
+  readonly #loginHttp: DeviceHttp;
+  #wantsLogin = false;
+  #loginToSend: Login | undefined;
   #refused: { readonly login: Login; readonly at: number } | undefined;
-  /** Calls with a login go one after the other over one connection, so that it is said once and not once for each. */
-  #before: Promise<void> = Promise.resolve();
-  #hung: { readonly at: number; readonly error: ZapdError } | undefined;
-  #last = 0;
+  /** Calls with a login take turns on one connection, so that the login is sent once and not with each of them. */
+  #lastTurn: Promise<void> = Promise.resolve();
+  #failedTurn: { readonly at: number; readonly error: ZapdError } | undefined;
+  #lastId = 0;
 
   constructor(options: HttpRpcOptions) {
     const { address, platformHost, prove } = options;
     this.#options = options;
     const proof = prove && {
       prove: (read: Read) =>
-        prove(async (method, params) => asJson(resultOf(await read("/jsonrpc", this.#sent(method, params))))),
+        prove(async (method, params) => asJson(resultOf(await read("/jsonrpc", this.#message(method, params))))),
     };
-    this.#open = new DeviceHttp({ address, platformHost, ...proof });
-    this.#lockedDoor = new DeviceHttp({ address, platformHost, ...proof, login: (refusal) => this.#answerTo(refusal) });
+    this.#plainHttp = new DeviceHttp({ address, platformHost, ...proof });
+    this.#loginHttp = new DeviceHttp({ address, platformHost, ...proof, login: (answer) => this.#authorize(answer) });
   }
 
-  /** A question: asked twice when the first try failed without a word. */
+  /** A question; repeated once when the connection ended without an answer. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    // What it says decides what is done to it: it must be the one that is meant.
-    const send = (http: DeviceHttp) => {
-      const options = { ...this.#sent(method, params), maxBytes: answerBytes, proven: true };
-      return http.read("/jsonrpc", signal, options);
-    };
+    // The device must have proven who it is: what it answers decides what is done to it.
+    const send = (http: DeviceHttp) =>
+      http.read("/jsonrpc", signal, { ...this.#message(method, params), maxBytes: maxAnswerBytes, proven: true });
     return this.#call(signal, send, resultOf);
   }
 
-  /** A command: sent once, to the Kodi that is meant. */
+  /** A command; sent at most once, after the device has proven who it is. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    const send = (http: DeviceHttp) => http.command("/jsonrpc", signal, this.#sent(method, params));
+    const send = (http: DeviceHttp) => http.command("/jsonrpc", signal, this.#message(method, params));
     return this.#call(signal, send, resultOf);
   }
 
-  /** What its web server has at a path, which asks for the same login; `null` where it has nothing there, or keeps it back. */
+  /** A file of the web server, which wants the same login; `null` where there is none, or Kodi does not give it. */
   async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const send = async (http: DeviceHttp) => {
       const answer = await http.read(path, signal, { maxBytes, proven: true });
-      // What it keeps back it answers 401, too, but asks for no login then (Kodi 20.1, ran).
-      const keepsBack = answer.status === 401 && !answer.headers.has("www-authenticate");
-      return keepsBack ? { ...answer, status: 403 } : answer;
+      // Kodi answers 401 without a challenge for a file that it gives to nobody (Kodi 20.1, ran).
+      const isForbidden = answer.status === 401 && !answer.headers.has("www-authenticate");
+      return isForbidden ? { ...answer, status: 403 } : answer;
     };
     return this.#call(signal, send, fileOf);
   }
 
   close(): void {
-    this.#open.close();
-    this.#lockedDoor.close();
+    this.#plainHttp.close();
+    this.#loginHttp.close();
   }
 
   async #call<T>(
@@ -110,83 +107,83 @@ export class HttpRpc {
     send: (http: DeviceHttp) => Promise<Answer>,
     read: (answer: Answer) => T,
   ): Promise<T> {
-    if (!this.#asksLogin) {
+    if (!this.#wantsLogin) {
       try {
-        return read(await send(this.#open));
+        return read(await send(this.#plainHttp));
       } catch (error) {
         if (!isLoginWanted(error)) throw error;
-        this.#asksLogin = true;
+        this.#wantsLogin = true;
       }
     }
     return this.#inTurn(signal, async () => read(await this.#sendWithLogin(send, signal)));
   }
 
   async #sendWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
-    const { login, vouch } = this.#options;
-    if (!login) throw loginWanted();
-    const given = login();
-    const before = this.#refused;
-    if (before && isSame(before.login, given) && performance.now() - before.at < refusalHolds)
-      throw loginWanted(refused);
-    // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
-    const isIn = this.#lockedDoor.isLoggedIn ? await unlessAsked(send(this.#lockedDoor)) : null;
-    if (isIn) return isIn;
-    // Whoever is there must ask for it now, as Kodi does: one that refuses the connection, or is none, is not asked more.
-    const unasked = await unlessAsked(send(this.#open));
-    if (unasked) {
-      this.#asksLogin = false;
-      return unasked;
+    const { login: getLogin, verify } = this.#options;
+    if (!getLogin) throw loginWanted();
+    const login = getLogin();
+    const refused = this.#refused;
+    if (refused && isSameLogin(refused.login, login) && performance.now() - refused.at < refusalHoldsMs)
+      throw loginWanted(loginRefused);
+    // A kept connection may have ended by now, or its device wants the login again.
+    const kept = this.#loginHttp.isLoggedIn ? await unlessLoginWanted(send(this.#loginHttp)) : null;
+    if (kept) return kept;
+    // The 401 must come now, and from Kodi: a device that is gone, or is no Kodi, gets no login.
+    const unauthorized = await unlessLoginWanted(send(this.#plainHttp));
+    if (unauthorized) {
+      this.#wantsLogin = false;
+      return unauthorized;
     }
-    await vouch?.(signal);
-    this.#login = given;
+    await verify?.(signal);
+    this.#loginToSend = login;
     try {
-      const answer = await send(this.#lockedDoor);
-      refuseLoginWanted(answer);
+      const answer = await send(this.#loginHttp);
+      throwIfLoginWanted(answer);
       return answer;
     } catch (error) {
       if (!isLoginWanted(error)) throw error;
-      this.#refused = { login: given, at: performance.now() };
-      throw loginWanted(refused);
+      this.#refused = { login, at: performance.now() };
+      throw loginWanted(loginRefused);
     } finally {
-      this.#login = undefined;
+      this.#loginToSend = undefined;
     }
   }
 
-  /** One after the other; when one has waited in vain, so have those behind it. */
-  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const since = performance.now();
-    const before = this.#before;
-    const over = Promise.withResolvers<void>();
-    this.#before = over.promise;
+  /** Runs one call after the other. When one times out, those that have waited for it fail as well. */
+  async #inTurn<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    const queuedAt = performance.now();
+    const previous = this.#lastTurn;
+    const turn = Promise.withResolvers<void>();
+    this.#lastTurn = turn.promise;
     try {
-      await orAborted(before, signal);
-      if (this.#hung && this.#hung.at > since) throw this.#hung.error;
-      return await work();
+      await orAborted(previous, signal);
+      if (this.#failedTurn && this.#failedTurn.at > queuedAt) throw this.#failedTurn.error;
+      return await call();
     } catch (error) {
-      if (hasCode(error, "device_timeout", "device_unproven")) this.#hung = { at: performance.now(), error };
+      if (hasCode(error, "device_timeout", "device_unproven")) this.#failedTurn = { at: performance.now(), error };
       throw error;
     } finally {
-      before.then(over.resolve);
+      previous.then(turn.resolve);
     }
   }
 
-  /** Kodi has just asked for a login: what it is given. */
-  #answerTo(refusal: Answer): Readonly<Record<string, string>> {
-    refuseStranger(refusal);
-    if (!this.#login) throw loginWanted();
-    const { user, password } = this.#login;
+  /** The headers that answer a 401. */
+  #authorize(answer: Answer): Readonly<Record<string, string>> {
+    refuseForeignChallenge(answer);
+    if (!this.#loginToSend) throw loginWanted();
+    const { user, password } = this.#loginToSend;
     return { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` };
   }
 
-  #sent(method: string, params: Json): { headers: Record<string, string>; body: string } {
+  #message(method: string, params: Json): { headers: Record<string, string>; body: string } {
     const headers = { "Content-Type": "application/json" };
-    return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#last, method, params }) };
+    return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, method, params }) };
   }
 }
 
-async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
+async function unlessLoginWanted(request: Promise<Answer>): Promise<Answer | null> {
   try {
-    const answer = await answering;
+    const answer = await request;
     return answer.status === 401 ? null : answer;
   } catch (error) {
     if (isLoginWanted(error)) return null;
@@ -194,38 +191,37 @@ async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
   }
 }
 
-function isSame(one: Login, other: Login): boolean {
+function isSameLogin(one: Login, other: Login): boolean {
   return one.user === other.user && one.password === other.password;
 }
 
 /** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */
-function refuseStranger(refusal: Answer): void {
-  const challenge = refusal.headers.get("www-authenticate")?.trim() ?? "";
+function refuseForeignChallenge({ headers }: Answer): void {
+  const challenge = headers.get("www-authenticate")?.trim() ?? "";
   if (/^basic +realm="(.*)"$/i.exec(challenge)?.[1] !== "Kodi")
     throw notKodi("it asks for a login in another way than Kodi does");
 }
 
-function refuseLoginWanted(answer: Answer): void {
+function throwIfLoginWanted(answer: Answer): void {
   if (answer.status !== 401) return;
-  refuseStranger(answer);
+  refuseForeignChallenge(answer);
   throw loginWanted();
 }
 
 function fileOf(answer: Answer): Uint8Array | null {
-  refuseLoginWanted(answer);
+  throwIfLoginWanted(answer);
   refuseRedirect(answer);
   return answer.status === 200 ? answer.body : null;
 }
 
 function resultOf(answer: Answer): unknown {
-  refuseLoginWanted(answer);
-  if (answer.status >= 300 && answer.status < 400)
-    throw notKodi("it answered with a redirect, and none is ever followed");
+  throwIfLoginWanted(answer);
+  refuseRedirect(answer);
   if (answer.status !== 200) throw notKodi("it answers no JSON-RPC");
   return resultIn(readJson(bodyText(answer)));
 }
 
-/** The result in an answer, or the failure that it tells of (7.1). */
+/** The result in an answer. Throws the failure that it holds, with Kodi's own code in the cause (7.1). */
 export function resultIn(answer: unknown): unknown {
   if (!isJson(answer) || (!("result" in answer) && !isJson(answer["error"])))
     throw new ZapdError("device_error", "answered something that cannot be read");
@@ -242,7 +238,7 @@ export function resultIn(answer: unknown): unknown {
   throw new ZapdError("device_error", "answered with a failure of its own", { cause });
 }
 
-/** The code of Kodi's answer that a failure was made of. */
+/** Kodi's own code of a failure that `resultIn` threw. */
 export function codeOf(error: unknown): number | null {
   const cause = error instanceof ZapdError ? error.cause : null;
   return isJson(cause) && typeof cause["code"] === "number" ? cause["code"] : null;

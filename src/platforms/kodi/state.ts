@@ -1,4 +1,4 @@
-/** Reading what a Kodi does and shows (players.md 7.2): each part may fail alone. */
+/** Reads the state of a Kodi (players.md 7.2); the failure of one part leaves the others. */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, flag, isJson, type Json, number, text } from "../../transport/json.ts";
@@ -22,31 +22,30 @@ export async function readState(device: KodiDevice, signal: AbortSignal): Promis
   const known = device.isFollowed ? device.pushed.fresh : null;
   if (known) return device.pushed.describe(known);
   const since = performance.now();
-  return device.pushed.describe(device.pushed.read(await readAll(device, signal), since));
+  return device.pushed.describe(device.pushed.store(await readAll(device, signal), since));
 }
 
 async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading> {
   const volume = device.read("Application.GetProperties", { properties: ["volume", "muted"] }, signal);
-  const [application, playing, booleans, folder] = await Promise.allSettled([
+  const [application, playing, screensaver, folder] = await Promise.allSettled([
     volume,
     readPlayer(device, signal),
     device.read("XBMC.GetInfoBooleans", { booleans: ["System.ScreenSaverActive"] }, signal),
     folderOf(device, signal),
   ]);
-  // A Kodi that does not answer one of them answers none: nothing is told of what is not there.
-  if (application.status === "rejected" && (playing.status === "rejected" || unreachable(application.reason)))
+  if (application.status === "rejected" && (playing.status === "rejected" || isUnreachable(application.reason)))
     throw application.reason;
-  const { volume: said, muted } = settledValue(application);
-  const level = number(said);
+  const { volume: reported, muted } = settledValue(application);
+  const level = number(reported);
   return {
     playing: playing.status === "fulfilled" ? playing.value : null,
     volume: { level: level === null ? null : Math.round(level), muted: flag(muted) },
-    screensaver: flag(settledValue(booleans)["System.ScreenSaverActive"]),
+    screensaver: flag(settledValue(screensaver)["System.ScreenSaverActive"]),
     folder: folder.status === "fulfilled" ? folder.value : null,
   };
 }
 
-function unreachable(reason: unknown): boolean {
+function isUnreachable(reason: unknown): boolean {
   return isJson(reason) && reason["code"] !== "device_refused" && reason["code"] !== "device_error";
 }
 
@@ -54,15 +53,15 @@ function settledValue(settled: PromiseSettledResult<Json>): Json {
   return settled.status === "fulfilled" ? settled.value : {};
 }
 
-/** What plays. Of a player whose place another has taken between two questions nothing is told (-32100): it is looked at again. */
+/** What plays. Kodi answers -32100 when another player has taken over between two questions: then they are asked again. */
 export async function readPlayer(device: KodiDevice, signal: AbortSignal): Promise<Playing | null> {
-  for (let looks = 1; ; looks++) {
+  for (let attempt = 1; ; attempt++) {
     const [playerid] = await device.players(signal);
     if (playerid === undefined) return null;
     try {
       return await readPlayerOf(device, playerid, signal);
     } catch (error) {
-      if (codeOf(error) !== -32_100 || looks === 3) throw error;
+      if (codeOf(error) !== -32_100 || attempt === 3) throw error;
     }
   }
 }
@@ -87,23 +86,23 @@ export async function windowOf(device: KodiDevice, signal: AbortSignal): Promise
   return readWindow(await device.read("GUI.GetProperties", { properties: ["currentwindow"] }, signal));
 }
 
-// Dialogs take everything that is sent, and Kodi says OK all the same (7.3): what is done is looked at.
+// Kodi answers OK to a command that an open dialog has swallowed (7.3).
 
-/** It shows that it is busy, and takes nothing, while it opens something; then it is over by itself. */
-const busyFor = 5_000;
+/** While Kodi opens something it shows a busy dialog, which goes away by itself. */
+const busyTimeoutMs = 5_000;
 
-/** Before a command: fails when a dialog is open, with its name. */
+/** Called before a command: fails with the name of the dialog that is open. */
 export async function refuseIfDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
   let window = await windowOf(device, signal);
   const isOver = async () => {
     window = await windowOf(device, signal);
     return window.id !== busyWindow;
   };
-  if (window.id === busyWindow) await until(isOver, { timeoutMs: busyFor, signal });
+  if (window.id === busyWindow) await until(isOver, { timeoutMs: busyTimeoutMs, signal });
   if (isDialog(window)) throw dialogOpen(window);
 }
 
-/** After a command without effect: fails with the name of the dialog that may have taken it. */
+/** Called after a command without effect: fails with the name of the dialog that may have swallowed it. */
 export async function blameDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const window = await windowOf(device, signal);
   if (isDialog(window)) throw dialogOpen(window);

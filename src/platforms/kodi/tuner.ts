@@ -5,12 +5,12 @@ import { codeOf } from "./rpc.ts";
 import { readPlayer } from "./state.ts";
 
 export const tunerHint = "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one";
-const mostChannels = 20_000;
+const maxChannels = 20_000;
 
-/** Kodi answers so to what wants a tuner where none has started (xbmc/interfaces/json-rpc/PVROperations.cpp). */
-async function unlessNone(asked: Promise<Json>): Promise<Json> {
+/** Kodi answers -32100 to a question about a tuner where none has started (xbmc/interfaces/json-rpc/PVROperations.cpp). */
+async function emptyWithoutTuner(request: Promise<Json>): Promise<Json> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (codeOf(error) !== -32_100) throw error;
     return {};
@@ -18,21 +18,20 @@ async function unlessNone(asked: Promise<Json>): Promise<Json> {
 }
 
 export async function hasTuner(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
-  const said = await unlessNone(device.read("PVR.GetProperties", { properties: ["available"] }, signal));
-  return said["available"] === true;
+  const properties = await emptyWithoutTuner(device.read("PVR.GetProperties", { properties: ["available"] }, signal));
+  return properties["available"] === true;
 }
 
-/** Television, then radio; without a tuner none. */
+/** Television channels, then radio channels; none without a tuner. */
 export async function readChannels(device: KodiDevice, params: Json, signal: AbortSignal): Promise<Json[]> {
   const groups = await Promise.all(
     ["alltv", "allradio"].map((channelgroupid) =>
-      unlessNone(device.read("PVR.GetChannels", { channelgroupid, ...params }, signal)),
+      emptyWithoutTuner(device.read("PVR.GetChannels", { channelgroupid, ...params }, signal)),
     ),
   );
-  return groups.flatMap((one) => listOf(one, "channels", mostChannels));
+  return groups.flatMap((one) => listOf(one, "channels", maxChannels));
 }
 
-/** Whether a channel is what plays: the one before may still do so. */
 export async function showsChannel(device: KodiDevice, channelid: number, signal: AbortSignal): Promise<boolean> {
   const playing = await readPlayer(device, signal);
   return playing?.live === true && playing.itemId === channelid;

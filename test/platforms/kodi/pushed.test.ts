@@ -54,11 +54,11 @@ test("what happens on the machine itself is told as it happens, each part for it
 test("what it tells while it is read is newer than what is read", () => {
   const pushed = new PushedState();
   const quiet = { playing: null, volume: { level: 20, muted: false }, screensaver: false, folder: null };
-  pushed.read(quiet, performance.now());
+  pushed.store(quiet, performance.now());
   const since = performance.now();
-  pushed.take("Application.OnVolumeChanged", { volume: 30, muted: false });
+  pushed.apply("Application.OnVolumeChanged", { volume: 30, muted: false });
   const read = { ...quiet, folder: "plugin.video.x" };
-  expect(pushed.read(read, since)).toEqual({ ...read, volume: { level: 30, muted: false } });
+  expect(pushed.store(read, since)).toEqual({ ...read, volume: { level: 30, muted: false } });
   expect(pushed.fresh).toMatchObject({ folder: "plugin.video.x", volume: { level: 30 } });
 });
 
