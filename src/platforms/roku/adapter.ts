@@ -14,8 +14,8 @@ import { isRokuAppId, readPlayback } from "./protocol.ts";
 import { rokuServices } from "./services.ts";
 import { ifReadable, RokuState } from "./state.ts";
 
-/** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
-const characterEvery = 100;
+/** Some sets lose characters that come faster (RoMote#33; Roku Dev Studio waits 100 ms). */
+const characterIntervalMs = 100;
 
 export const roku: Platform<RokuMemory> = {
   name: "roku",
@@ -31,13 +31,12 @@ export const roku: Platform<RokuMemory> = {
   connect: connectRoku,
 };
 
-/** What a set's settings withhold in each mode (1.2). Launching has been seen to work in limited mode. */
+/** The capabilities that each access mode withholds (1.2). Launching has been seen to work in limited mode. */
 const withheldIn: Partial<Record<string, readonly Capability[]>> = {
   limited: ["apps", "stop", "keys", "text", "power_on", ...restrictedControls],
   disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on", ...restrictedControls],
 };
 
-/** The keys of this very model. */
 function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
   const has = (key: Key) => {
     const needed = rokuKeys[key]?.needs;
@@ -68,7 +67,7 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
     },
     keys: { press: (key, signal) => press(ecp, key, signal) },
     text: {
-      longestMs: (text) => [...text].length * (characterEvery + platformHost.requestTimeoutMs()),
+      longestMs: (text) => [...text].length * (characterIntervalMs + platformHost.requestTimeoutMs()),
       type: (text, signal) => type(ecp, text, signal),
     },
     power: {
@@ -86,18 +85,18 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
   };
 }
 
-/** A player does not know its TV, and a set in disabled mode does not say (protocols/roku.md 1.3). */
+/** `null`: a player does not know its TV, and a set in disabled mode does not tell (1.3). */
 async function isOn(ecp: Ecp, signal: AbortSignal): Promise<boolean | null> {
   const power = (await ecp.info(signal))?.power ?? "unknown";
   return power === "unknown" ? null : power === "on";
 }
 
-/** Keys about power itself: a set in standby takes them, and `power-off` must not turn it on. */
-const aboutPower: ReadonlySet<Key> = new Set(["power", "power-on", "power-off"]);
+/** A set in standby takes these keys, and must not be turned on for `power-off`. */
+const powerKeys: ReadonlySet<Key> = new Set(["power", "power-on", "power-off"]);
 
 async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
-  const check = aboutPower.has(key) ? undefined : ecp.mustBeOn;
-  // One key toggles between playing and paused: it is left alone when the set is there already.
+  const check = powerKeys.has(key) ? undefined : ecp.mustBeOn;
+  // The set has one key, which toggles: it is not pressed where the player is in the wanted state.
   if (
     (key === "play" || key === "pause") &&
     (await playbackStatus(ecp, signal)) === (key === "play" ? "playing" : "paused")
@@ -108,7 +107,7 @@ async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
     if ((await ecp.command(paths.key(word), `press ${key}`, signal, check)) >= 400)
       throw new ZapdError("unsupported_key", `has no ${key} key`);
   } finally {
-    if (!check) ecp.powerChanges();
+    if (!check) ecp.forgetPower();
   }
 }
 
@@ -119,7 +118,7 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
       if (ecp.inStandby) throw error;
       return null;
     });
-  return ifReadable(text, (said) => readPlayback(said, undefined))?.status ?? null;
+  return ifReadable(text, (document) => readPlayback(document, undefined))?.status ?? null;
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
@@ -127,14 +126,14 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   let sent = 0;
   try {
     for (const character of text) {
-      if (sent > 0) await sleep(characterEvery, signal);
+      if (sent > 0) await sleep(characterIntervalMs, signal);
       if (watch.sleepCount > 0)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
-      const stillOn = () => {
-        // Turned off in the midst of a text: turned on again, it would be typed twice.
+      const mustStayOn = () => {
+        // Not `device_unreachable`: the set would be turned on, and the text typed again from its start.
         if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
       };
-      const check = sent === 0 ? ecp.mustBeOn : stillOn;
+      const check = sent === 0 ? ecp.mustBeOn : mustStayOn;
       if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
         throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
       }
@@ -142,7 +141,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
     }
   } catch (error) {
     if (sent === 0 || !hasCode(error, "device_unreachable")) throw error;
-    // What has reached nobody is begun anew: this would be typed twice.
+    // `device_unreachable` would have the text typed again from its start.
     throw new ZapdError("device_error", `${error.message}, after it took ${sent} characters`, {
       hint: error.hint,
       cause: error,

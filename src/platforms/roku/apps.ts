@@ -1,4 +1,4 @@
-/** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
+/** Apps of a Roku: launched, stopped and reloaded, each with its effect read back (protocols/roku.md 1.4, 1.5, 1.8). */
 import { hasCode, ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -6,13 +6,13 @@ import type { Confirmed, DeepLink, PlatformApp } from "../platform.ts";
 import { accessHint, type Ecp, paths } from "./ecp.ts";
 import { readActiveApp, readApps } from "./protocol.ts";
 
-/** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
-const seenWithin = 3_000;
-const goneWithin = 4_000;
-const suspendWithin = 1_500;
-const settleAfterLaunch = 1_000;
+/** Most apps are shown 1 to 2 s after their launch (1.9). */
+const launchTimeoutMs = 3_000;
+const homeTimeoutMs = 4_000;
+const exitTimeoutMs = 1_500;
+const reloadCheckDelayMs = 1_000;
 
-/** Names for deep links that mean the same on every platform, and the set's own. */
+/** zapd's names of deep link parameters, and Roku's. */
 const linkNames: ReadonlyMap<string, string> = new Map([
   ["content_id", "contentId"],
   ["media_type", "mediaType"],
@@ -20,7 +20,7 @@ const linkNames: ReadonlyMap<string, string> = new Map([
 
 export class RokuApps {
   readonly #ecp: Ecp;
-  /** Whether `exit-app` may be tried: it wants developer mode (1.8). */
+  /** `exit-app` needs developer mode (1.8). */
   readonly #mayExit: () => boolean;
 
   constructor(ecp: Ecp, mayExit: () => boolean) {
@@ -34,7 +34,7 @@ export class RokuApps {
     return readApps(text);
   }
 
-  /** The app that is shown, `null` for the home screen, `undefined` where the set does not say. */
+  /** The app that is shown, `null` for the home screen, `undefined` where the set does not tell. */
   async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
     const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
     if (text === null) return undefined;
@@ -42,10 +42,10 @@ export class RokuApps {
   }
 
   async launch(id: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed> {
-    const named = Object.fromEntries(
+    const query = Object.fromEntries(
       Object.entries(params).map(([name, value]) => [linkNames.get(name) ?? name, value]),
     );
-    const status = await this.#ecp.command(paths.launch(id, named), "launch the app", signal, this.#ecp.mustBeOn);
+    const status = await this.#ecp.command(paths.launch(id, query), "launch the app", signal, this.#ecp.mustBeOn);
     if (status === 404 || status === 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
         hint: this.#ecp.listsApps
@@ -53,20 +53,20 @@ export class RokuApps {
           : `It says what is installed once this is set. ${accessHint}`,
       });
     }
-    return this.#shows((app) => app?.platformId === id, seenWithin, signal);
+    return this.#isShown((app) => app?.platformId === id, launchTimeoutMs, signal);
   }
 
-  /** Leaves the app that is shown, by `exit-app` where it is allowed and by Home otherwise, and waits until it is gone. */
+  /** Leaves the app that is shown, by `exit-app` where that is allowed, else by Home, and waits for the home screen. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const app = await this.active(signal);
-    // In standby it shows nothing, whatever it says, and a key may turn it on.
+    // A set in standby shows nothing, whatever it answers, and a key may turn it on.
     if (app === null || this.#ecp.inStandby) return null;
     if (app && app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
     await this.#home(signal);
     return app ?? null;
   }
 
-  /** Starts the sideloaded app anew, as the developer tools do (2.1). */
+  /** Restarts the sideloaded app, as the developer tools do (2.1). */
   async reload(params: DeepLink, signal: AbortSignal): Promise<PlatformApp> {
     const dev = await this.sideloaded(signal);
     this.#ecp.mustBeOn();
@@ -75,7 +75,7 @@ export class RokuApps {
       await this.#home(signal);
     }
     await this.start(dev.platformId, params, signal);
-    await sleep(settleAfterLaunch, signal);
+    await sleep(reloadCheckDelayMs, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
@@ -94,17 +94,17 @@ export class RokuApps {
     });
   }
 
-  /** Launches with a parameter that is never the same, or an app that is suspended may not run anew (1.8). */
+  /** Launches with a unique parameter, without which an app that runs or is suspended is not restarted (1.8). */
   async start(id: string, params: DeepLink, signal: AbortSignal): Promise<void> {
     await this.launch(id, { ...params, zapd: String(Date.now()) }, signal);
   }
 
-  /** Once suspends an app with Instant Resume, twice ends it; refused or unknown, Home is left (1.8). */
+  /** The first call suspends an app with Instant Resume, the second ends it (1.8). A refusal is ignored, as Home comes next. */
   async #exit(id: string, signal: AbortSignal): Promise<void> {
     if (!this.#mayExit()) return;
     try {
       if ((await this.#ecp.command(paths.exit(id), "leave the app", signal)) >= 400) return;
-      if (await this.#shows((app) => app?.platformId !== id, suspendWithin, signal)) {
+      if (await this.#isShown((app) => app?.platformId !== id, exitTimeoutMs, signal)) {
         await this.#ecp.command(paths.exit(id), "leave the app", signal);
       }
     } catch (error) {
@@ -116,26 +116,26 @@ export class RokuApps {
     if ((await this.active(signal)) === null) return;
     if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
       throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
-    if ((await this.#shows((app) => app === null, goneWithin, signal)) === false) {
+    if ((await this.#isShown((app) => app === null, homeTimeoutMs, signal)) === false) {
       throw new ZapdError("device_error", "took the home key but still shows the app");
     }
   }
 
-  /** Polls what is shown; `null` when the set does not say. */
-  async #shows(wanted: (app: PlatformApp | null) => boolean, ms: number, signal: AbortSignal): Promise<Confirmed> {
-    const within = deadline(ms, signal);
+  /** Polls which app is shown; `null` where the set does not tell. */
+  async #isShown(isWanted: (app: PlatformApp | null) => boolean, ms: number, signal: AbortSignal): Promise<Confirmed> {
+    const timeout = deadline(ms, signal);
     let shown: Confirmed = false;
-    const isSeen = async () => {
-      const app = await this.active(within);
-      shown = app === undefined ? null : wanted(app);
+    const isDone = async () => {
+      const app = await this.active(timeout);
+      shown = app === undefined ? null : isWanted(app);
       return shown !== false;
     };
     try {
-      await until(isSeen, { timeoutMs: ms, signal: within });
+      await until(isDone, { timeoutMs: ms, signal: timeout });
       return shown;
     } catch (error) {
       if (signal.aborted) throw error;
-      return within.aborted ? false : null;
+      return timeout.aborted ? false : null;
     }
   }
 }

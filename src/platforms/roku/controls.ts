@@ -1,4 +1,4 @@
-/** What a Roku can be told beyond keys and apps: volume, inputs, channels, files by their address; and its pictures. */
+/** Volume, inputs, channels, media and icons of a Roku. */
 import { hasCode, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { childrenOf, childText, readXml } from "../../transport/xml.ts";
@@ -17,27 +17,26 @@ import { type Ecp, paths } from "./ecp.ts";
 import type { RokuTarget } from "./identity.ts";
 import { appOfInput, inputOf, readVolume } from "./protocol.ts";
 
-/** Plays what its address is given for; its owner installs it. Sets no longer take files without it (CONTROLS.md). */
+/** The app that plays a file by its address; the user installs it. Without it sets no longer take files (CONTROLS.md). */
 const mediaAssistant = { id: "782875", name: "Media Assistant" } as const;
-const tuner = "tvinput.dtv";
-/** A tuner shows a channel within this. */
-const tunedWithin = { timeoutMs: 3_000, everyMs: 200 } as const;
-const channelsAtMost = 5_000;
+const tunerApp = "tvinput.dtv";
+const tunePolling = { timeoutMs: 3_000, everyMs: 200 } as const;
+const maxChannels = 5_000;
 
-/** The controls of a model: what it has beyond the capabilities that all have, given its keys. */
+/** The capabilities of a model, given its keys, beyond those that every Roku has. */
 export function controlsOf({ kind }: Facts, keys: ReadonlySet<Key>): Capability[] {
   const hasSound = keys.has("volume-up");
   return [
     ...(["playback", "media", "icons"] as const),
     ...(hasSound ? (["volume"] as const) : []),
-    // A player that steers its TV does not know whether that is silent, and the key only toggles.
+    // A player does not know whether its TV is muted, and the key only toggles.
     ...(hasSound && kind !== "player" ? (["mute"] as const) : []),
     ...(keys.has("input-hdmi1") ? (["inputs"] as const) : []),
     ...(kind === "tv" ? (["channels"] as const) : []),
   ];
 }
 
-/** Those that need the set's network access to be Enabled (1.2): the keys, the lists, and what shows whether a file plays. */
+/** The controls that need the network access to be Enabled (1.2), as they need keys, lists or the player. */
 export const restrictedControls: readonly Capability[] = [
   ...(["playback", "media", "icons", "volume", "mute", "inputs", "channels"] as const),
 ];
@@ -69,7 +68,7 @@ export function connectControls(
   };
 }
 
-/** The key toggles: whether the set is silent is read first, and it is left alone where it is so already. */
+/** The key toggles, so the set is asked first, and the key is not pressed where the sound is as wanted. */
 async function mute(
   ecp: Ecp,
   press: (key: Key, signal: AbortSignal) => Promise<void>,
@@ -91,7 +90,7 @@ async function listChannels(ecp: Ecp, signal: AbortSignal): Promise<PlatformChan
   return readChannels(text);
 }
 
-/** `/query/tv-channels` (1.7); those that the user has hidden are left out. */
+/** Reads `/query/tv-channels` (1.7), without the channels that the user has hidden. */
 export function readChannels(text: string): PlatformChannel[] {
   return childrenOf(readXml(text, "tv-channels"), "channel")
     .flatMap((channel) => {
@@ -99,17 +98,17 @@ export function readChannels(text: string): PlatformChannel[] {
       if (!number || number.length > 32 || childText(channel, "user-hidden") === "true") return [];
       return [{ id: number, number, name: (childText(channel, "name") ?? number).slice(0, 256) }];
     })
-    .slice(0, channelsAtMost);
+    .slice(0, maxChannels);
 }
 
-/** `/query/tv-active-channel` (1.7): the number of the channel that the tuner shows; `null` where it shows none. */
+/** Reads `/query/tv-active-channel` (1.7): the number of the channel that is shown, or `null`. */
 export function readActiveChannel(text: string): string | null {
   const [channel] = childrenOf(readXml(text, "tv-channel"), "channel");
   return channel && childText(channel, "active-input") !== "false" ? childText(channel, "number") : null;
 }
 
 async function tune(ecp: Ecp, apps: RokuApps, id: string, signal: AbortSignal): Promise<Confirmed> {
-  await apps.launch(tuner, { ch: id }, signal);
+  await apps.launch(tunerApp, { ch: id }, signal);
   let shown: Confirmed = null;
   await until(
     async () => {
@@ -117,20 +116,20 @@ async function tune(ecp: Ecp, apps: RokuApps, id: string, signal: AbortSignal): 
       shown = text === null ? null : readActiveChannel(text) === id;
       return shown !== false;
     },
-    { ...tunedWithin, signal },
+    { ...tunePolling, signal },
   );
   return shown;
 }
 
-/** What it plays, by the beginning of its type: a film where nobody knows. Lists of a stream are films, too. */
-function kindOfMedia(mime: string | null): "v" | "a" | "p" | null {
+/** The media type that the app takes: video, audio or picture; video where the MIME type is unknown; `null` where it plays none such. */
+function mediaTypeOf(mime: string | null): "v" | "a" | "p" | null {
   if (mime === null || /^video\/|mpegurl|dash\+xml/i.test(mime)) return "v";
   if (/^audio\//i.test(mime)) return "a";
   return /^image\/(jpeg|png|gif|webp)$/i.test(mime) ? "p" : null;
 }
 
 async function play(apps: RokuApps, { url, mime }: MediaItem, signal: AbortSignal): Promise<void> {
-  const kind = kindOfMedia(mime);
+  const kind = mediaTypeOf(mime);
   if (kind === null) throw new ZapdError("unsupported_media", `plays no ${mime}`);
   await apps.launch(mediaAssistant.id, { u: url, t: kind }, signal).catch((error: unknown) => {
     if (!hasCode(error, "app_not_found")) throw error;

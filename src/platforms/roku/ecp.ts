@@ -6,7 +6,7 @@ import { DeviceError, hasCode, inStandby, protocolError, wrongDevice, ZapdError 
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
-import { type RokuMemory, type RokuTarget, readDescription, readDeviceInfo, type Said } from "./identity.ts";
+import { type RokuIdentity, type RokuMemory, type RokuTarget, readDescription, readDeviceInfo } from "./identity.ts";
 
 /** The paths of ECP that zapd uses (1.2 to 1.8). */
 export const paths = {
@@ -33,28 +33,26 @@ export const paths = {
 
 export const ecpPort = 8060;
 
-/** Where the user sets who may control a Roku (1.2), in the set's own words. */
+/** The menu path of the access mode (1.2), in the set's words. */
 export const accessHint =
   "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled";
 
-/** For a set that zapd cannot turn on. */
 const remoteHint = "Turn it on with its own remote, and see that it is on the network";
 
 export const developerHint =
   "Turn developer mode on at the set: press Home three times, Up twice, Right, Left, Right, Left, Right, and choose a password";
 
-const appListBytes = 1024 * 1024;
+const maxDocumentBytes = 1024 * 1024;
 
 interface DocumentOptions {
   readonly proven?: boolean;
   readonly check?: () => void;
 }
 
-/** What a set says of itself: its facts, and whether it is on. */
 export type DeviceInfo = Facts & { readonly power: Power };
 
-/** How long a set's word on who it is and whether it is on holds: it may be turned off by another hand meanwhile. */
-const wordHolds = 2_000;
+/** How long a proven identity and a power state hold: somebody may turn the set off meanwhile. */
+const identityHoldsMs = 2_000;
 
 /** The control port of one Roku. */
 export class Ecp {
@@ -70,55 +68,54 @@ export class Ecp {
       address: target,
       platformHost,
       prove: async (read) => void (await this.#identity(read)),
-      proofHoldsMs: wordHolds,
+      proofHoldsMs: identityHoldsMs,
       get silentHint() {
         return canTurnOn() ? undefined : remoteHint;
       },
     });
   }
 
-  /** What the set says of itself, proven to be the set that is meant; `null` where it refuses to say. */
+  /** The facts and the power of the set, proven to be the one that is meant; `null` where it refuses to tell them. */
   async info(signal: AbortSignal): Promise<DeviceInfo | null> {
     return this.#identity((path) => this.http.read(path, signal));
   }
 
-  /** Whether the set has just said that it is in standby. A player does not know, for it is never off itself (1.3). */
+  /** Whether the set has just told that it is in standby. Of a player that says nothing (1.3). */
   get inStandby(): boolean {
-    const said = this.#said;
-    return said !== undefined && this.#target.facts.kind !== "player" && (said.is === "standby" || said.is === "off");
+    const recent = this.#recentPower;
+    return this.#target.facts.kind !== "player" && (recent?.is === "standby" || recent?.is === "off");
   }
 
-  /** Whether its settings let it say which apps it has. */
+  /** Whether its access mode lets it list its apps. */
   get listsApps(): boolean {
     const { access } = this.#target.facts;
     return access !== "limited" && access !== "disabled";
   }
 
-  /** Its word is an old one: what was just sent may turn it on or off. */
-  powerChanges(): void {
+  /** What was just sent may have turned the set on or off. */
+  forgetPower(): void {
     this.#power = undefined;
     this.http.requireProof();
   }
 
-  get #said() {
-    return this.#power && performance.now() - this.#power.at < wordHolds + 500 ? this.#power : undefined;
+  get #recentPower() {
+    return this.#power && performance.now() - this.#power.at < identityHoldsMs + 500 ? this.#power : undefined;
   }
 
   /**
-   * Keeps back what a set in standby would take and lose. `device_unreachable` has it turned on first, and asked again;
-   * `device_refused` where its settings let nobody turn it on.
+   * Throws where the set is in standby, and would lose the command: the reason `asleep` has the set turned on and the command
+   * sent again, `device_refused` says that its access mode lets nobody turn it on.
    */
   readonly mustBeOn = (): void => {
     if (!this.inStandby) return;
-    const access = this.#said?.access;
+    const access = this.#recentPower?.access;
     if (access === "limited" || access === "disabled") throw refused("is in standby, and cannot be turned on", access);
     throw inStandby(remoteHint);
   };
 
   /**
-   * One document; fails with `device_refused` when the set's settings withhold it, and gives `null` when it has none.
-   * `proven: false` takes it from whoever answers, for a caller that asks beside it who that is; `check` is called before
-   * it is asked for, when it is known who will answer.
+   * The text of a document; `null` where the set has none. Fails with `device_refused` when its access mode withholds it.
+   * `proven: false` leaves the check of the identity to the caller; `check` runs after that check, and may throw.
    */
   async document(
     path: string,
@@ -127,37 +124,37 @@ export class Ecp {
     options: DocumentOptions = {},
   ): Promise<string | null> {
     const { proven = true, check } = options;
-    const answer = await this.http.read(path, signal, { maxBytes: appListBytes, proven, ...(check && { check }) });
+    const answer = await this.http.read(path, signal, { maxBytes: maxDocumentBytes, proven, ...(check && { check }) });
     if (answer.status === 404 || answer.status === 400) return null;
-    await this.#accept(answer, what, signal);
+    await this.#requireOk(answer, what, signal);
     return documentText(answer);
   }
 
-  /** A picture, as it gives it; `null` where it has none. Fails as a document does, and where it is larger than it may be. */
+  /** The bytes of a picture; `null` where the set has none. Fails as `document` does, and where it is longer than `maxBytes`. */
   async picture(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const answer = await this.http.read(path, signal, { maxBytes, proven: true });
     if (answer.status === 404 || answer.status === 400) return null;
-    await this.#accept(answer, "give that picture", signal);
+    await this.#requireOk(answer, "give that picture", signal);
     return answer.body;
   }
 
   /**
-   * One command. Any 2xx is accepted (202 for PowerOn and for an app that runs already); gives the status of a 400 or 404.
-   * `check` may keep it back, once the set has said who and how it is.
+   * Sends one command, and returns the status: a 2xx (202 for PowerOn and for an app that runs already), 400 or 404.
+   * `check` runs when the identity and the power of the set are known, and may throw.
    */
   async command(path: string, what: string, signal: AbortSignal, check?: () => void): Promise<number> {
     const answer = await this.http.command(path, signal, check && { check });
-    if (answer.status !== 400 && answer.status !== 404) await this.#accept(answer, what, signal);
+    if (answer.status !== 400 && answer.status !== 404) await this.#requireOk(answer, what, signal);
     return answer.status;
   }
 
   async #identity(read: Read): Promise<DeviceInfo | null> {
-    const who = await whoAnswers(read);
-    if (!who.ids.includes(this.#target.identity)) {
-      if (who.passing) throw protocolError("did not say who it is");
+    const answerer = await readIdentity(read);
+    if (!answerer.ids.includes(this.#target.identity)) {
+      if (answerer.isIncomplete) throw protocolError("did not say who it is");
       throw wrongDevice(this.#target.host);
     }
-    const { facts, memory, power } = who;
+    const { facts, memory, power } = answerer;
     this.#emit({ type: "facts", facts, memory });
     if (power === null) return null;
     this.#power = { is: power, access: facts.access, at: performance.now() };
@@ -165,7 +162,7 @@ export class Ecp {
     return { ...facts, power };
   }
 
-  async #accept(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
+  async #requireOk(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
     if (isOk(answer)) return;
     refuseRedirect(answer);
     const problem = `refused to ${what}`;
@@ -189,21 +186,20 @@ function refusedMode(status: number): Facts["access"] {
   return status === 401 ? "disabled" : status === 403 ? "limited" : null;
 }
 
-/** What its settings do not allow. */
 function refused(problem: string, access: "limited" | "disabled"): DeviceError {
-  const said = `${problem}: its network access is set to ${access === "limited" ? "Limited" : "Disabled"}`;
-  return new DeviceError("device_refused", said, { phase: "answered", reason: "denied", hint: accessHint });
+  const message = `${problem}: its network access is set to ${access === "limited" ? "Limited" : "Disabled"}`;
+  return new DeviceError("device_refused", message, { phase: "answered", reason: "denied", hint: accessHint });
 }
 
-/** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
+/** Identifies the Roku at an address. Fails with `device_unreachable`, or with `device_error` when it is no Roku. */
 export async function identifyRoku(
   address: Address,
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<RokuMemory>> {
   const http = new DeviceHttp({ address, platformHost });
-  const { ids, facts, memory, power, passing } = await whoAnswers((path) => http.read(path, signal)).finally(() =>
-    http.close(),
+  const { ids, facts, memory, power, isIncomplete } = await readIdentity((path) => http.read(path, signal)).finally(
+    () => http.close(),
   );
   const [identity] = ids;
   if (identity === undefined)
@@ -214,49 +210,49 @@ export async function identifyRoku(
     memory,
     pairing: "none",
     ...(power !== null && { power }),
-    ...(passing && { provisional: true }),
+    ...(isIncomplete && { provisional: true }),
   };
 }
 
-interface Who extends Said {
-  /** `null` where the set did not say what it is. */
+interface Identified extends RokuIdentity {
+  /** `null` where the set did not answer with its device-info. */
   readonly power: Power | null;
-  /** Whether its serial number may stand in a document that could not be read now. */
-  readonly passing: boolean;
+  /** A document that could not be read now may hold its serial number. */
+  readonly isIncomplete: boolean;
 }
 
 /**
- * Who answers, read alike when it is found and when it is proven. The description is asked for only where device-info has
- * no serial number: in disabled mode nothing else answers, and on some sets it alone says one (1.3).
+ * Reads who answers, in the same way when a set is found and when it is proven. The description is read only where
+ * device-info has no serial number: in disabled mode nothing else answers, and on some sets it alone has one (1.3).
  */
-async function whoAnswers(read: Read): Promise<Who> {
-  const asked = await attempt(async () => {
+async function readIdentity(read: Read): Promise<Identified> {
+  const deviceInfo = await orNull(async () => {
     const answer = await read(paths.deviceInfo);
-    return { answer, info: isOk(answer) ? await attempt(() => readDeviceInfo(documentText(answer))) : null };
+    return { answer, info: isOk(answer) ? await orNull(() => readDeviceInfo(documentText(answer))) : null };
   });
-  const info = asked?.info;
-  if (info?.facts.serial) return { ...info, passing: false };
-  const describe = async () => {
+  const info = deviceInfo?.info;
+  if (info?.facts.serial) return { ...info, isIncomplete: false };
+  const readUpnp = async () => {
     const answer = await read(paths.description);
     if (!isOk(answer)) throw protocolError("is not a Roku");
     return readDescription(documentText(answer));
   };
   if (!info) {
-    const described = await describe();
-    const access = asked ? refusedMode(asked.answer.status) : null;
-    const passing = described.facts.serial === null && access === null;
-    return { ...described, facts: { ...described.facts, access }, power: null, passing };
+    const upnp = await readUpnp();
+    const access = deviceInfo ? refusedMode(deviceInfo.answer.status) : null;
+    const isIncomplete = upnp.facts.serial === null && access === null;
+    return { ...upnp, facts: { ...upnp.facts, access }, power: null, isIncomplete };
   }
-  const described = await attempt(describe);
-  const ids = [...(described?.ids ?? []), ...info.ids];
-  const facts = { ...info.facts, serial: described?.facts.serial ?? null };
-  return { ...info, facts, ids, passing: described === null };
+  const upnp = await orNull(readUpnp);
+  const ids = [...(upnp?.ids ?? []), ...info.ids];
+  const facts = { ...info.facts, serial: upnp?.facts.serial ?? null };
+  return { ...info, facts, ids, isIncomplete: upnp === null };
 }
 
-/** What came of it, or `null` when the device failed at it. Nobody there, or no time left, is the end of the whole. */
-async function attempt<T>(work: () => T | Promise<T>): Promise<T | null> {
+/** `null` where the device answered something wrong; no answer at all fails. */
+async function orNull<T>(read: () => T | Promise<T>): Promise<T | null> {
   try {
-    return await work();
+    return await read();
   } catch (error) {
     if (hasCode(error, "device_error")) return null;
     throw error;

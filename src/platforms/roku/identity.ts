@@ -1,4 +1,4 @@
-/** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
+/** Reads the identity and the facts of a Roku. Pure. Facts and their evidence: protocols/roku.md, by section. */
 import { z } from "zod";
 import { protocolError } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
@@ -6,19 +6,19 @@ import { child, childText, type Element, readXml } from "../../transport/xml.ts"
 import type { Access, Address, Facts, Kind, Power, SsdpAnswer, Target } from "../platform.ts";
 import { locationOf } from "../query.ts";
 
-/** `yes` and `no` are the words of the first edition. */
+/** The first edition kept `yes` and `no`. */
 const flag = z.union([z.boolean(), z.enum(["yes", "no"]).transform((word) => word === "yes")]);
 
 /** What zapd remembers of a Roku beyond its facts. */
 export const rokuMemory = z
   .object({
-    /** What the set has beyond the keys of every Roku (1.3). */
+    /** Whether the model has the keys of each group (1.3). */
     volume: flag,
     power: flag,
     inputs: flag,
-    /** Whether its developer mode is on; missing where it does not say. */
+    /** Whether its developer mode is on; missing where it does not tell. */
     developer: flag,
-    /** The realm in which the developer installer last took the password (2.1). */
+    /** The realm under which the developer installer last accepted the password (2.1). */
     dev_realm: z.string().max(512),
   })
   .partial();
@@ -26,55 +26,55 @@ export const rokuMemory = z
 export type RokuMemory = z.infer<typeof rokuMemory>;
 export type RokuTarget = Target<RokuMemory>;
 
-/** What one document of a set says of it: the facts, and every word by which the set can be known again. */
-export interface Said {
+/** What one document of a set tells of it. */
+export interface RokuIdentity {
   readonly facts: Facts;
   readonly memory: RokuMemory;
-  /** Its serial number first, where it says one, then the ids that stand for it; the first is its identity. */
+  /** Its serial number where it tells one, then the ids that may stand for it; the first is its identity. */
   readonly ids: readonly string[];
 }
 
 /** `/query/device-info` (1.3): every element may be missing or empty. */
-export function readDeviceInfo(text: string): Said & { readonly power: Power } {
+export function readDeviceInfo(text: string): RokuIdentity & { readonly power: Power } {
   const info = readXml(text);
-  const says = (name: string) => childText(info, name);
-  const serial = says("serial-number");
-  // Whatever the root is called: one with a serial number is meant.
+  const read = (name: string) => childText(info, name);
+  const serial = read("serial-number");
+  // A document with a serial number is accepted whatever its root is called.
   if (!serial && info.name !== "device-info") throw protocolError("is not a Roku");
   const kind = kindOf(info);
-  const ids = idsOf(serial, says("udn"), says("device-id"));
+  const ids = idsOf(serial, read("udn"), read("device-id"));
   return {
     ids,
     facts: {
       serial,
-      name: says("user-device-name") ?? says("friendly-device-name") ?? says("default-device-name") ?? modelName(info),
+      name: read("user-device-name") ?? read("friendly-device-name") ?? read("default-device-name") ?? modelName(info),
       kind,
-      manufacturer: says("vendor-name"),
-      model: says("model-name") ?? says("friendly-model-name") ?? says("model-number"),
+      manufacturer: read("vendor-name"),
+      model: read("model-name") ?? read("friendly-model-name") ?? read("model-number"),
       macs: macsOf(info),
-      softwareVersion: says("software-version"),
-      access: accessOf(says("ecp-setting-mode")),
+      softwareVersion: read("software-version"),
+      access: accessOf(read("ecp-setting-mode")),
     },
     memory: memoryOf(info, kind),
-    power: powerOf(says("power-mode"), kind),
+    power: powerOf(read("power-mode"), kind),
   };
 }
 
-/** `GET /` (1.1): what remains when the set refuses everything else. Its manufacturer is the brand, never `Roku`. */
-export function readDescription(text: string): Said {
+/** Reads `GET /` (1.1), the only document in disabled mode. Its manufacturer is the brand, never `Roku`. */
+export function readDescription(text: string): RokuIdentity {
   const device = child(readXml(text, "root"), "device");
-  const says = (name: string) => childText(device, name);
-  if (!says("deviceType")?.startsWith("urn:roku-com:device:player")) throw protocolError("is not a Roku");
-  const serial = says("serialNumber");
-  const ids = idsOf(serial, says("UDN"), null);
+  const read = (name: string) => childText(device, name);
+  if (!read("deviceType")?.startsWith("urn:roku-com:device:player")) throw protocolError("is not a Roku");
+  const serial = read("serialNumber");
+  const ids = idsOf(serial, read("UDN"), null);
   return {
     ids,
     facts: {
       serial,
-      name: says("friendlyName"),
+      name: read("friendlyName"),
       kind: "unknown",
-      manufacturer: says("manufacturer"),
-      model: says("modelName") ?? says("modelNumber"),
+      manufacturer: read("manufacturer"),
+      model: read("modelName") ?? read("modelNumber"),
       macs: [],
       softwareVersion: null,
       access: null,
@@ -107,7 +107,7 @@ function macsOf(info: Element): string[] {
   return inUseFirst.map((mac) => readMac(mac)).filter((mac) => mac !== null);
 }
 
-/** Old firmware says no mode: it knows no restriction (1.3). */
+/** Old firmware has no modes, and so no restriction (1.3). */
 function accessOf(mode: string | null): Access {
   return mode === "limited" || mode === "disabled" ? mode : "full";
 }
@@ -115,11 +115,11 @@ function accessOf(mode: string | null): Access {
 function powerOf(mode: string | null, kind: Kind): Power {
   if (mode === null) return "unknown";
   if (mode.toLowerCase() !== "poweron") return mode.toLowerCase() === "poweroff" ? "off" : "standby";
-  // A player keeps PowerOn while the TV it feeds is off (HA core#172200): its word says nothing.
+  // A player keeps PowerOn while its TV is off (HA core#172200).
   return kind === "tv" || kind === "soundbar" ? "on" : "unknown";
 }
 
-/** A TV has its own sound, power and inputs; a player has them where it steers the TV over CEC or infrared (1.3). */
+/** A TV has its own sound, power and inputs; a player has sound and power where it controls the TV over CEC or infrared (1.3). */
 function memoryOf(info: Element, kind: Kind): RokuMemory {
   const any = (...names: string[]) => names.some((name) => isTrue(info, name));
   const developer = childText(info, "developer-enabled");
@@ -135,7 +135,7 @@ function isTrue(info: Element, name: string): boolean {
   return childText(info, name) === "true";
 }
 
-/** Reads an answer to the search for `roku:ecp` (1.1). Other devices answer the multicast too: they are not ours. */
+/** Reads an answer to the search for `roku:ecp` (1.1); `null` for other devices, which answer the multicast too. */
 export function readSearchAnswer(answer: SsdpAnswer): Address | null {
   const usn = answer.headers.get("usn") ?? "";
   if (answer.headers.get("st")?.toLowerCase() !== "roku:ecp" && !/^uuid:roku:ecp:/i.test(usn)) return null;

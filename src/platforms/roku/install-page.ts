@@ -1,6 +1,6 @@
 /**
- * The page a Roku's installer answers with: always 200, whether it worked or not. What it says stands in one of three
- * places (protocols/roku.md 2.1), or in plain sight where a page has none of them. Pure.
+ * Reads the page that a Roku's installer answers with: always 200, whether it worked or not. Its messages are in one of three
+ * places (protocols/roku.md 2.1), else in its visible text. Pure.
  */
 
 import { asJson, listOf, readJson } from "../../transport/json.ts";
@@ -17,21 +17,21 @@ interface Message {
   readonly type: string;
 }
 
-const received = /^application received: \d/i;
+const uploadReceived = /^application received: \d/i;
 
-/** Reads the page; anything that is not recognised is `unknown`, and so not installed. */
+/** A page that is not recognised is `unknown`: nothing is taken for installed. */
 export function readInstallPage(html: string): InstallPage {
   const marked = unique([...fromParams(html), ...fromShell(html), ...fromFont(html)]);
   const messages = marked.length > 0 ? marked : unique(fromText(html));
   const texts = messages.map((message) => message.text);
-  const says = (pattern: RegExp) => texts.some((text) => pattern.test(text));
+  const isAny = (pattern: RegExp) => texts.some((text) => pattern.test(text));
   if (/failed to check for software update/i.test(html)) return { outcome: "update-required", messages: texts };
-  if (says(/identical to previous version/i)) return { outcome: "identical", messages: texts };
+  if (isAny(/identical to previous version/i)) return { outcome: "identical", messages: texts };
   if (messages.some(isFailure)) return { outcome: "rejected", messages: texts };
-  // That the bytes have come says nothing of the installation.
+  // "Application Received" is a success of the upload only.
   if (
     messages.some(
-      ({ text, type }) => /\binstall(ation)? succe/i.test(text) || (type === "success" && !received.test(text)),
+      ({ text, type }) => /\binstall(ation)? succe/i.test(text) || (type === "success" && !uploadReceived.test(text)),
     )
   )
     return { outcome: "installed", messages: texts };
@@ -47,7 +47,7 @@ function fromParams(html: string): Message[] {
   const found: Message[] = [];
   for (const [, literal = ""] of html.matchAll(/JSON\.parse\(\s*'((?:[^'\\]|\\.)*)'\s*\)/gs)) {
     for (const { text, type } of listOf(asJson(readJson(unquote(literal))), "messages"))
-      found.push({ text: clean(wordOf(text)), type: wordOf(type) });
+      found.push({ text: clean(toText(text)), type: toText(type) });
   }
   return found;
 }
@@ -59,8 +59,8 @@ function fromShell(html: string): Message[] {
 }
 
 /**
- * `<font color="red">…</font>`, for failure and success alike. Not one pattern for both ends: a page of nothing but
- * beginnings would be searched to its end for each.
+ * `<font color="red">…</font>`, for failure and success alike. Split, as one pattern would search a page of many start tags
+ * to its end for each of them.
  */
 function fromFont(html: string): Message[] {
   const parts = html.split(/<font color="red">/i).slice(1);
@@ -70,20 +70,20 @@ function fromFont(html: string): Message[] {
   });
 }
 
-/** What an installer says of a package, as distinct from what a page says of itself. */
+/** Texts about a package. */
 const verdict =
   /\bapplication received:|\binstall(ation)? (succe|fail)|\bidentical to previous version|\bcompilation failed|\bno manifest\b/i;
 
-/** The texts between the tags that tell of a package; scripts and styles are none. */
+/** The visible texts about a package, without scripts and styles. */
 function fromText(html: string): Message[] {
   const found: Message[] = [];
-  let silent: string | undefined;
+  let skippedTag: string | undefined;
   for (const part of html.split("<").slice(1)) {
     const name = /^\/?[a-z]+/i.exec(part)?.[0].toLowerCase();
-    if (silent !== undefined && name !== `/${silent}`) continue;
-    silent = name === "script" || name === "style" ? name : undefined;
+    if (skippedTag !== undefined && name !== `/${skippedTag}`) continue;
+    skippedTag = name === "script" || name === "style" ? name : undefined;
     const text = part.slice(part.indexOf(">") + 1, 4_000);
-    if (silent === undefined && verdict.test(text)) found.push({ text: decoded(clean(text)), type: "" });
+    if (skippedTag === undefined && verdict.test(text)) found.push({ text: decoded(clean(text)), type: "" });
   }
   return found;
 }
@@ -96,7 +96,7 @@ function decoded(text: string): string {
 
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", v: "\v" };
 
-/** Undoes the escapes of a JavaScript string in single quotes. */
+/** Resolves the escapes of a JavaScript string. */
 function unquote(literal: string): string {
   return literal.replace(/\\(u[0-9a-f]{4}|x[0-9a-f]{2}|.)/gis, (_whole, code: string) => {
     if (code.length > 1) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
@@ -104,7 +104,7 @@ function unquote(literal: string): string {
   });
 }
 
-function wordOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === "object" ? "" : String(value ?? "");
 }
 
