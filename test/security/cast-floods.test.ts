@@ -197,7 +197,7 @@ describe("T34 a device that floods without an end", () => {
       }
       const ms = performance.now() - begun;
       // Were the flood read first, each press would wait for all of it that comes between two.
-      expect(ms / presses).toBeLessThan(300);
+      expect(ms / presses).toBeLessThan(1_000);
       expect(reported).toBeLessThan(1_000 + 2 * ms);
       expect((heapBytes() - before) / 2 ** 20).toBeLessThan(16);
       expect(ended).toEqual([]);
