@@ -1,10 +1,6 @@
-/** The benchmark's arithmetic, and one small run of it. Its figures are judged by `npm run bench -- --check`, not here. */
+/** The benchmark's arithmetic; bench.timed.ts runs a measure of it. Its figures are judged by `npm run bench -- --check`. */
 import { expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { median, percentile, ratios, short, spreadOf } from "./figures.ts";
 import { measures } from "./measures/index.ts";
 import { curlToSet } from "./measures/sideload.ts";
@@ -100,23 +96,6 @@ test("its registries hold different devices, as many as asked for", () => {
   for (const of of [devices.map(({ id }) => id), devices.map(({ name }) => name), devices.map(({ host }) => host)])
     expect(new Set(of).size).toBe(300);
 });
-
-test("one measure from end to end", () => {
-  const folder = mkdtempSync(join(tmpdir(), "zapd-bench-test-"));
-  try {
-    const json = join(folder, "figures.json");
-    const words = [join(import.meta.dir, "bench.ts"), "--only", "8", "--rounds", "1", "--json", json];
-    const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining("round 1 of 1") });
-    expect(stdout).toMatch(/^\| 8 \| reads of the set per client read, 20 at once \|.*\| 0\.0500 \| \*\*0\.\d+\*\*/m);
-    expect(JSON.parse(readFileSync(json, "utf8"))).toMatchObject({
-      rows: [{ measure: 8, must: { value: 0.1 } }],
-      broken: [],
-    });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}, 30_000);
 
 const noCurl = Bun.which("curl") === null ? " (skipped: there is no curl)" : "";
 test.skipIf(noCurl !== "")(
