@@ -11,6 +11,7 @@ import { line, ours, own } from "../platforms/androidtv/harness.ts";
 import { failure, lineTo, never, press, tidy } from "../platforms/harness.ts";
 import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
+import { pour, repeated } from "../support/pour.ts";
 
 tidy();
 
@@ -77,13 +78,7 @@ test("T10 frames without end, and lengths that no frame has, end the line; anoth
   }
   // A frame as long as may be, again and again: 64 KiB of a field that nobody reads.
   const long = Buffer.concat([Buffer.from([0xf6, 0xff, 0x03, 0xfa, 0x01, 0xf1, 0xff, 0x03]), Buffer.alloc(65_521)]);
-  const flood = await rogue((socket) => {
-    const more = () => {
-      while (!socket.destroyed && socket.write(long));
-    };
-    socket.on("drain", more);
-    more();
-  });
+  const flood = await rogue(pour(long));
   await flood.connection.state?.read(never);
   const good = await line();
   const began = performance.now();
@@ -96,14 +91,9 @@ test("T10 frames without end, and lengths that no frame has, end the line; anoth
 
 test("T10 one that pings without end and reads no answer is hung up on", async () => {
   const ping = Buffer.from([4, 0x42, 2, 0x08, 1]);
-  const pings = Buffer.concat(Array.from({ length: 2_000 }, () => ping));
   const one = await rogue((socket) => {
     socket.pause();
-    const more = () => {
-      while (!socket.destroyed && socket.write(pings));
-    };
-    socket.on("drain", more);
-    more();
+    pour(repeated(2_000, ping))(socket);
   });
   await one.connection.state?.read(never);
   const good = await line();

@@ -1,6 +1,6 @@
 /**
- * Rogue sets that copy a whole public identity, in every order of events: what they are given, and who is driven in the end.
- * The two that are given by SECURITY.md 2.4 as possible stand at the end.
+ * Sets that copy the whole public identity of another: which of the two is driven, what a person is told, and how trust is
+ * restored. rogue/orders.ts plays every order of events, and searches what each stranger was sent.
  */
 import { expect, test } from "bun:test";
 import { createCertificate, type WebosSimulator } from "../../src/simulators/webos.ts";
@@ -243,13 +243,4 @@ test("T29 pairing anew on probation, where the set is now: without the old key, 
   expectNothing(now, key);
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   expect(JSON.stringify(credentialsOf(house.daemon, id))).not.toContain(key);
-});
-
-test("T29 what stays possible: the paired address and the whole public identity, with a hardware address that cannot be read", async () => {
-  const real = await roku();
-  const { id } = (await house.daemon.api("POST", "/devices", real.fake.address)).body.data;
-  await real.off();
-  const rogue = await roku({ ...twin(real.fake), host: real.fake.host, port: real.fake.port });
-  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
-  expect(rogue.fake.commands).toEqual(["/keypress/Home"]);
 });

@@ -41,6 +41,7 @@ const files = paths([
   "cli/newcomer",
   "reliability/stories",
   "security/cast-floods",
+  "security/dlna-rogue",
   "security/foreign-pages",
   "security/raw-fuzz",
   "security/raw-slow",
