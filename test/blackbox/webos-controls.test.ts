@@ -1,4 +1,4 @@
-/** An LG set beyond keys, over HTTP, each effect read back at the set; and what happens there, as a line of the events. */
+/** The controls of an LG set, each read back at the set; and what happens at the set, in the stream of events. */
 import { describe, expect, test } from "bun:test";
 import { createClient } from "../../src/api/client.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
@@ -19,35 +19,33 @@ async function plugIn(name: string, options: object = {}, pair = true): Promise<
   return { set, id };
 }
 
-describe("controls", () => {
-  test("a set is brought to a level, told to play, switched and tuned, and says what has become of it", async () => {
-    const { set, id } = await plugIn("Lounge", { tuner: true });
-    const volume = (body: object) => succeed(daemon, "setVolume", { id, body });
-    expect(await volume({ level: 20 })).toMatchObject({ volume: { level: 20, muted: false }, confirmed: true });
-    expect(await volume({ step: -5, muted: true })).toMatchObject({
-      volume: { level: 15, muted: true },
-      confirmed: true,
-    });
-    expect(set.state).toMatchObject({ volume: 15, muted: true });
-    expect(await succeed(daemon, "listChannels", { id })).toMatchObject({ channels: [{ number: "5-1" }, {}, {}] });
-    const tuned = await succeed(daemon, "selectChannel", { id, body: { channel: "KNTV" } });
-    expect([tuned.channel.number, tuned.confirmed, set.state.channel]).toEqual(["11-1", true, "11-1"]);
-    const shown = await succeed(daemon, "selectInput", { id, body: { input: "playstation 5" } });
-    expect(shown).toMatchObject({ input: { id: "hdmi1" }, confirmed: true });
-    await refuse(daemon, "listChannels", { id }, "device_refused");
-    const film = { url: "http://192.168.1.5/film.mp4", title: "Film" };
-    expect(await succeed(daemon, "playMedia", { id, body: film })).toMatchObject({ confirmed: true });
-    expect(set.state).toMatchObject({ activeApp: "com.webos.app.mediadiscovery", playback: "playing" });
-    const tell = (what: string) => succeed(daemon, "controlPlayback", { id, body: { do: what } });
-    expect(await tell("pause")).toMatchObject({ playback: { status: "paused" }, confirmed: true });
-    expect(await tell("stop")).toMatchObject({ confirmed: true });
-    await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
-    expect(set.received.toasts).toEqual(["Dinner is ready"]);
+test("volume, channel, input, media and playback are set, and read back at the set", async () => {
+  const { set, id } = await plugIn("Lounge", { tuner: true });
+  const volume = (body: object) => succeed(daemon, "setVolume", { id, body });
+  expect(await volume({ level: 20 })).toMatchObject({ volume: { level: 20, muted: false }, confirmed: true });
+  expect(await volume({ step: -5, muted: true })).toMatchObject({
+    volume: { level: 15, muted: true },
+    confirmed: true,
   });
+  expect(set.state).toMatchObject({ volume: 15, muted: true });
+  expect(await succeed(daemon, "listChannels", { id })).toMatchObject({ channels: [{ number: "5-1" }, {}, {}] });
+  const tuned = await succeed(daemon, "selectChannel", { id, body: { channel: "KNTV" } });
+  expect([tuned.channel.number, tuned.confirmed, set.state.channel]).toEqual(["11-1", true, "11-1"]);
+  const shown = await succeed(daemon, "selectInput", { id, body: { input: "playstation 5" } });
+  expect(shown).toMatchObject({ input: { id: "hdmi1" }, confirmed: true });
+  await refuse(daemon, "listChannels", { id }, "device_refused");
+  const film = { url: "http://192.168.1.5/film.mp4", title: "Film" };
+  expect(await succeed(daemon, "playMedia", { id, body: film })).toMatchObject({ confirmed: true });
+  expect(set.state).toMatchObject({ activeApp: "com.webos.app.mediadiscovery", playback: "playing" });
+  const tell = (what: string) => succeed(daemon, "controlPlayback", { id, body: { do: what } });
+  expect(await tell("pause")).toMatchObject({ playback: { status: "paused" }, confirmed: true });
+  expect(await tell("stop")).toMatchObject({ confirmed: true });
+  await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
+  expect(set.received.toasts).toEqual(["Dinner is ready"]);
 });
 
-describe("events", () => {
-  /** What is told of a set from now on. */
+describe.concurrent("events", () => {
+  /** The states of a set that the stream of events tells from now on. */
   async function follow(id: string) {
     const over = new AbortController();
     const told: {
@@ -79,7 +77,7 @@ describe("events", () => {
     return { told, close };
   }
 
-  test("what is done at the set is told at once, by its own word", async () => {
+  test("a change at the set is pushed", async () => {
     const { set, id } = await plugIn("Pusher");
     const { told, close } = await follow(id);
     await until("it is followed", () => told.some(({ power }) => power === "on"));
@@ -87,23 +85,22 @@ describe("events", () => {
       told.length = 0;
       set.setVolume(level);
       await until("it is told", () => told.some((one) => one.level === level));
-      // One that is asked for it says `poll`.
       expect(told[0]).toMatchObject({ cause: "push", changed: ["volume.level"] });
     }
     await close();
   });
 
-  test("after the connection broke it is looked at again, and its news are told though nobody asks", async () => {
+  test("after its connection broke it is read again, and what changed meanwhile is told", async () => {
     const { set, id } = await plugIn("Restless");
     const { told, close } = await follow(id);
     await until("it is followed", () => told.some(({ power }) => power === "on"));
     for (const level of [7, 8]) {
       await set.stop();
       set.setVolume(level);
-      // Long enough for the first look at it to be in vain.
+      // The first attempt to reach it fails meanwhile.
       await daemon.sleep(2_000);
       await set.start();
-      // Sooner than by the polling of a silent set, which looks every 30 s; where time is not sped up, by that at the latest.
+      // Polling a silent set, every 30 s, would take longer.
       const within = daemon.speed === 1 ? 45_000 : 20_000 / daemon.speed;
       await until("it is told", () => told.some((one) => one.level === level), within);
     }
@@ -112,7 +109,7 @@ describe("events", () => {
     await close();
   }, 120_000);
 
-  test("a set that is off is left asleep by those who follow", async () => {
+  test("a set that is off is not woken by those who follow it", async () => {
     const { set, id } = await plugIn("Sleeper", { standby: "active-standby" });
     const { told, close } = await follow(id);
     await until("it is followed", () => told.some(({ power }) => power === "on"));
