@@ -1,6 +1,6 @@
 /**
- * An LG set of our own make, written from protocols/smart-tvs.md 2 alone, over bare sockets: an outsider to the daemon and to
- * its simulator. Every byte that it hears is kept as it was meant, that is with the masks of its frames taken off.
+ * A fake LG set on bare sockets, written from protocols/smart-tvs.md 2 alone: it shares no code with zapd or its simulator.
+ * It keeps all that it receives, with the masks of the frames removed.
  */
 import { createHash, randomUUID } from "node:crypto";
 import net from "node:net";
@@ -28,21 +28,18 @@ export interface FakeSetOptions {
   readonly host: string;
   /** Default: any that is free. */
   readonly port?: number;
-  /** What it shows; without one it speaks in clear text. */
+  /** Its TLS certificate; without one it speaks in clear text. */
   readonly certificate?: { readonly key: string; readonly cert: string };
-  /** What it says in its hello; `null`: its hello holds none. */
+  /** The device UUID in its hello; `null`: none. */
   readonly uuid?: string | null;
-  /**
-   * What it says to a message in the place of what a set in order says: a payload; `error`: a failure; `silence`: nothing;
-   * `usual`: as ever.
-   */
+  /** An unusual answer: a payload; `error`: a failure; `silence`: none; `usual`: that of a set in order. */
   answer?(asked: Asked, set: FakeSet): Json | { readonly error: string; readonly payload?: Json } | "silence" | "usual";
 }
 
 export class FakeSet {
   readonly host: string;
   port: number;
-  /** Heads and messages as they came, one behind the other. */
+  /** Heads and messages as they were received, one after another. */
   heard = "";
   readonly asked: Asked[] = [];
   readonly keys = new Set<string>();
@@ -72,7 +69,7 @@ export class FakeSet {
     return this;
   }
 
-  /** Unplugs it: whoever is connected is cut off. */
+  /** Stops listening, and ends all connections. */
   async stop(): Promise<void> {
     const listening = this.#listening;
     this.#listening = undefined;
@@ -183,11 +180,11 @@ export async function fakeSet(options: FakeSetOptions): Promise<FakeSet> {
 function frame(opcode: number, payload: Buffer): Buffer {
   const { length } = payload;
   const size = length < 126 ? [length] : length < 65_536 ? [126, length >> 8, length & 0xff] : null;
-  if (size === null) throw new Error("the fake says nothing that long");
+  if (size === null) throw new Error("the fake sends nothing that long");
   return Buffer.concat([Buffer.from([0x80 | opcode, ...size]), payload]);
 }
 
-/** The frame of a client at the head of some bytes, if it is whole. */
+/** The first frame of a client in some bytes, if it is whole. */
 function unframed(bytes: Buffer): { opcode: number; payload: Buffer; length: number } | null {
   if (bytes.length < 2) return null;
   const short = (bytes[1] ?? 0) & 0x7f;

@@ -1,4 +1,4 @@
-/** The daemon's own life: its devices and their names, its end, its files after a crash and after damage. */
+/** The life of a daemon: names, the default device, its end, and its files after a crash and after damage. */
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import net from "node:net";
@@ -29,66 +29,45 @@ afterAll(async () => {
   await Promise.all(fakes.map((fake) => fake.stop()));
 });
 
-test("names, the default device, and what removing one does", async () => {
+test("names, the default device, and what a removal does to them", async () => {
   const daemon = await serve();
-  await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
-  await refuse(daemon, "pressKey", { id: "default", body: { key: "home" } }, "default_device_missing");
-  expect((await succeed(daemon, "status")).default_device).toBeNull();
+  const up = { id: "default", body: { key: "up" } };
+  await refuse(daemon, "pressKey", up, "default_device_missing");
   const [one, two] = [await start({ name: "Wohnzimmer" }), await start({ name: "Wohnzimmer" })];
   const first = await add(daemon, one);
   expect(await succeed(daemon, "getDevice", { id: "default" })).toMatchObject({ id: first.id, is_default: true });
   const second = await add(daemon, two);
   expect(second.name).toBe("Wohnzimmer 2");
   await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
-
   await succeed(daemon, "patchConfig", { body: { "daemon.default_device": "wohnzimmer 2" } });
-  await succeed(daemon, "pressKey", { id: "default", body: { key: "up" } });
+  await succeed(daemon, "pressKey", up);
   expect([one.commands, two.commands]).toEqual([[], ["/keypress/Up"]]);
   expect((await succeed(daemon, "status")).default_device).toBe("Wohnzimmer 2");
-  expect((await succeed(daemon, "listDevices")).map((device) => device.is_default).sort()).toEqual([false, true]);
 
-  for (const name of ["default", "", "   ", "a/b", "50%", "x".repeat(129), second.id, "tab\there", "line\nbreak"]) {
+  for (const name of ["default", "   ", "a/b", "x".repeat(129), second.id, "line\nbreak"])
     await refuse(daemon, "changeDevice", { id: first.id, body: { name } }, "invalid_device_name", "invalid_payload");
-  }
   await refuse(daemon, "changeDevice", { id: first.id, body: { name: "WOHNZIMMER 2" } }, "device_name_taken");
   await refuse(daemon, "addDevice", { body: { ...one.address, name: "wohnzimmer 2" } }, "device_name_taken");
-  await refuse(
-    daemon,
-    "addDevice",
-    { body: { ...one.address, platform: "betamax" } },
-    "invalid_payload",
-    "unsupported_operation",
-  );
   expect(await add(daemon, one)).toMatchObject({ id: first.id, name: "Wohnzimmer" });
-  expect(await add(daemon, one, "Diele")).toMatchObject({ id: first.id, name: "Diele" });
-  expect((await add(daemon, one, "Wohnzimmer")).added_at).toBe(first.added_at);
+  expect(await add(daemon, one, "Diele")).toMatchObject({ id: first.id, name: "Diele", added_at: first.added_at });
   for (const path of ["a%2Fb", "50%25", "%ZZ", "%E0%A4%A"]) {
     const answered = await daemon.api("GET", `/devices/${path}`);
     expect([path, answered.status, answered.body.error.code]).toEqual([path, 400, "invalid_device_name"]);
   }
-  await refuse(daemon, "getDevice", { id: "nobody" }, "device_not_found");
-  expect((await succeed(daemon, "getDevice", { id: " WOHNZIMMER " })).id).toBe(first.id);
-  expect((await succeed(daemon, "getDevice", { id: first.id.toUpperCase() })).id).toBe(first.id);
+  for (const id of [" DIELE ", first.id.toUpperCase()])
+    expect((await succeed(daemon, "getDevice", { id })).id).toBe(first.id);
 
-  const removed = await succeed(daemon, "removeDevice", { id: "Wohnzimmer 2" });
-  expect(removed.id).toBe(second.id);
-  for (const name of ["getDevice", "getState", "removeDevice", "listApps"] as const) {
+  expect((await succeed(daemon, "removeDevice", { id: "Wohnzimmer 2" })).id).toBe(second.id);
+  for (const name of ["getDevice", "getState", "removeDevice", "listApps"] as const)
     await refuse(daemon, name, { id: second.id }, "device_not_found");
-  }
   two.forget();
-  await refuse(
-    daemon,
-    "pressKey",
-    { id: "default", body: { key: "up" } },
-    "default_device_missing",
-    "device_not_found",
-  );
+  await refuse(daemon, "pressKey", up, "default_device_missing", "device_not_found");
   expect(two.wire.requests).toEqual([]);
   expect((await add(daemon, two)).id).toBe(second.id);
 });
 
 test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
-  // Sets may take far longer than a daemon has to end.
+  // Sets may take far longer than the daemon has until its end.
   const daemon = await serve({
     config: { devices: { request_timeout_ms: 20_000 }, dev: { vendor_password: "secret-of-the-set" } },
   });
@@ -135,8 +114,8 @@ test("R6 kill -9 at any time loses no change that was acknowledged", async () =>
   const sets = await Promise.all(Array.from({ length: 3 }, () => start()));
   const expected = new Map<string, string>();
   let turn = 0;
-  // A machine that is slow takes longer until each set is known at all.
-  for (let round = 0; round < 5 || (expected.size < 3 && round < 15); round++) {
+  // On a slow machine it takes more rounds until each set is known.
+  for (let round = 0; round < 3 || (expected.size < 3 && round < 15); round++) {
     const changes = sets.map(async (set) => {
       for (let step = 0; step < 12; step++) {
         const known = [...expected].find(([serial]) => serial === set.serial);
@@ -152,14 +131,14 @@ test("R6 kill -9 at any time loses no change that was acknowledged", async () =>
       return null;
     });
     await Bun.sleep(30 + round * 37);
-    // A machine that pauses may not have come to a single answer by then.
-    if (round === 4) await until("each is known", () => expected.size === sets.length);
+    // A slow machine may not have answered once by then.
+    if (round === 2) await until("each is known", () => expected.size === sets.length);
     await daemon.stop("SIGKILL");
     const lost = await Promise.all(changes);
     daemon = await serve({ folder });
     const now = new Map((await succeed(daemon, "listDevices")).map((device) => [device.serial ?? "", device.name]));
     for (const [index, set] of sets.entries()) {
-      // The one change under way at the end may have come through or not; every other must be there.
+      // The last change may be there or not; every acknowledged one must be.
       const name = now.get(set.serial);
       const allowed = [expected.get(set.serial), lost[index] ?? undefined];
       expect(allowed).toContain(name);
@@ -181,13 +160,8 @@ test("R11 damaged files are kept aside and reported, and the daemon starts and w
   const sound = readFileSync(file("devices.json"));
   expect(statSync(file("devices.json")).mode & 0o777).toBe(0o600);
   expect(statSync(stateFolder).mode & 0o777).toBe(0o700);
-  const damages = [
-    sound.subarray(0, sound.length / 2),
-    Buffer.from(""),
-    Buffer.alloc(4_096),
-    Buffer.from('{"version":1,"devices":[{"id":7}]}'),
-    Buffer.from("[]"),
-  ];
+  // reliability/damage.test.ts damages every byte.
+  const damages = [sound.subarray(0, sound.length / 2), Buffer.from('{"version":1,"devices":[{"id":7}]}')];
   for (const damage of damages) {
     for (const name of readdirSync(stateFolder))
       if (/^(devices|apps)\.json./.test(name)) Bun.spawnSync(["rm", file(name)]);
@@ -224,7 +198,7 @@ test("T16 a second daemon on the same state leaves the first alone, and a stale 
   expect((await succeed(next, "status")).socket).toBe(socket);
 });
 
-test("a host of the config that is none is told in the log once, not with every scan", async () => {
+test("a host in the config that cannot be resolved is logged once, not with every scan", async () => {
   const daemon = await serve({ config: { discovery: { hosts: ["no-such-host.invalid"], timeout_ms: 100 } } });
   for (let scans = 0; scans < 3; scans++) await succeed(daemon, "discoverDevices");
   expect(daemon.log().match(/"level":"warn","message":"discovery.hosts: /g)?.length).toBe(1);
@@ -241,13 +215,13 @@ test.skipIf(process.platform !== "linux" || usualRuntime === "deno")(
   },
 );
 
-test("a daemon that cannot start ends, though callers have come to its port meanwhile", async () => {
+test("a daemon that cannot start exits, though callers have connected to its port", async () => {
   const daemon = await serve();
   const { socket } = await succeed(daemon, "status");
   const port = await freePort();
   const callers: net.Socket[] = [];
-  // Whole requests and half ones, from before it listens until it has ended.
-  const knocking = setInterval(() => {
+  // Whole and half requests, from before it listens until it has exited.
+  const calling = setInterval(() => {
     for (const request of [wholeRequest, wholeRequest.slice(0, 20)]) {
       const caller = net.connect(port, "127.0.0.1", () => caller.write(request)).on("error", () => {});
       callers.push(caller);
@@ -262,7 +236,7 @@ test("a daemon that cannot start ends, though callers have come to its port mean
     (error: Error) => error.message,
   );
   const took = performance.now() - began;
-  clearInterval(knocking);
+  clearInterval(calling);
   for (const caller of callers) caller.destroy();
   expect(ended).toContain("ended with 1");
   expect(ended).toContain("already running");
