@@ -241,11 +241,13 @@ export async function plugIn<Platform extends AnyPlatform>(
     }
     if (platform === "cast") {
       const port = usual.cast.port + by;
-      return castLife(createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 }), host);
+      const set = createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 });
+      return lifeOf(set, host, { presses: () => set.commands.length, sleep: () => set.cutPower() });
     }
     if (platform === "dlna") {
       const port = usual.dlna.port + by;
-      return dlnaLife(createDlnaSimulator({ ...common, uuid: identity, port, stack: "tv", ssdp: announces }), host);
+      const set = createDlnaSimulator({ ...common, uuid: identity, port, stack: "tv", ssdp: announces });
+      return lifeOf(set, host, { presses: () => set.commands.length, sleep: () => set.sleep() });
     }
     const { port, ports } = usual.webos;
     const set = createWebosSimulator({
@@ -341,91 +343,55 @@ export async function plugIn<Platform extends AnyPlatform>(
   return real;
 }
 
-export function rokuLife(set: RokuSimulator, host: string): Life {
-  return {
-    simulator: set,
-    host,
-    presses: () => set.keys.length,
-    typed: () => set.text,
-    field: () => {},
-    sleep: () => set.sleep("deep"),
-    wake: () => set.wake(),
-  };
+/** A life of a simulator; where nothing else is said it takes no text. */
+function lifeOf<S extends Simulator>(
+  simulator: S,
+  host: string,
+  parts: Pick<Life, "presses" | "sleep"> & Partial<Life>,
+): Life {
+  return { simulator, host, typed: () => "", field: () => {}, wake: () => simulator.wake(), ...parts };
 }
 
-export function kodiLife(set: KodiSimulator, host: string): Life {
-  return {
-    simulator: set,
-    host,
+export const rokuLife = (set: RokuSimulator, host: string): Life =>
+  lifeOf(set, host, {
+    presses: () => set.keys.length,
+    typed: () => set.text,
+    sleep: () => set.sleep("deep"),
+  });
+
+export const kodiLife = (set: KodiSimulator, host: string): Life =>
+  lifeOf(set, host, {
     presses: () => set.calls.filter(({ method, error }) => isPress(method) && error === null).length,
     typed: () => set.calls.map(({ method, params }) => (method === "Input.SendText" ? textIn(params) : "")).join(""),
     field: () => set.openDialog("keyboard"),
     sleep: () => set.sleep(),
-    wake: () => set.wake(),
-  };
-}
+  });
 
-export function webosLife(set: WebosSimulator, host: string): Life {
-  return {
-    simulator: set,
-    host,
+export const webosLife = (set: WebosSimulator, host: string): Life =>
+  lifeOf(set, host, {
     presses: () =>
       set.received.buttons.length + set.received.requests.filter(({ uri }) => /volumeUp$/.test(uri)).length,
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),
-    wake: () => set.wake(),
-  };
-}
+  });
 
-export function samsungLife(set: SamsungSimulator, host: string): Life {
-  return {
-    simulator: set,
-    host,
+export const samsungLife = (set: SamsungSimulator, host: string): Life =>
+  lifeOf(set, host, {
     presses: () => set.received.keys.filter(({ outcome }) => outcome === "taken").length,
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),
-    wake: () => set.wake(),
-  };
-}
+  });
 
 export function androidtvLife(set: AndroidTvSimulator, host: string): Life {
   // Open all the time: what is typed in the moment in which it opens may go astray.
   set.focus(true);
-  return {
-    simulator: set,
-    host,
+  return lifeOf(set, host, {
     presses: () => set.keys.length,
     typed: () => set.state.text,
-    field: () => {},
     sleep: () => set.powerOff("off"),
-    wake: () => set.wake(),
-  };
-}
-
-function castLife(set: CastSimulator, host: string): Life {
-  return {
-    simulator: set,
-    host,
-    presses: () => set.commands.length,
-    typed: () => "",
-    field: () => {},
-    sleep: () => set.cutPower(),
-    wake: () => set.wake(),
-  };
-}
-
-function dlnaLife(set: DlnaSimulator, host: string): Life {
-  return {
-    simulator: set,
-    host,
-    presses: () => set.commands.length,
-    typed: () => "",
-    field: () => {},
-    sleep: () => set.sleep(),
-    wake: () => set.wake(),
-  };
+  });
 }
 
 const isPress = (method: string) => /^Input\.(Left|Right|Up|Down|Select|Back|Home)$/.test(method);
