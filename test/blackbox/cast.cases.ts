@@ -1,34 +1,18 @@
 /** Cast devices through the daemon: a house of them found once each, groups that move, one box of two protocols, and what each is told. */
-import { afterEach, describe, expect, test } from "bun:test";
-import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
+import { describe, expect, test } from "bun:test";
+import { type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { freeHost } from "../support/lane.ts";
 import { ask, refuse, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-let hosts = 0;
-const newHost = () => `127.0.91.${++hosts}`;
-
-async function plug(options: Partial<CastSimulatorOptions> & { name: string }): Promise<CastSimulator> {
-  const set = createCastSimulator({ host: newHost(), bufferMs: 5, ...options });
-  await set.start();
-  cleanups.push(() => set.stop());
-  return set;
-}
-
-async function start(): Promise<TestDaemon> {
-  const daemon = await startTestDaemon({
-    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
-  });
-  cleanups.push(() => daemon.dispose());
-  return daemon;
-}
-
+const { daemon, startSimulator } = await daemonForFile(
+  { config: { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } } },
+  { cleans: "each test" },
+);
+const plug = (options: Partial<CastSimulatorOptions> & { readonly name: string }) =>
+  startSimulator(createCastSimulator({ host: freeHost(), bufferMs: 5, ...options }));
 const group = { model: "Google Cast Group", capabilities: 36, standBy: null };
 
 interface Listed {
@@ -38,11 +22,11 @@ interface Listed {
   readonly port: number;
   readonly platforms: readonly string[];
 }
-const listed = async (daemon: TestDaemon): Promise<Listed[]> => {
+const listed = async (): Promise<Listed[]> => {
   const devices: readonly Listed[] = await succeed(daemon, "listDevices");
   return devices.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 };
-const state = async (daemon: TestDaemon, id: string) => (await succeed(daemon, "getState", { id })).state;
+const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 
 describe("a house of Cast devices", () => {
   test("is found by one scan: each once, by the name that people gave it, groups beside the speaker that leads them", async () => {
@@ -59,9 +43,8 @@ describe("a house of Cast devices", () => {
       reportsId: null,
       ...group,
     });
-    const daemon = await start();
     for (let scan = 0; scan < 3; scan++) await succeed(daemon, "discoverDevices");
-    const found = await listed(daemon);
+    const found = await listed();
     expect(found.map(({ name, host, port, platforms }) => [name, host, port, platforms])).toEqual([
       ["Attic", stick.host, 8_009, ["cast"]],
       ["Everywhere", host, 32_187, ["cast"]],
@@ -78,20 +61,18 @@ describe("a house of Cast devices", () => {
     await succeed(daemon, "setVolume", { id: everywhere, body: { level: 33 } });
     expect(moved.state.level).toBe(0.33);
     expect((await succeed(daemon, "getDevice", { id: everywhere })).port).toBe(32_999);
-    expect((await listed(daemon)).length).toBe(4);
+    expect((await listed()).length).toBe(4);
   }, 60_000);
 
   test("beside a Kodi of the same name it is one device, of which each does its part; its group stays apart", async () => {
     const box = await plug({ name: "Den" });
     const { host } = box;
-    const kodi = createKodiSimulator({ name: "Den", host, port: 8_080, tcpPort: 9_090, mdns: true, startMs: 5 });
-    await kodi.start();
-    cleanups.push(() => kodi.stop());
+    const ports = { port: 8_080, tcpPort: 9_090 };
+    const kodi = await startSimulator(createKodiSimulator({ name: "Den", host, ...ports, mdns: true, startMs: 5 }));
     await plug({ name: "Den", id: "cd".repeat(16), host, port: 32_200, reportsId: null, ...group });
-    const daemon = await start();
     await succeed(daemon, "discoverDevices");
-    await until("both are there", async () => (await listed(daemon)).length === 2);
-    const [den, other] = (await listed(daemon)).toSorted((one, two) => two.platforms.length - one.platforms.length);
+    await until("both are there", async () => (await listed()).length === 2);
+    const [den, other] = (await listed()).toSorted((one, two) => two.platforms.length - one.platforms.length);
     expect([den?.platforms, other?.platforms]).toEqual([["kodi", "cast"], ["cast"]]);
     expect(other?.port).toBe(32_200);
     // Killed, the one leaves what the other can.
@@ -104,24 +85,23 @@ describe("a house of Cast devices", () => {
 describe("a Cast device", () => {
   test("one story: a file, its player, an app by name, home; what it cannot do, it says", async () => {
     const set = await plug({ name: "Attic" });
-    const daemon = await start();
     const { id, capabilities } = await succeed(daemon, "addDevice", { body: { host: set.host } });
     expect(capabilities).not.toContain("apps");
     const film = "http://192.0.2.1/film.mp4";
     expect(await succeed(daemon, "playMedia", { id, body: { url: film, title: "Film" } })).toMatchObject({
       confirmed: true,
     });
-    await until("it plays", async () => (await state(daemon, id)).playback?.status === "playing");
-    expect((await state(daemon, id)).playback).toMatchObject({ title: "Film", duration_ms: 120_000, rate: 1 });
+    await until("it plays", async () => (await state(id)).playback?.status === "playing");
+    expect((await state(id)).playback).toMatchObject({ title: "Film", duration_ms: 120_000, rate: 1 });
     const told = (body: object) => succeed(daemon, "controlPlayback", { id, body });
     expect(await told({ do: "pause" })).toMatchObject({ confirmed: true, playback: { status: "paused", rate: 0 } });
     expect(await told({ do: "seek", position_ms: 60_000 })).toMatchObject({ confirmed: true });
-    expect((await state(daemon, id)).playback?.position_ms).toBe(60_000);
+    expect((await state(id)).playback?.position_ms).toBe(60_000);
     expect(await succeed(daemon, "launchApp", { id, body: { app: "YouTube" } })).toMatchObject({
       app: { id: "youtube", platform_id: "233637DE" },
       confirmed: true,
     });
-    expect((await state(daemon, id)).app).toMatchObject({ id: "youtube", name: "YouTube" });
+    expect((await state(id)).app).toMatchObject({ id: "youtube", name: "YouTube" });
     expect((await succeed(daemon, "stopApp", { id })).app).toMatchObject({ id: "youtube" });
     expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
     expect((await refuse(daemon, "launchApp", { id, body: { app: "netflux" } }, "app_not_found")).hint).toContain(
@@ -143,13 +123,12 @@ describe("a Cast device", () => {
 
   test("tells what others do with it, and that its screen sleeps; it is off where its power is cut then", async () => {
     const set = await plug({ name: "Loft" });
-    const daemon = await start();
     const { id } = await succeed(daemon, "addDevice", { body: { host: set.host } });
-    await state(daemon, id);
+    await state(id);
     set.launch("CC32E753");
     set.play({ title: "A Song" });
     const shown = async () => (await succeed(daemon, "getDevice", { id })).power;
-    await until("it is told", async () => (await state(daemon, id)).playback?.title === "A Song");
+    await until("it is told", async () => (await state(id)).playback?.title === "A Song");
     set.leave();
     set.setStandBy(true);
     await until("it is in standby", async () => (await shown()) === "standby");

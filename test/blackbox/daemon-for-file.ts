@@ -1,14 +1,14 @@
 /** One daemon for all tests of a file, and the sets that the tests start; all are stopped at the end of the file. */
-import { afterAll } from "bun:test";
+import { afterAll, afterEach } from "bun:test";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
-import { add } from "./checked.ts";
+import { add, succeed } from "./checked.ts";
 
 export interface FileDaemon {
   readonly daemon: TestDaemon;
-  /** Registers a cleanup that runs at the end of the file, after the daemon has ended. */
+  /** Registers a cleanup that runs at the end, of the file or of the test. */
   atEnd(cleanup: () => unknown): void;
-  /** Starts a simulator that is stopped at the end of the file. */
+  /** Starts a simulator that is stopped at the end. */
   startSimulator<Set extends { start(): Promise<unknown>; stop(): Promise<unknown> }>(set: Set): Promise<Set>;
   /** A running set that the daemon does not know yet. */
   startRoku(options?: WiredOptions): Promise<WiredRoku>;
@@ -16,13 +16,25 @@ export interface FileDaemon {
   addRoku(options?: WiredOptions): Promise<{ set: WiredRoku; id: string }>;
 }
 
-/** Starts a daemon for all tests of a file; await it at the top of the file. */
-export async function daemonForFile(setup: DaemonSetup = {}): Promise<FileDaemon> {
+/**
+ * Starts a daemon for all tests of a file; await it at the top of the file. With `cleans: "each test"` the devices are removed
+ * and the sets stopped after each test, in place of the end of the file.
+ */
+export async function daemonForFile(
+  setup: DaemonSetup = {},
+  { cleans = "file" }: { readonly cleans?: "file" | "each test" } = {},
+): Promise<FileDaemon> {
   const daemon = await startTestDaemon(setup);
   const cleanups: (() => unknown)[] = [];
+  const clean = () => Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
+  if (cleans === "each test")
+    afterEach(async () => {
+      for (const { id } of await succeed(daemon, "listDevices")) await succeed(daemon, "removeDevice", { id });
+      await clean();
+    });
   afterAll(async () => {
     await daemon.dispose();
-    await Promise.all(cleanups.map((cleanup) => cleanup()));
+    await clean();
   });
   const atEnd = (cleanup: () => unknown) => void cleanups.push(cleanup);
   const startRoku = async (options: WiredOptions = {}) => {

@@ -1,46 +1,28 @@
 /** DLNA renderers: found, joined to other protocols of their device, driven, subscribed to, and found at a new address. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createDlnaSimulator, type DlnaSimulator, type DlnaSimulatorOptions } from "../../src/simulators/dlna.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { refuse, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 700 } },
-  });
-});
-afterEach(async () => {
-  for (const { id } of await succeed(daemon, "listDevices")) await succeed(daemon, "removeDevice", { id });
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-afterAll(() => daemon.dispose());
-
-let number = 0;
-async function plugIn(options: Partial<DlnaSimulatorOptions> = {}): Promise<DlnaSimulator> {
-  const set = createDlnaSimulator({ name: `Renderer ${number++}`, host: freeHost(), ...options });
-  cleanups.push(() => set.stop());
-  await set.start();
-  return set;
-}
-
-async function kodi(name: string, host: string, port = 0) {
-  const set = createKodiSimulator({ name, host, port, tcpPort: 0, mdns: true });
-  cleanups.push(() => set.stop());
-  await set.start();
-  return set;
-}
+const { daemon, atEnd, startSimulator } = await daemonForFile(
+  { config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 700 } } },
+  { cleans: "each test" },
+);
+const plugIn = (options: Partial<DlnaSimulatorOptions> & { readonly name: string }) =>
+  startSimulator(createDlnaSimulator({ host: freeHost(), ...options }));
+const kodi = (name: string, host: string) =>
+  startSimulator(createKodiSimulator({ name, host, port: 0, tcpPort: 0, mdns: true }));
 
 /** Somebody follows the events, so that the daemon subscribes to a renderer. */
 async function subscribed(set: DlnaSimulator, { port } = daemon): Promise<void> {
   const stream = new EventStream({ to: port });
-  cleanups.push(() => stream.close());
+  atEnd(() => stream.close());
   await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
 }
 
@@ -89,9 +71,9 @@ test("two Kodis that are renderers and a third renderer, all on one machine, are
 
 test("a TV that is a renderer, too, is one device with the TV's keys; split off, the renderer plays", async () => {
   const host = freeHost();
-  const tv = createRokuSimulator({ name: "Den", serial: "X0DLNA000001", kind: "tv", host, port: 0, launchMs: 0 });
-  cleanups.push(() => tv.stop());
-  await tv.start();
+  await startSimulator(
+    createRokuSimulator({ name: "Den", serial: "X0DLNA000001", kind: "tv", host, port: 0, launchMs: 0 }),
+  );
   const renderer = await plugIn({ name: "[TV] Den 43", host, stack: "tv" });
   await until("both are found", async () => {
     await scan();
@@ -175,7 +157,7 @@ test("a daemon that stops cancels its subscriptions", async () => {
   const set = await plugIn({ name: "Last", ssdp: false, stack: "tv" });
   // Connections have one second to end in, which a faster clock shortens.
   const own = await startTestDaemon({ speed: 2 });
-  cleanups.push(() => own.dispose());
+  atEnd(() => own.dispose());
   await succeed(own, "addDevice", { body: { host: set.host, port: set.port } });
   await subscribed(set, own);
   expect(await own.stop()).toBe(0);
