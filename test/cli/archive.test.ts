@@ -79,8 +79,11 @@ describe("what belongs into a package", () => {
     expect(await message(place({ ".hidden": "" }))).toMatch(/ is empty/);
     expect(await message(place({ "a/manifest": "", b: "" }))).toMatch(/has no file manifest/);
     expect(await message(join(folder, "nowhere"))).toMatch(/could not be read \(ENOENT\)/);
+    // Each link to a folder within the package counts its files again.
     const crowded = place({ manifest: "" });
-    for (let at = 0; at < 10_000; at++) writeFileSync(join(crowded, `${at}`), "");
+    mkdirSync(join(crowded, "source"));
+    for (let at = 0; at < 100; at++) writeFileSync(join(crowded, "source", `${at}`), "");
+    for (let at = 0; at < 100; at++) symlinkSync("source", join(crowded, `link-${at}`));
     expect(await message(crowded)).toMatch(/holds more than 10000 files/);
     const closed = place({ manifest: "", "source/a": "" });
     chmodSync(join(closed, "source"), 0);

@@ -18,9 +18,9 @@ import {
 } from "../../src/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd } from "../../src/zapd.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { freePort, startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { device, examined } from "./examined.ts";
-import { runZapd } from "./program.ts";
+import { runProgram } from "./program.ts";
 
 const plain = { colour: false, width: Number.POSITIVE_INFINITY };
 const lines = async (findings: Promise<readonly Finding[]>) => (await findings).map((one) => findingLine(one, plain));
@@ -208,8 +208,10 @@ describe("as a program", () => {
 
   /** Its status and its findings. */
   async function doctor(config: string, state: string): Promise<{ exit: number | null; by(id: string): Finding[] }> {
-    const env = { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "" };
-    const { stdout, status: exit } = await runZapd(["doctor", "--json", "--config", config], { env });
+    // By a fast clock: each run listens for multicast for a second.
+    const env = { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "", ZAPD_TEST_SPEED: "4" };
+    const command = [...zapdWords({ isFast: true }), "doctor", "--json", "--config", config];
+    const { stdout, status: exit } = await runProgram(command, { env });
     const { checks, problems, remarks } = JSON.parse(stdout) as {
       checks: Finding[];
       problems: number;
@@ -232,7 +234,7 @@ describe("as a program", () => {
     mkdirSync(open);
     chmodSync(open, 0o777);
     writeFileSync(file, "");
-    const [everyone, none] = [await doctor(config, open), await doctor(config, file)];
+    const [everyone, none] = await Promise.all([doctor(config, open), doctor(config, file)]);
     expect(everyone.by("state")).toMatchObject([
       { text: `${open} can be written by everyone (0777): no daemon starts on it`, hint: `chmod o-w ${open}` },
     ]);
