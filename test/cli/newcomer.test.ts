@@ -87,21 +87,29 @@ describe("zapd in the clone", () => {
     });
   });
 
-  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s ends the daemon in good order", async (signal) => {
-    const daemon = home.start("node", [bin, "serve"]);
-    await daemon.says(" · socket ");
-    daemon.child.kill(signal);
-    expect(await daemon.ended).toBe(0);
-    expect(daemon.said()).toContain("stopped");
-  });
-
-  test("Ctrl-C, which reaches the whole group and is passed on as well, is one signal", async () => {
-    const daemon = home.start("node", [bin, "serve"]);
-    await daemon.says(" · socket ");
-    process.kill(-(daemon.child.pid ?? 0), "SIGINT");
-    expect(await daemon.ended).toBe(0);
-    expect(daemon.said()).toContain("stopped");
-  });
+  test("a signal ends the daemon in good order; Ctrl-C, which reaches the whole group and is passed on as well, is one signal", async () => {
+    const ends = [
+      ["SIGINT", "child"],
+      ["SIGTERM", "child"],
+      ["SIGHUP", "child"],
+      ["SIGINT", "group"],
+    ] as const;
+    await Promise.all(
+      ends.map(async ([signal, to]) => {
+        const own = await makeHome();
+        try {
+          const daemon = own.start("node", [bin, "serve"]);
+          await daemon.says(" · socket ");
+          const pid = daemon.child.pid ?? 0;
+          process.kill(to === "group" ? -pid : pid, signal);
+          expect([signal, to, await daemon.ended]).toEqual([signal, to, 0]);
+          expect(daemon.said()).toContain("stopped");
+        } finally {
+          await own.leave();
+        }
+      }),
+    );
+  }, 60_000);
 
   test("a command that a signal ends is seen to end by it", async () => {
     const daemon = home.start("node", [bin, "serve"]);

@@ -218,7 +218,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
   });
 
   /** A remote with the key kept down in it, as a terminal that repeats it every 30 ms; `stop` ends the repeats. */
-  async function keptDown(repeat: string, first = repeat) {
+  async function keptDown(repeat: string, { first = repeat, presses = 5 } = {}) {
     at.length = 0;
     const socket = join(daemon.stateFolder, "zapd.sock");
     const pty = new InTerminal([...zapdWords(), "remote", "--socket", socket], { env: process.env });
@@ -228,7 +228,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
     const repeats = setInterval(() => pty.type(repeat), 30);
     const stop = () => clearInterval(repeats);
     ends.push(stop, () => pty.kill("SIGKILL"));
-    await until("presses that go on", () => at.length >= 12);
+    await until("presses that go on", () => at.length >= presses);
     return { pty, stop };
   }
 
@@ -241,7 +241,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
   }
 
   test("is pressed at the pace of the daemon, not of the terminal, until its repeats stop", async () => {
-    const { pty, stop } = await keptDown("\x1b[B");
+    const { pty, stop } = await keptDown("\x1b[B", { presses: 12 });
     // The first few are those of the keyboard; from then on there are 150 ms between two. One may come late, and seem near the next.
     const paced = at.slice(3);
     expect(((paced.at(-1) ?? 0) - (paced[0] ?? 0)) / (paced.length - 1)).toBeGreaterThan(100);
@@ -252,7 +252,7 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
   }, 60_000);
 
   test("stops when it comes up, where the terminal says so", async () => {
-    const { pty, stop } = await keptDown("\x1b[1;1:2B", "\x1b[B");
+    const { pty, stop } = await keptDown("\x1b[1;1:2B", { first: "\x1b[B" });
     stop();
     pty.type("\x1b[1;1:3B");
     expect(await lastPress()).toBeLessThan(1_000);
