@@ -1,13 +1,26 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import type { Failure } from "../../src/api/errors.ts";
 import type { Command } from "../../src/cli/remote/model.ts";
 import { Presses } from "../../src/cli/remote/presses.ts";
-import { until } from "../support/http-device.ts";
 
 const open: Presses[] = [];
+beforeEach(() => void jest.useFakeTimers());
 afterEach(() => {
   for (const presses of open.splice(0)) presses.release();
+  jest.useRealTimers();
 });
+
+/** Lets timers run for so long, and what they start be done. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 10) {
+    jest.advanceTimersByTime(10);
+    await settle();
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+}
 
 /** A slow set: each press ends when the test says so. `now` stands still but for what the test lets pass. */
 function slowSet() {
@@ -51,7 +64,7 @@ function slowSet() {
     /** The oldest press on its way ends. */
     async end(failure: Failure | null = null) {
       waiting.shift()?.(failure);
-      await Bun.sleep(0);
+      await settle();
     },
   };
 }
@@ -157,15 +170,17 @@ describe("a key that is kept down", () => {
     const set = quickSet();
     set.press("down", false);
     expect(set.sent).toEqual(["down"]);
-    for (const since = performance.now(); performance.now() - since < 1_000; await Bun.sleep(33))
+    for (let repeat = 0; repeat < 30; repeat++) {
       set.press("down", false);
-    const held = [...set.sent];
-    expect(held.slice(0, 3)).toEqual(["down", "down", "down down"]);
-    expect(held.slice(2).every((one) => one === "down down")).toBe(true);
-    expect(held.slice(2).length).toBeWithin(2, 5);
-    await until("down up was sent", () => set.sent.at(-1) === "down up", 5_000);
-    await Bun.sleep(600);
+      await pass(30);
+    }
+    // Said again every 400 ms.
+    expect(set.sent).toEqual(["down", "down", "down down", "down down", "down down"]);
+    await pass(200);
     expect(set.sent.at(-1)).toBe("down up");
+    const { length } = set.sent;
+    await pass(600);
+    expect(set.sent).toHaveLength(length);
     expect(set.presses.held).toBeUndefined();
   });
 
@@ -173,18 +188,20 @@ describe("a key that is kept down", () => {
     const set = quickSet();
     set.press("down", false);
     set.press("down", true);
-    await until("two were sent", () => set.sent.length === 2, 5_000);
+    await settle();
     expect(set.sent).toEqual(["down", "down down"]);
     // Whose repeats are slow is not let go meanwhile.
-    await Bun.sleep(350);
+    await pass(350);
     set.press("down", true);
     expect(set.presses.held).toBe("down");
     set.presses.release("up");
     expect(set.presses.held).toBe("down");
     set.presses.release("down");
-    await until("down up was sent", () => set.sent.at(-1) === "down up", 5_000);
+    await settle();
+    expect(set.sent.at(-1)).toBe("down up");
     set.press("down", false);
-    await until("down was sent", () => set.sent.at(-1) === "down", 5_000);
+    await settle();
+    expect(set.sent.at(-1)).toBe("down");
   });
 
   test("is let go for another, before that is pressed", async () => {
@@ -223,12 +240,16 @@ describe("a key that is kept down", () => {
   test("and refused is not asked for again until it was let go", async () => {
     const set = quickSet({ code: "device_refused", message: "no" });
     set.press("down", true);
-    for (const since = performance.now(); performance.now() - since < 900; await Bun.sleep(33)) set.press("down", true);
+    for (let repeat = 0; repeat < 30; repeat++) {
+      set.press("down", true);
+      await pass(30);
+    }
     expect(set.sent).toEqual(["down down"]);
     set.presses.release("down");
-    await Bun.sleep(10);
+    await settle();
     expect(set.sent).toEqual(["down down"]);
     set.press("down", true);
+    await settle();
     expect(set.sent).toEqual(["down down", "down down"]);
   });
 
