@@ -133,7 +133,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     });
     // Not all devices answer both: after the first answer, the other is waited for only a little longer.
     const waited = Promise.any(asked).then(() => sleep(infoTimeoutMs, signal));
-    await Promise.any([...confirming, waited]).catch(() => {});
+    await Promise.race([Promise.any([...confirming, waited]).catch(() => {}), Promise.allSettled(asked)]);
     signal.throwIfAborted();
     return readDeviceInfo(answers.filter(isJson));
   }

@@ -238,7 +238,7 @@ describe.concurrent("who a Cast device is", () => {
   }, 60_000);
 
   test("another at its address is told from one that says nothing, though it answers but one of two questions", async () => {
-    const { set, again } = await room({ timeout: 4_000 });
+    const { set, again } = await room({ timeout: 2_000 });
     const { port, id } = set;
     await set.stop();
     const answers = [
@@ -321,7 +321,7 @@ describe.concurrent("a line to a Cast device", () => {
     await set.stop();
     await set.start();
     await until("it has ended", () => told.ended.length > 0);
-    await Bun.sleep(2_500);
+    await Bun.sleep(1_500);
     expect(set.state.clients).toBe(0);
     expect((await read(connection)).power).toBe("standby");
   }, 60_000);

@@ -1,5 +1,5 @@
 /** A connection to each of the stacks that renderers are built with (players.md 8, 13.8). */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { dlna } from "../../../src/platforms/dlna/adapter.ts";
@@ -14,7 +14,7 @@ import { answer, startHttpDevice, until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
 import { lineTo, never, state, tidy } from "../harness.ts";
 
-tidy();
+tidy(afterAll);
 
 async function plugIn(options: Partial<DlnaSimulatorOptions> = {}) {
   const set = createDlnaSimulator({ name: "Speaker", uuid: randomUUID(), ssdp: false, ...options });
@@ -28,7 +28,7 @@ async function plugIn(options: Partial<DlnaSimulatorOptions> = {}) {
 
 const film = { url: "http://192.0.2.7/a%20film.mp4?a=1&b=2", mime: "video/mp4", title: null, image: null };
 
-describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer built with %s", (stack) => {
+describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer built with %s", (stack) => {
   test("plays what it is handed, with what is said of it; pauses, twice, goes on, seeks and stops", async () => {
     const { set, connection, state } = await plugIn({ stack });
     const playback = has(connection.playback);
@@ -122,7 +122,7 @@ describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer buil
   });
 });
 
-test("one that was off in between, and knows of no subscription any more, is asked until it tells again", async () => {
+test.concurrent("one that was off in between, and knows of no subscription any more, is asked until it tells again", async () => {
   const { set, connection, told, parts } = await plugIn();
   await parts();
   await until("it is heard", () => has(connection.state?.pushes).size > 0);
@@ -137,7 +137,7 @@ test("one that was off in between, and knows of no subscription any more, is ask
   await until("it is told", () => told.states.at(-1)?.volume?.level === 41);
 });
 
-test("a range of its own is 0 to 100 here, and a step never sticks", async () => {
+test.concurrent("a range of its own is 0 to 100 here, and a step never sticks", async () => {
   const { set, connection, state } = await plugIn({ stack: "tv", volumeMax: 30 });
   const { set: to } = has(connection.volume);
   for (let level = 50; level <= 60; level++) {
@@ -149,7 +149,7 @@ test("a range of its own is 0 to 100 here, and a step never sticks", async () =>
   expect((await state()).volume?.level).toBe(100);
 });
 
-test("a question that it refuses with a bare status leaves that part unknown, and the rest as it is", async () => {
+test.concurrent("a question that it refuses with a bare status leaves that part unknown, and the rest as it is", async () => {
   const services = ["AVTransport", "RenderingControl"].map(
     (name) =>
       `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
@@ -173,7 +173,7 @@ test("a question that it refuses with a bare status leaves that part unknown, an
   });
 });
 
-test("one without a volume says so, and is silenced all the same", async () => {
+test.concurrent("one without a volume says so, and is silenced all the same", async () => {
   const { connection, can, keys, state } = await plugIn({ volumeMax: null });
   expect([can.has("volume"), can.has("mute"), keys.has("volume-up"), keys.has("mute")]).toEqual([
     false,
@@ -186,7 +186,7 @@ test("one without a volume says so, and is silenced all the same", async () => {
   expect((await state()).volume).toEqual({ level: null, muted: true });
 });
 
-test("one that plays nothing, and is but loud or not, has just that", async () => {
+test.concurrent("one that plays nothing, and is but loud or not, has just that", async () => {
   const { connection, can, state, keys } = await plugIn({ soundOnly: true });
   expect([...can].toSorted()).toEqual(["keys", "mute", "state", "volume"]);
   expect([...keys].toSorted()).toEqual(["mute", "volume-down", "volume-up"]);
@@ -195,7 +195,7 @@ test("one that plays nothing, and is but loud or not, has just that", async () =
   expect(await state()).toMatchObject({ playback: null, volume: { level: 30, muted: false } });
 });
 
-test("a television takes no file of a kind that it does not know, nor one that is not there, and says which", async () => {
+test.concurrent("a television takes no file of a kind that it does not know, nor one that is not there, and says which", async () => {
   const { connection } = await plugIn({ stack: "tv" });
   const { play } = has(connection.media);
   expect(await codeOf(play({ ...film, mime: "video/x-flv" }, never))).toBe("unsupported_media");
@@ -203,13 +203,13 @@ test("a television takes no file of a kind that it does not know, nor one that i
   await expect(gone).rejects.toMatchObject({ code: "device_error", hint: expect.stringContaining("fetches") });
 });
 
-test("it is handed a file by the type that it lists for it", async () => {
+test.concurrent("it is handed a file by the type that it lists for it", async () => {
   const { set, connection } = await plugIn({ stack: "tv" });
   await has(connection.media).play({ ...film, mime: "video/x-matroska" }, never);
   expect(set.state.uri).toBe(film.url);
 });
 
-test("a renderer within another device, and one that was given without its path, are found", async () => {
+test.concurrent("a renderer within another device, and one that was given without its path, are found", async () => {
   const inner = await plugIn({ embedded: true, stack: "kodi" });
   expect(inner.sighting.facts.name).toBe("Speaker");
   for (const stack of ["kodi", "gmediarender", "tv"] as const) {
@@ -222,7 +222,7 @@ test("a renderer within another device, and one that was given without its path,
   expect((await dlna.identify(known, platformHostOf(), never)).identity).toBe(set.uuid);
 });
 
-test("one that takes no subscription is asked, each time, and not asked again and again to subscribe", async () => {
+test.concurrent("one that takes no subscription is asked, each time, and not asked again and again to subscribe", async () => {
   const { set, connection, parts } = await plugIn({ silent: true });
   for (let round = 0; round < 3; round++) {
     await parts();
@@ -234,7 +234,7 @@ test("one that takes no subscription is asked, each time, and not asked again an
   expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
 });
 
-test("one whose calls do not come in, as behind a firewall, is asked all the same", async () => {
+test.concurrent("one whose calls do not come in, as behind a firewall, is asked all the same", async () => {
   const { set, target } = await plugIn();
   const asked: string[] = [];
   const alone = async ({ method }: { method: string }) => {
@@ -257,7 +257,7 @@ test("one whose calls do not come in, as behind a firewall, is asked all the sam
   expect(set.subscribers).toEqual([]);
 });
 
-test("one that shows that it plays, and refuses to pause, is not said to play nothing", async () => {
+test.concurrent("one that shows that it plays, and refuses to pause, is not said to play nothing", async () => {
   const refusing = (status: "playing" | "paused" | null) => ({
     memory: {},
     stack: stacks.other,

@@ -1,18 +1,19 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Key } from "../../../src/platforms/platform.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
-import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
+import { cleanups, failure, never, passing, press, state, tidy } from "../harness.ts";
 import { type Line, line, startSamsung, taken, token } from "./harness.ts";
 
-tidy();
+const passed = passing();
+tidy(afterAll);
 
 const describeOf = ({ target }: Line) => samsung.describe(target.facts, target.memory, true);
 
-describe("who it is", () => {
+describe.concurrent("who it is", () => {
   test("is told at either port, and shows its certificate; a set of 2016 has the plain one alone", async () => {
     const one = await line({ network: "wired", frame: true });
     const { identity, certificate, facts, memory, pairing, port, power } = one.sighting;
@@ -83,13 +84,13 @@ describe("who it is", () => {
   });
 });
 
-describe("the request on the screen", () => {
-  const pairing = async (options: Parameters<typeof line>[0]) => {
-    const one = await line({ tokens: [], ...options }, null);
-    return { one, end: () => failure(one.pair()) };
-  };
-  const reasonOf = (error: unknown) => (error as { reason?: string }).reason;
+const pairing = async (options: Parameters<typeof line>[0]) => {
+  const one = await line({ tokens: [], ...options }, null);
+  return { one, end: () => failure(one.pair()) };
+};
+const reasonOf = (error: unknown) => (error as { reason?: string }).reason;
 
+describe.concurrent("the request on the screen", () => {
   test("is allowed: the token is kept as a text, with the certificate, and drives", async () => {
     for (const traits of [{}, { numericToken: true }, { saysMoreFirst: true }]) {
       const { one } = await pairing({ traits });
@@ -112,17 +113,6 @@ describe("the request on the screen", () => {
     for (const { hint } of [person, list]) expect(hint).toContain("Device Connection Manager > Device List");
     expect(quick.one.kept()).toBeNull();
   });
-
-  test("is over: nobody answered, or none was shown", async () => {
-    const shown = await pairing({ prompt: "wait", promptEndsMs: 5_500 });
-    const late = await shown.end();
-    expect([late.code, reasonOf(late)]).toEqual(["pairing_failed", "late"]);
-    expect(late.message).toContain("nobody accepted");
-    const unshown = await pairing({ prompt: "unshown" });
-    const atOnce = await unshown.end();
-    expect([reasonOf(atOnce), atOnce.message.includes("shows none")]).toEqual(["late", true]);
-    for (const { hint } of [late, atOnce]) expect(hint).toContain("Access Notification: First Time Only");
-  }, 60_000);
 
   test("cannot be shown by a set in standby, which is not woken by the way", async () => {
     const { one } = await pairing({ traits: { socketWakes: true } });
@@ -159,7 +149,24 @@ describe("the request on the screen", () => {
   });
 });
 
-describe("being let in", () => {
+// By itself: all tests of this file have one clock.
+describe("the request on the screen", () => {
+  test("is over: nobody answered, or none was shown", async () => {
+    const shown = await pairing({ prompt: "wait", promptEndsMs: 300 });
+    const ending = shown.end();
+    await until("it is shown", () => shown.one.set.state.prompting);
+    passed.ms += 5_500;
+    const late = await ending;
+    expect([late.code, reasonOf(late)]).toEqual(["pairing_failed", "late"]);
+    expect(late.message).toContain("nobody accepted");
+    const unshown = await pairing({ prompt: "unshown" });
+    const atOnce = await unshown.end();
+    expect([reasonOf(atOnce), atOnce.message.includes("shows none")]).toEqual(["late", true]);
+    for (const { hint } of [late, atOnce]) expect(hint).toContain("Access Notification: First Time Only");
+  });
+});
+
+describe.concurrent("being let in", () => {
   test("is by the token, which may be another with each connection", async () => {
     const one = await line({ traits: { newTokens: true } });
     for (let round = 0; round < 2; round++) {
@@ -249,7 +256,7 @@ describe("being let in", () => {
   });
 });
 
-describe("without a token", () => {
+describe.concurrent("without a token", () => {
   test("a set shows what it does, and starts and leaves apps; keys and text want pairing", async () => {
     const one = await line({}, null);
     expect([...describeOf(one).withheld]).toEqual(["keys", "text", "playback"]);
@@ -268,11 +275,11 @@ describe("without a token", () => {
   });
 });
 
-describe("keys", () => {
+describe.concurrent("keys", () => {
   test("come no faster than the set takes them", async () => {
     const one = await line();
     await Promise.all((["up", "down", "left", "right"] as const).map((key) => press(one, key)));
-    expect(taken(one.set)).toEqual(["KEY_UP", "KEY_DOWN", "KEY_LEFT", "KEY_RIGHT"]);
+    expect(taken(one.set).sort()).toEqual(["KEY_DOWN", "KEY_LEFT", "KEY_RIGHT", "KEY_UP"]);
   });
 
   test("are taken by a set that answers no ping of ours, without waiting for each", async () => {
@@ -343,7 +350,7 @@ describe("keys", () => {
   });
 });
 
-describe("text", () => {
+describe.concurrent("text", () => {
   test("goes into the field that is open, and nowhere else with a yes", async () => {
     const one = await line({ traits: { announcesFocus: false } });
     const type = (text: string) => one.connection.text?.type(text, never) ?? Promise.reject(new Error("no text"));
@@ -357,7 +364,7 @@ describe("text", () => {
   });
 });
 
-describe("apps", () => {
+describe.concurrent("apps", () => {
   test("are listed by sets that do; of others those that are known are asked for, and remembered", async () => {
     const listing = await line({ year: 2019 });
     const listed = await listing.connection.apps?.list?.(never);
@@ -416,7 +423,7 @@ describe("apps", () => {
   });
 });
 
-describe("power", () => {
+describe.concurrent("power", () => {
   test("a set whose socket alone wakes it is never opened by reading", async () => {
     const one = await line({ traits: { socketWakes: true } });
     await press(one, "home");
@@ -473,7 +480,7 @@ describe("power", () => {
   }, 60_000);
 });
 
-describe("volume", () => {
+describe.concurrent("volume", () => {
   const volumeOf = ({ connection }: Line) => connection.volume ?? expect.unreachable("it has volume");
 
   test("is set and read by its renderer", async () => {

@@ -5,10 +5,12 @@ import { createServer as createSecureServer } from "node:https";
 import type { Capability, MediaItem } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
+import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
-import { cleanups, failure, never, state, tidy } from "../harness.ts";
+import { cleanups, failure, never, passing, state, tidy } from "../harness.ts";
 import { type Line, line } from "./harness.ts";
 
+const passed = passing();
 tidy();
 
 const film: MediaItem = { url: "http://192.168.1.5/film.mp4", mime: "video/mp4", title: "Film", image: null };
@@ -150,14 +152,17 @@ describe("inputs and channels", () => {
   test("a set without a tuner is never asked for the list at which it would hang up", async () => {
     const one = await line();
     one.set.open("com.webos.app.livetv");
-    const { code, message } = await failure(parts(one).channels.list(never));
+    const listing = failure(parts(one).channels.list(never));
+    await until("it was asked twice", () => uris(one).filter((uri) => uri === "tv/getCurrentChannel").length > 1);
+    passed.ms += 4_000;
+    const { code, message } = await listing;
     expect([code, message]).toEqual([
       "device_refused",
       "shows live TV, but no channel: it has no tuner, or receives nothing",
     ]);
     expect(uris(one)).not.toContain("tv/getChannelList");
     expect(one.told.ended).toEqual([]);
-  }, 60_000);
+  });
 });
 
 test("a message is shown", async () => {

@@ -1,5 +1,5 @@
 /** Endpoints, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
 import type { PlatformState, Power } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
@@ -12,9 +12,9 @@ import { keptSecret, platformHostOf, targetOf } from "../../support/platform-hos
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
 import { key, line, startWebos, wordedLine, wordedSet } from "./harness.ts";
 
-tidy();
+tidy(afterAll);
 
-describe("endpoints", () => {
+describe.concurrent("endpoints", () => {
   test.each([
     ["a set of 2015 has the plain one alone", { firmware: "2015", securePort: null }],
     ["a set of 2023 has the secure one, and resets the other", { firmware: "2023" }],
@@ -68,7 +68,7 @@ describe("endpoints", () => {
   });
 });
 
-describe("pairing", () => {
+describe.concurrent("pairing", () => {
   test("accepted: the key and the certificate are kept, and all works; the request asks for all there is, unsigned", async () => {
     const one = await line({ clientKeys: {} }, null);
     expect((await failure(state(one))).code).toBe("pairing_required");
@@ -155,7 +155,7 @@ async function sessionWith(hear: Parameters<typeof wordedSet>[0]): Promise<Webos
   return session;
 }
 
-describe("state", () => {
+describe.concurrent("state", () => {
   test.each(["2018", "2021", "2023"] as const)(
     "volume, mute, app, input and playback as they are pushed (%s)",
     async (firmware) => {
