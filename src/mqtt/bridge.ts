@@ -12,26 +12,11 @@ import { version } from "../system/version.ts";
 import { connectBus, takenOver } from "./broker.ts";
 import { type Bus, BusError, objectIn } from "./bus.ts";
 import { Commands } from "./commands.ts";
+import { HomeAssistant, type HomeAssistantOptions } from "./home-assistant.ts";
 import { RetainedDocuments } from "./retained.ts";
 import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
 import type { ArtifactSettings } from "./sideload.ts";
 import { partsOf, type SiteTopics, topicsOf } from "./topics.ts";
-
-/** A retained message. */
-export interface Retained {
-  readonly topic: string;
-  readonly payload: object;
-}
-
-/** Adds further retained documents for each device, such as those of discovery. */
-export interface Companion {
-  /** Its topics for a device, which are cleared when the device is removed. */
-  topicsOf(deviceId: string): readonly string[];
-  /** The documents of a device; called again whenever the device or its apps change. */
-  of(device: Device, zapd: Client): Promise<readonly Retained[]>;
-  /** Called with each new connection, to clear outdated documents of these devices. */
-  attached?(bus: Bus, deviceIds: readonly string[]): Promise<void>;
-}
 
 /** The state of the connection to the broker. */
 export interface BridgeStatus {
@@ -55,7 +40,8 @@ export interface BridgeOptions {
   readonly log: Log;
   /** Allowed origins of packages, and the folder for downloads. */
   readonly artifacts: Pick<ArtifactSettings, "origins" | "folder">;
-  readonly companions?: (topics: SiteTopics) => readonly Companion[];
+  /** Without it nothing is published for Home Assistant. */
+  readonly homeAssistant?: Pick<HomeAssistantOptions, "address" | "page">;
   readonly random?: () => number;
 }
 
@@ -83,7 +69,7 @@ export class Bridge {
   readonly #commands: Commands | null;
   readonly #devices = new Map<string, Device>();
   readonly #topics: SiteTopics;
-  readonly #companions: readonly Companion[];
+  readonly #homeAssistant: HomeAssistant | null;
   #bus: Bus | undefined;
   #boot = "";
   /** Whether this daemon has published its status before. */
@@ -97,7 +83,6 @@ export class Bridge {
   private constructor(options: BridgeOptions, topics: SiteTopics) {
     this.#options = options;
     this.#topics = topics;
-    this.#companions = options.companions?.(topics) ?? [];
     this.#retained = new RetainedDocuments(options.random);
     this.#client = createClient({ url, fetch: (request) => this.#ask(request) });
     const { url: broker, commands } = options.settings;
@@ -105,7 +90,8 @@ export class Bridge {
     const { log } = options;
     const fetch = (request: Request) => this.#ask(request);
     const publish = (event: object) => this.#publishEvent(event);
-    const { settings, artifacts } = options;
+    const { settings, artifacts, homeAssistant } = options;
+    this.#homeAssistant = homeAssistant ? new HomeAssistant({ ...homeAssistant, settings, topics }) : null;
     const ca = () => brokerOf(settings, process.env).ca;
     const own = { topics, url, fetch, log, publish, artifacts: { ...artifacts, ca } };
     this.#commands = commands === "none" ? null : new Commands({ ...own, level: commands });
@@ -205,12 +191,11 @@ export class Bridge {
     const isKnown = (topic: string) => {
       const id = partsOf(topics, topic)?.[0] ?? "";
       if (this.#devices.has(id)) return true;
-      for (const other of this.#companions.flatMap((one) => one.topicsOf(id)))
-        void bus.publish(other, "", { retain: true, qos: 1 }).catch(() => {});
+      for (const topic of this.#homeAssistant?.topicsFor(id) ?? [])
+        void bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
       return false;
     };
-    const ids = [...this.#devices.keys()];
-    for (const companion of this.#companions) void companion.attached?.(bus, ids).catch(() => {});
+    void this.#homeAssistant?.clearDisabled(bus, [...this.#devices.keys()]).catch(() => {});
     await this.#retained.attach(bus, filters, isKnown, this.#closing.signal);
   }
 
@@ -281,7 +266,7 @@ export class Bridge {
         if (event.type === "device.added" || event.type === "device.changed") this.#publishDevice(event.device);
         if (event.type === "device.removed") this.#removed(event.device_id);
         if (event.type === "lease.changed" && event.lease === null) this.#commands?.leaseEnded(event.device_id);
-        if (event.type === "apps.changed") this.#publishCompanions(event.device_id);
+        if (event.type === "apps.changed") void this.#publishDiscovery(event.device_id);
         this.#publishEvent(event);
         if (event.type === "device.added" || event.type === "device.removed") this.#publishCount();
       }
@@ -293,7 +278,7 @@ export class Bridge {
     const { site_labels } = this.#options.settings;
     // The will has no labels: those of an offline site stay known through its devices.
     this.#retained.set(this.#topics.device(device.id), site_labels.length > 0 ? { ...device, site_labels } : device);
-    this.#publishCompanions(device.id);
+    void this.#publishDiscovery(device.id);
   }
 
   /** Publishes a state without the playback position, which changes all the time. */
@@ -302,27 +287,24 @@ export class Bridge {
     this.#retained.set(this.#topics.state(id), { seq, state: { ...state, playback }, changed });
   }
 
-  #publishCompanions(id: string): void {
-    for (const companion of this.#companions) void this.#publishCompanion(companion, id);
-  }
-
-  async #publishCompanion(companion: Companion, id: string): Promise<void> {
+  async #publishDiscovery(id: string): Promise<void> {
     const device = this.#devices.get(id);
-    if (!device) return;
+    if (!device || !this.#homeAssistant) return;
     try {
-      const documents = await companion.of(device, this.#client);
+      const documents = await this.#homeAssistant.documentsFor(device, this.#client);
       // It may have been removed or changed meanwhile; a change leads to another call.
       if (this.#devices.get(id) !== device) return;
       for (const { topic, payload } of documents) this.#retained.set(topic, payload);
     } catch (error) {
-      this.#options.log.debug(`MQTT: ${device.name} could not be described to others: ${textOf(error)}`);
+      this.#options.log.debug(`MQTT: ${device.name} could not be described to Home Assistant: ${textOf(error)}`);
     }
   }
 
   #removed(id: string): void {
     this.#devices.delete(id);
-    const others = this.#companions.flatMap((one) => one.topicsOf(id));
-    for (const topic of [this.#topics.device(id), this.#topics.state(id), ...others]) this.#retained.set(topic, null);
+    const discovery = this.#homeAssistant?.topicsFor(id) ?? [];
+    for (const topic of [this.#topics.device(id), this.#topics.state(id), ...discovery])
+      this.#retained.set(topic, null);
   }
 
   #publishEvent(event: object): void {

@@ -7,21 +7,9 @@ import type { App, Device, Input } from "../api/schemas.ts";
 import { type Key, keys, playbackStatuses } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
-import type { Companion, Retained } from "./bridge.ts";
 import type { Bus } from "./bus.ts";
 import { isLocal, type MqttSettings } from "./settings.ts";
 import type { Settable, SiteTopics } from "./topics.ts";
-
-/** The topics of a device. */
-export interface DiscoveryTopics {
-  /** Retained, JSON: `online` says whether the daemon is connected. */
-  readonly status: string;
-  /** Retained, JSON: `state` as in the API. */
-  readonly state: string;
-  /** Events as in the API, one JSON object each. */
-  readonly events: string;
-  set(what: Settable): string;
-}
 
 /** The input of the payload. */
 export interface DiscoveryInput {
@@ -30,7 +18,7 @@ export interface DiscoveryInput {
   readonly apps: readonly App[] | null;
   /** `null`: not known yet. */
   readonly inputs: readonly Input[] | null;
-  readonly topics: DiscoveryTopics;
+  readonly topics: SiteTopics;
   /** The page of the device, where one is served. */
   readonly page?: string | undefined;
   /** The URL of the artwork, where Home Assistant can reach it. */
@@ -102,7 +90,7 @@ export interface HomeAssistantOptions {
 const settleMs = 1_000;
 
 /** Publishes the payload of each device, and clears it where discovery is off. */
-export class HomeAssistant implements Companion {
+export class HomeAssistant {
   readonly #options: HomeAssistantOptions;
   /** Inputs by device, with what they depend on: reading them asks the device, so that it is not done with every change. */
   readonly #inputs = new Map<string, { readonly of: string; readonly inputs: readonly Input[] }>();
@@ -111,11 +99,16 @@ export class HomeAssistant implements Companion {
     this.#options = options;
   }
 
-  topicsOf(deviceId: string): readonly string[] {
+  /** The topics of a device, to be cleared when it is removed. */
+  topicsFor(deviceId: string): readonly string[] {
     return this.#options.settings.home_assistant ? [discoveryTopic({ id: deviceId })] : [];
   }
 
-  async of(device: Device, zapd: Client): Promise<readonly Retained[]> {
+  /** The retained documents of a device; none where discovery is off. */
+  async documentsFor(
+    device: Device,
+    zapd: Client,
+  ): Promise<readonly { readonly topic: string; readonly payload: object }[]> {
     if (!this.#options.settings.home_assistant) return [];
     const { topics, settings, address, page } = this.#options;
     const { id } = device;
@@ -132,12 +125,7 @@ export class HomeAssistant implements Companion {
       device,
       apps: apps || null,
       inputs: inputs || null,
-      topics: {
-        status: topics.status,
-        events: topics.events,
-        state: topics.state(id),
-        set: (what) => topics.set(id, what),
-      },
+      topics,
       page: at !== null && page() ? `${at}/#/remote/${id}` : undefined,
       artwork: at !== null && isBrokerLocal ? `${at}/v1/devices/${id}/artwork` : undefined,
     });
@@ -145,7 +133,7 @@ export class HomeAssistant implements Companion {
   }
 
   /** Clears the payloads from when discovery was on. */
-  async attached(bus: Bus, deviceIds: readonly string[]): Promise<void> {
+  async clearDisabled(bus: Bus, deviceIds: readonly string[]): Promise<void> {
     if (this.#options.settings.home_assistant || deviceIds.length === 0) return;
     const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
     const leave = await bus.subscribe([...topics], ({ topic, payload, retained }) => {
@@ -192,9 +180,9 @@ export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<st
     origin: { name: "zapd", sw_version: version },
     availability_topic: topics.status,
     availability_template: "{{ 'online' if value_json.online else 'offline' }}",
-    state_topic: topics.state,
+    state_topic: topics.state(id),
     // For the buttons; other components have their own.
-    command_topic: topics.set("key"),
+    command_topic: topics.set(id, "key"),
     qos,
     components: Object.fromEntries(
       Object.entries({ ...controls(discovered), ...sensors(discovered), ...buttons(device) }).map(
@@ -213,6 +201,7 @@ type OptionalComponent = Component & { readonly isPresent: boolean };
 /** Components that control the device. */
 function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<string, OptionalComponent> {
   const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
+  const setTopic = (field: Settable) => topics.set(device.id, field);
   const hasKey = (key: Key) => device.keys.includes(key);
   const hasInputs = can("inputs") && inputs !== null;
   const appChoices = choices(
@@ -225,7 +214,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: hasKey("power-on") && hasKey("power-off"),
       name: "Power",
       icon: "mdi:power",
-      command_topic: topics.set("power"),
+      command_topic: setTopic("power"),
       ...onOff,
       value_template: from("power", "{'on': 'on', 'standby': 'off', 'off': 'off'}.get(it, 'None')"),
     },
@@ -234,7 +223,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: can("launch") && appChoices.length > 0,
       name: "App",
       icon: "mdi:apps",
-      command_topic: topics.set("app"),
+      command_topic: setTopic("app"),
       options: appChoices.map(({ option }) => option),
       value_template: from("app", `${dictionary(appChoices)}.get(it.id, 'None')`),
     },
@@ -243,7 +232,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: can("inputs") && inputChoices.length > 0,
       name: "Input",
       icon: "mdi:import",
-      command_topic: topics.set("input"),
+      command_topic: setTopic("input"),
       options: inputChoices.map(({ option }) => option),
       value_template: from("input", `${dictionary(inputChoices)}.get(it, 'None')`),
     },
@@ -252,7 +241,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: can("volume"),
       name: "Volume",
       icon: "mdi:volume-high",
-      command_topic: topics.set("volume"),
+      command_topic: setTopic("volume"),
       min: 0,
       max: 100,
       step: 1,
@@ -265,7 +254,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: can("mute"),
       name: "Muted",
       icon: "mdi:volume-off",
-      command_topic: topics.set("mute"),
+      command_topic: setTopic("mute"),
       ...onOff,
       value_template: from("volume", "{true: 'on', false: 'off'}.get(it.muted, 'None')"),
     },
@@ -274,7 +263,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: can("text"),
       name: "Type",
       icon: "mdi:keyboard",
-      command_topic: topics.set("text"),
+      command_topic: setTopic("text"),
       max: maxStateLength,
       // Without a template Home Assistant would store the typed text, which may be a password, as a state.
       value_template: "{{ '' }}",
@@ -284,7 +273,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
       isPresent: can("notify"),
       name: "Message",
       icon: "mdi:message-outline",
-      command_topic: topics.set("notify"),
+      command_topic: setTopic("notify"),
     },
   };
 }
@@ -324,7 +313,7 @@ function sensors({ device, topics, artwork }: DiscoveryInput): Record<string, Op
       platform: "image",
       isPresent: device.capabilities.includes("artwork") && artwork !== undefined,
       name: "Artwork",
-      url_topic: topics.state,
+      url_topic: topics.state(device.id),
       url_template: artwork,
     },
     failure: {

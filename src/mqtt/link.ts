@@ -3,7 +3,6 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../system/log.ts";
 import { withHint } from "../system/text.ts";
 import type { Bridge, BridgeOptions, BridgeStatus } from "./bridge.ts";
-import type { SiteTopics } from "./topics.ts";
 
 export interface LinkOptions {
   /** The state folder. */
@@ -76,9 +75,8 @@ export class MqttLink {
     const settings = this.#settings;
     await before?.stop({ renamed: !this.#isStopped && isRenamed(this.#bridgeSettings, settings) });
     if (this.#isStopped || !settings?.url) return;
-    const [{ Bridge }, { HomeAssistant }] = await Promise.all([import("./bridge.ts"), import("./home-assistant.ts")]);
-    const companions = (topics: SiteTopics) => [new HomeAssistant({ ...this.#options, settings, topics })];
-    const bridge = await Bridge.open({ ...this.#options, settings, companions });
+    const { Bridge } = await import("./bridge.ts");
+    const bridge = await Bridge.open({ ...this.#options, settings, homeAssistant: this.#options });
     if (this.#isStopped) return;
     this.#bridge = bridge;
     this.#bridgeSettings = settings;

@@ -11,13 +11,7 @@ import { MemoryBroker } from "./memory-bus.ts";
 
 const id = "3f2b1c4d-5e6f-5a7b-8c9d-0e1f2a3b4c5d";
 const at = "2026-11-22T10:00:00.000Z";
-const base = `zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/devices/${id}`;
-const topics: DiscoveryInput["topics"] = {
-  status: "zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/status",
-  state: `${base}/state`,
-  events: "zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/events",
-  set: (what) => `${base}/set/${what}`,
-};
+const topics = topicsOf("zapd", "7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e");
 
 const able: Device = {
   id,
@@ -334,8 +328,8 @@ describe("what is kept at the broker", () => {
 
   test("is the payload, with its page, and with artwork where Home Assistant can be on this machine", async () => {
     const payloadAt = async (more: Partial<typeof own>, url = settings.url) => {
-      const companion = new HomeAssistant({ ...own, ...more, settings: { ...settings, url } });
-      const [kept, ...others] = await companion.of(able, client([]));
+      const homeAssistant = new HomeAssistant({ ...own, ...more, settings: { ...settings, url } });
+      const [kept, ...others] = await homeAssistant.documentsFor(able, client([]));
       expect([kept?.topic, others]).toEqual([discoveryTopic(able), []]);
       expect(refusals(JSON.parse(JSON.stringify(kept?.payload)))).toEqual([]);
       return kept?.payload as { device: { configuration_url?: string }; components: Components };
@@ -352,12 +346,13 @@ describe("what is kept at the broker", () => {
 
   test("asks a device for its inputs once, and anew when it is another; one that is offline is not asked", async () => {
     const asked: string[] = [];
-    const companion = new HomeAssistant({ ...own, settings });
-    await companion.of({ ...able, status: "offline" }, client(asked));
+    const homeAssistant = new HomeAssistant({ ...own, settings });
+    await homeAssistant.documentsFor({ ...able, status: "offline" }, client(asked));
     expect(asked).toHaveLength(0);
-    for (const power of ["on", "standby", "on"] as const) await companion.of({ ...able, power }, client(asked));
+    for (const power of ["on", "standby", "on"] as const)
+      await homeAssistant.documentsFor({ ...able, power }, client(asked));
     expect(asked).toHaveLength(1);
-    await companion.of({ ...able, software_version: "9.2" }, client(asked));
+    await homeAssistant.documentsFor({ ...able, software_version: "9.2" }, client(asked));
     expect(asked).toHaveLength(2);
   });
 
@@ -366,9 +361,9 @@ describe("what is kept at the broker", () => {
     const bus = broker.client();
     const other = "homeassistant/device/somebody-elses/config";
     for (const topic of [discoveryTopic(able), other]) await bus.publish(topic, "{}", { retain: true });
-    const companion = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
-    expect(await companion.of(able, client([]))).toEqual([]);
-    await companion.attached(bus, [id, "another"]);
+    const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
+    expect(await homeAssistant.documentsFor(able, client([]))).toEqual([]);
+    await homeAssistant.clearDisabled(bus, [id, "another"]);
     expect([...broker.kept.keys()]).toEqual([other]);
     // What was told anew meanwhile would be taken away with it, were it heard for ever.
     expect(broker.subscriptions.size).toBe(0);
