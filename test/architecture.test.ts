@@ -26,9 +26,9 @@ const layers: readonly Layer[] = [
   },
   {
     name: "endpoints",
-    files: /^src\/api\/(routes|limits)\.ts$/,
+    files: /^src\/api\/(routes|limits|issues)\.ts$/,
     uses: [],
-    why: "where each operation is and what it takes at most, for those who must not load the schemas",
+    why: "method and path of each operation, limits, and the texts of refusals, for rooms that must not load the schemas",
   },
   {
     name: "contract",
@@ -44,7 +44,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: "api",
-    files: /^src\/api\/(operations|schemas|events|scenes|issues)\.ts$/,
+    files: /^src\/api\/(operations|schemas|events|scenes)\.ts$/,
     uses: ["words", "contract", "config", "endpoints"],
     why: "the one statement of the wire format",
   },

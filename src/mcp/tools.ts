@@ -296,14 +296,6 @@ const typeText = tool({
   },
 });
 
-interface GroupAnswer {
-  readonly results: readonly {
-    readonly device: { readonly id: string; readonly name: string };
-    readonly ok: boolean;
-    readonly error?: { readonly message: string } | undefined;
-  }[];
-}
-
 const setPower = tool({
   name: "set_power",
   title: "Turn on or off",
@@ -340,7 +332,7 @@ const combine = (all: readonly (boolean | null)[]) => (all.includes(false) ? fal
 const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
 const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : isPowerOff(power));
 
-/** What was read after a device was told to turn on or off, and whether it is. One that is off may say nothing any more. */
+/** The state after a power command, and whether it was confirmed. A device that is off may not answer any more. */
 async function powerAfter(
   api: Client,
   { id }: { readonly id: string },
@@ -377,7 +369,7 @@ async function groupPower(context: ToolContext, group: string, on: boolean, time
   }
   const ids = members.map(({ id }) => id);
   const befores = await readStates(api, ids, timeoutMs, signal);
-  const { results } = (await api.pressKeyOfGroup({ group, body: { key: powerKey(on) }, signal })) as GroupAnswer;
+  const { results } = await api.pressKeyOfGroup({ group, body: { key: powerKey(on) }, signal });
   const read = await Promise.all(
     results.map(async (one) => {
       const seen = one.ok

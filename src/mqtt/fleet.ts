@@ -2,7 +2,7 @@
  * Many sites on one broker, from the side of a client: their retained documents, and one command to many devices. There is no
  * coordinator: each daemon decides over its own devices, and answers for itself.
  */
-import { type ErrorCode, toErrorCode, ZapdError } from "../api/errors.ts";
+import { type ErrorBody, toErrorCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
@@ -42,16 +42,9 @@ export interface Selection {
   readonly device?: string | undefined;
 }
 
-/** Why a command failed, as in an answer of the API. */
-export interface FleetError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
-
 export type FleetResult = { readonly device: FleetDevice } & (
   | { readonly ok: true; readonly data: unknown }
-  | { readonly ok: false; readonly error: FleetError }
+  | { readonly ok: false; readonly error: ErrorBody }
 );
 
 /** Calls the site of a device; resolves with the data of the answer. Fails with its error, or with a `BusError`. */
@@ -284,7 +277,7 @@ export class Fleet {
   }
 }
 
-function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): FleetError {
+function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): ErrorBody {
   if (thrown instanceof ZapdError) return { code: thrown.code, message: thrown.message, hint: thrown.hint };
   if (!(thrown instanceof BusError)) throw thrown;
   if (thrown.reason !== "timeout") return { code: "site_offline", message: thrown.message, hint: thrown.hint };

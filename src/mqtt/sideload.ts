@@ -2,12 +2,13 @@
  * `dev_install`: downloads a package that a call over the bus names, and sends it to a device as `POST …/dev/install` does. It
  * needs a lease of the device, and an origin that this daemon's own config lists.
  */
+import { z } from "zod";
 import { createCall } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
+import { describeIssue } from "../api/issues.ts";
 import { streamFile } from "../system/files.ts";
-import { isObject } from "../system/json.ts";
 import { Semaphore } from "../system/semaphore.ts";
-import { type Artifact, checkArtifact, withArtifact } from "./artifact.ts";
+import { checkArtifact, withArtifact } from "./artifact.ts";
 
 /** The current settings of packages. */
 export interface ArtifactSettings {
@@ -23,6 +24,14 @@ export interface SideloadOptions {
   fetch(request: Request): Promise<Response>;
   readonly artifacts: ArtifactSettings;
 }
+
+const InstallArgs = z.strictObject({
+  device: z.string().min(1),
+  url: z.string(),
+  sha256: z.string(),
+  bytes: z.number(),
+  params: z.record(z.string(), z.string()).optional(),
+});
 
 /** Simultaneous downloads: as many as installations. */
 const maxDownloads = 2;
@@ -45,7 +54,12 @@ export class Sideload {
     signal: AbortSignal,
   ): Promise<string> {
     const { artifacts } = this.#options;
-    const { device: id, artifact, params } = readArgs(args);
+    const { success, data, error } = InstallArgs.safeParse(args, { reportInput: true });
+    if (!success)
+      throw new ZapdError("invalid_payload", `dev_install: ${describeIssue(error.issues)}`.slice(0, 500), {
+        hint: `It takes: ${Object.keys(InstallArgs.shape).join(", ")}`,
+      });
+    const { device: id, params, ...artifact } = data;
     if (lease === undefined)
       throw new ZapdError("invalid_payload", "dev_install needs a lease of the device", {
         hint: 'Take one first: {"op":"take_lease","args":{"device":"…","owner":"…","ttl_s":300}}, and send its token as "lease"',
@@ -66,28 +80,4 @@ export class Sideload {
       });
     });
   }
-}
-
-function readArgs(args: Readonly<Record<string, unknown>>): {
-  readonly device: string;
-  readonly artifact: Artifact;
-  readonly params: Readonly<Record<string, string>> | undefined;
-} {
-  const { device, url, sha256, bytes, params, ...rest } = args;
-  const unknown = Object.keys(rest);
-  if (unknown.length > 0)
-    throw new ZapdError(
-      "invalid_payload",
-      `dev_install does not take ${unknown.map((one) => JSON.stringify(one.slice(0, 64))).join(", ")}`,
-    );
-  const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
-  if (!isText(device) || !isText(url) || !isText(sha256) || typeof bytes !== "number")
-    throw new ZapdError("invalid_payload", "dev_install takes device, url, sha256 and bytes");
-  if (params !== undefined && !isTexts(params))
-    throw new ZapdError("invalid_payload", "params must be an object of texts");
-  return { device, artifact: { url, sha256, bytes }, params };
-}
-
-function isTexts(value: unknown): value is Readonly<Record<string, string>> {
-  return isObject(value) && Object.values(value).every((one) => typeof one === "string");
 }
