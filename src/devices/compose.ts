@@ -1,31 +1,30 @@
 /**
- * Several protocols, one device: which entries of the registry belong together, in which order they are asked, and how their
- * answers are merged. Pure: it depends only on what is known of the entries now, so that the order in which they were found
- * does not matter.
+ * Several endpoints, one device: which registry entries are one device, in which order they are tried, and how their states
+ * are merged. Pure: depends only on the entries as they are now, so the order in which they were found does not matter.
  */
 import type { Composition, PlatformState } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 
-/** What one protocol of a device has shown of its state, and which parts of that it tells by itself. */
+/** The state from one endpoint of a device, and the parts that the endpoint pushes. */
 export interface StateSource<State extends object = Partial<PlatformState>> {
   readonly state: State;
   readonly pushed: ReadonlySet<string>;
-  /** It knows only a part of the device: its word counts where no other has one. */
+  /** It reaches only a part of the device: its state counts where no other endpoint has one. */
   readonly isPartial?: boolean;
-  /** Parts of the state for which that holds, though it knows the whole device. */
+  /** The parts of the state for which that is so, though it reaches the whole device. */
   readonly behind?: readonly string[];
 }
 
-/** Which entries belong to each entry; kept in both directions. */
+/** The entries that each entry is linked with, in both directions. */
 type Edges = Map<Entry, Set<Entry>>;
 
-/** Characters: shorter serial numbers tell no hardware apart. */
+/** Characters; shorter serial numbers do not identify hardware. */
 const shortestSerial = 6;
 
 /**
- * The groups that are one device each, the oldest entry of each first. Entries of different platforms belong together when
- * their user joined them; and when they are at the same host, and have a hardware id in common, or are of a pair of platforms
- * that one box often speaks and agree in name or model. Where two candidates fit, none is joined, nor what the user split.
+ * The groups of entries that are one device each, the oldest entry first. Entries of different platforms belong together where
+ * the user joined them; or where they have the same host, and a common hardware id, or the same name or model and platforms
+ * that one box often speaks. Where two candidates fit, none is linked; nor are entries that the user split.
  */
 export function groupsOf(entries: readonly Entry[], composition: Composition): readonly (readonly Entry[])[] {
   const joined = joinedByUser(entries);
@@ -35,7 +34,7 @@ export function groupsOf(entries: readonly Entry[], composition: Composition): r
   return linkParts(groups, composition, soft) ? connected(entries, [joined, soft]) : groups;
 }
 
-/** The groups, once whatever would make two of one platform, or what the user split, a group is taken apart. */
+/** The groups, after removing links that would join two entries of one platform, or entries that the user split. */
 function withoutConflicts(entries: readonly Entry[], joined: Edges, soft: Edges): readonly (readonly Entry[])[] {
   for (;;) {
     const groups = connected(entries, [joined, soft]);
@@ -50,8 +49,8 @@ function withoutConflicts(entries: readonly Entry[], joined: Edges, soft: Edges)
 }
 
 /**
- * Joins what reaches a part of a device to the one device at its host, where nothing but the host says so: there is one such,
- * and one such device, which has no such part yet. Whether any was joined.
+ * Links an entry that reaches a part of a device with the only device at its host, where it is the only such entry there and
+ * the device has none yet. Whether any was linked.
  */
 function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Composition, soft: Edges): boolean {
   if (partial.length === 0) return false;
@@ -66,7 +65,7 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
     const [only] = group;
     if (only?.alone && group.length === 1) continue;
     if (only && group.length === 1 && isPart(only)) at(only.host).parts.push(only);
-    // What is `alone`, such as a group of speakers, has no such part.
+    // An `alone` device, such as a group of speakers, has no parts.
     else if (!group.every((one) => isPart(one) || one.alone)) for (const { host } of group) at(host).devices.add(group);
   }
   let linked = false;
@@ -84,7 +83,7 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
   return linked;
 }
 
-/** Whether the user said of two that they are not one device. */
+/** Whether the user split two entries. */
 export function areApart(one: Entry, other: Entry): boolean {
   return one.apart?.includes(other.id) === true || other.apart?.includes(one.id) === true;
 }
@@ -93,7 +92,7 @@ function conflict(one: Entry, other: Entry): boolean {
   return one !== other && (one.platform === other.platform || areApart(one, other));
 }
 
-/** The entries that the user joined. Where a file wrongly joins two of one platform, the later is left out. */
+/** The links that the user made. Where a file wrongly joins two entries of one platform, the later link is ignored. */
 function joinedByUser(entries: readonly Entry[]): Edges {
   const edges: Edges = new Map();
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
@@ -110,8 +109,8 @@ function joinedByUser(entries: readonly Entry[]): Edges {
 }
 
 /**
- * Whatever two entries at one host have in common that makes them one device, unless something speaks against it, or two of
- * one platform have it. A host that announces itself a thousand times costs no more than its thousand entries.
+ * Links entries at one host by what they have in common, unless the user or their hardware tells them apart, or two entries of
+ * one platform fit. The work grows with the number of entries at a host, not with its square.
  */
 function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Composition): Edges {
   const edges: Edges = new Map();
@@ -149,9 +148,8 @@ function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Compositio
 }
 
 /**
- * The pairs of an entry that reaches a part of a device, and the entry that is driven at the port of the web page that the
- * part gives for its device: this tells two players of one name on one machine apart. Where two give the same page, it tells
- * nothing.
+ * Pairs each entry that reaches a part of a device with the entry whose port is in the web address that the part gives for its
+ * device, which tells two players of one name on one host apart. A page that two entries give is ignored.
  */
 function pageOwners(entries: readonly Entry[], partial: readonly string[]): ReadonlyMap<Entry, Entry> {
   const isPart = ({ platform }: Entry) => partial.includes(platform);
@@ -169,7 +167,7 @@ function pageOwners(entries: readonly Entry[], partial: readonly string[]): Read
   return owners;
 }
 
-/** The entries at hosts that several platforms share, but for those that are `alone`: no other can belong to another. */
+/** The entries at hosts that several platforms share, without `alone` ones: no others can belong together. */
 function shared(all: readonly Entry[]): readonly Entry[] {
   const entries = all.filter(({ alone }) => alone !== true);
   const platforms = new Map<string, string | null>();
@@ -180,7 +178,7 @@ function shared(all: readonly Entry[]): readonly Entry[] {
   return entries.filter(({ host }) => platforms.get(host) === null);
 }
 
-/** The entries at one host that have a word in common, for each such word, by platform. */
+/** The entries by host and common key, and within those by platform. */
 function sharing(
   entries: readonly Entry[],
   keysOf: (entry: Entry) => readonly string[],
@@ -204,20 +202,20 @@ function firstTwo(entries: readonly Entry[], fits: (entry: Entry) => boolean): r
   return [first, second].flatMap((at) => entries[at] ?? []);
 }
 
-/** The neighbour table has shown hardware for both, and not the same: whatever they say of themselves, they are two. */
+/** Whether the neighbour table has shown different hardware for two entries: then they are two devices, whatever they report. */
 function isOtherHardware(one: Entry, other: Entry): boolean {
   const [seen = [], seenToo = []] = [one.standing?.macs, other.standing?.macs];
   return seen.length > 0 && seenToo.length > 0 && !seen.some((mac) => seenToo.includes(mac));
 }
 
-/** Names that the hardware has for itself, as far as they can be compared between platforms. */
+/** Ids of the hardware that can be compared between platforms. */
 function hardwareIds({ macs, serial, hardware_ids = [] }: Entry): readonly string[] {
   const own = macs.filter((mac) => !/^(00:?)+$|^(ff:?)+$/.test(mac)).map((mac) => `mac:${mac}`);
   const isSerial = serial !== null && serial.length >= shortestSerial && new Set(serial).size > 2;
   return [...own, ...(isSerial ? [`serial:${serial.toLowerCase()}`] : []), ...hardware_ids];
 }
 
-/** A text as it is compared: without case, spaces and punctuation, and without what sets put in brackets before it: "[TV] Den". */
+/** A text for comparison: without case, spaces, punctuation and a prefix in brackets ("[TV] Den"). */
 function folded(text: string | null, what: string): readonly string[] {
   const bare = (text ?? "")
     .replace(/^\s*\[[^\]]*\]/, "")
@@ -227,7 +225,7 @@ function folded(text: string | null, what: string): readonly string[] {
   return bare === "" ? [] : [`${what}:${bare}`];
 }
 
-/** Of candidates that exclude one another, none is joined; what the user joined has been decided already. */
+/** Removes links to candidates that exclude one another. */
 function dropContested(soft: Edges, joined: Edges): void {
   const contested: (readonly [Entry, Entry])[] = [];
   for (const [one, candidates] of soft) {
@@ -252,14 +250,14 @@ function unlink(edges: Edges, one: Entry, other: Entry): void {
   edges.get(other)?.delete(one);
 }
 
-/** An entry and all that edges lead to from it. */
+/** An entry and all entries linked with it, directly or not. */
 function connectedTo(one: Entry, edges: readonly Edges[]): readonly Entry[] {
   const reached = new Set([one]);
   for (const entry of reached) for (const kind of edges) for (const other of kind.get(entry) ?? []) reached.add(other);
   return [...reached];
 }
 
-/** The entries in groups, each in the order of the registry. */
+/** The groups of linked entries, each in the order of the registry. */
 function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly (readonly Entry[])[] {
   const at = new Map(entries.map((entry, index) => [entry, index]));
   const grouped = new Set<Entry>();
@@ -272,7 +270,7 @@ function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly
   });
 }
 
-/** Those of preferred platforms first, in their order; the others behind them, as they were. */
+/** Sorts by a list of platforms; those of other platforms come last, in their order. */
 export function sortByPlatform<T>(
   all: readonly T[],
   platforms: readonly string[],
@@ -287,24 +285,24 @@ export function sortByPlatform<T>(
 }
 
 /**
- * A device's state, put together part by part. Of the protocols that say anything of a part, those that know the whole device
- * come before those that know a part of it, then those that push it before those that were asked, then the preferred first.
+ * Merges a device's state part by part. Of the sources that have a part, those that reach the whole device come first, then
+ * those that push the part, then the order given.
  */
 export function mergeStates<State extends object>(
   first: StateSource<State>,
   ...others: readonly StateSource<State>[]
 ): State {
   if (others.length === 0) return first.state;
-  const seen = [first, ...others];
-  const parts = [...new Set(seen.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
-  const says = ({ state }: StateSource<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
+  const sources = [first, ...others];
+  const parts = [...new Set(sources.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
+  const hasPart = ({ state }: StateSource<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
   const merged = { ...first.state };
   for (const part of parts) {
-    const all = seen.filter((one) => says(one, part));
+    const all = sources.filter((one) => hasPart(one, part));
     const whole = all.filter(({ isPartial, behind }) => !isPartial && !behind?.includes(part));
-    const tells = whole.length > 0 ? whole : all;
-    const teller = tells.find(({ pushed }) => pushed.has(part)) ?? tells[0];
-    if (teller) merged[part] = teller.state[part];
+    const candidates = whole.length > 0 ? whole : all;
+    const chosen = candidates.find(({ pushed }) => pushed.has(part)) ?? candidates[0];
+    if (chosen) merged[part] = chosen.state[part];
   }
   return merged;
 }

@@ -164,6 +164,7 @@ export class Device {
   /** The device as the API shows it. */
   describe(): View {
     const { record, endpoints, labels } = this;
+    const { leases } = this.#deps;
     const { name, platform, host, port, ports } = record;
     const records = endpoints.map((endpoint) => endpoint.currentRecord);
     const statuses = endpoints.map(({ availability }) => availability.status);
@@ -194,7 +195,7 @@ export class Device {
       keys: keys.filter((key) => working.has(key)),
       used: this.#isUsed,
       is_default: this.#isDefault,
-      lease: this.#deps.leases?.get(this.id) ?? null,
+      lease: leases && !leases.isEmpty ? leases.get(this.id) : null,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
       last_seen: lastSeen.toSorted().at(-1) ?? null,
     };

@@ -1,4 +1,4 @@
-/** Tells the journal what has changed: devices as the API shows them, and what they do. */
+/** Publishes in the journal what has changed: devices as the API shows them, their states and their apps. */
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Journal } from "./journal.ts";
@@ -6,37 +6,37 @@ import type { Journal } from "./journal.ts";
 export type Cause = EventOf<"state.changed">["cause"];
 
 /**
- * At most so many changes of state of one device are told in a second, and a little longer, so that a reader who counts them
- * as they arrive counts no more. The rest of a burst follows at a steady pace; its last is always told.
+ * How many state changes of one device are published within a little more than a second, so that a reader never counts more
+ * in one second. The rest of a burst follows at a steady pace; its last change is always published.
  */
-const pace = { most: 10, withinMs: 1_050, everyMs: 105 } as const;
-/** How often it is told how far a package is; each phase is told, later where too much was told before. */
-const installPace = { most: 4, withinMs: 1_050, everyMs: 255 } as const;
+const stateLimit = { count: 10, withinMs: 1_050, everyMs: 105 } as const;
+/** How often the progress of a package is published; each phase always is, if need be later. */
+const installLimit = { count: 4, withinMs: 1_050, everyMs: 255 } as const;
 /** A position that is this far from where it would have run to, in milliseconds, is a jump. */
 const jumpMs = 2_000;
 
-/** Fields of a device that change with every contact, and tell nobody anything. */
-const untold: ReadonlySet<string> = new Set(["last_seen"]);
+/** Fields of a device that change with every contact, and are not published. */
+const unpublishedFields: ReadonlySet<string> = new Set(["last_seen"]);
 
-interface Followed {
+interface DeviceState {
   readonly state: State;
-  /** What the events so far have said. */
-  told: State | null;
+  /** The state as it was last published. */
+  published: State | null;
   cause: Cause;
   actionId: string | undefined;
 }
 
-/** When changes of a device were told, the last of them, and the one that waits for its turn. */
+/** When the last changes of a device were published, and the timer of the one that waits. */
 interface Pace {
   readonly at: number[];
-  /** Whether the last one had to wait. */
+  /** Whether the last change had to wait. */
   hasWaited: boolean;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 type Progress = Omit<EventOf<"install.progress">, "at">;
 
-/** A package on its way to a device: the phase that it is in, when it was told how far it is, and what waits to be told. */
+/** A package on its way to a device: when its progress was published, and what waits to be published. */
 interface Install {
   phase: Progress["phase"];
   bytes: number;
@@ -49,7 +49,7 @@ export class Feed {
   readonly #journal: Journal;
   readonly #now: () => number;
   readonly #views = new Map<string, View>();
-  readonly #states = new Map<string, Followed>();
+  readonly #states = new Map<string, DeviceState>();
   readonly #paces = new Map<string, Pace>();
   readonly #installs = new Map<string, Install>();
 
@@ -58,25 +58,25 @@ export class Feed {
     this.#now = now;
   }
 
-  /** Devices that are known from the start: nobody is told of them. */
+  /** Takes over the devices known at the start, without publishing them. */
   seed(views: readonly View[]): void {
     for (const view of views) this.#views.set(view.id, view);
   }
 
-  /** A device as it is now. */
+  /** Publishes what has changed of a device. */
   publishDevice(view: View): void {
     const before = this.#views.get(view.id);
     this.#views.set(view.id, view);
     if (!before) return this.#journal.publish({ type: "device.added", device_id: view.id, device: view });
-    // Labels are left out where there are none.
+    // `labels` is missing where there are none.
     const changed = (Object.keys({ ...before, ...view }) as (keyof View)[]).filter(
-      (field) => !untold.has(field) && JSON.stringify(view[field]) !== JSON.stringify(before[field]),
+      (field) => !unpublishedFields.has(field) && JSON.stringify(view[field]) !== JSON.stringify(before[field]),
     );
     if (changed.length === 0) return;
     this.#journal.publish({ type: "device.changed", device_id: view.id, device: view, changed });
   }
 
-  /** A device is no longer known: nothing of it is kept. */
+  /** Publishes that a device was removed, and forgets it. */
   publishRemoval(id: string): void {
     const device = this.#views.get(id);
     this.#views.delete(id);
@@ -88,117 +88,117 @@ export class Feed {
     if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
   }
 
-  /** How many devices, states, paces and packages on their way are kept. */
+  /** For tests: how much is kept in memory. */
   get size(): number {
     return this.#views.size + this.#states.size + this.#paces.size + this.#installs.size;
   }
 
-  /** A device lists other apps than before. */
+  /** Publishes a change of a device's list of apps. */
   publishApps(id: string, added: string[], removed: string[]): void {
     this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
   }
 
-  /** A package is on its way to a device: each phase is told, and how far it is at most four times a second. */
+  /** Publishes the progress of a package: each phase, and within one at most four times a second. */
   publishInstall(id: string, phase: Progress["phase"], bytes: number, total: number | null): void {
     if (!this.#views.has(id)) return;
     const before = this.#installs.get(id);
     const own = before ?? { phase, bytes, at: [], waiting: [], timer: undefined };
     this.#installs.set(id, own);
-    // With fewer bytes than before, the one before has failed, and this is the next.
-    const goesOn = before?.phase === phase && before.bytes <= bytes;
+    // With fewer bytes than before, it is another package.
+    const isSamePhase = before?.phase === phase && before.bytes <= bytes;
     own.bytes = bytes;
-    if (goesOn && (own.waiting.length > 0 || this.#now() - (own.at.at(-1) ?? 0) < installPace.everyMs)) return;
+    if (isSamePhase && (own.waiting.length > 0 || this.#now() - (own.at.at(-1) ?? 0) < installLimit.everyMs)) return;
     own.phase = phase;
     own.waiting.push({ type: "install.progress", device_id: id, phase, bytes, total });
-    if (own.timer === undefined) this.#publishInstall(id, own);
+    if (own.timer === undefined) this.#publishInstallPaced(id, own);
   }
 
-  #publishInstall(id: string, own: Install): void {
+  #publishInstallPaced(id: string, own: Install): void {
     own.timer = undefined;
     for (let [next] = own.waiting; next; [next] = own.waiting) {
-      const wait = afterMost(own.at, installPace) - this.#now();
+      const wait = allowedAt(own.at, installLimit) - this.#now();
       if (wait > 0) {
-        own.timer = setTimeout(() => this.#publishInstall(id, own), wait);
+        own.timer = setTimeout(() => this.#publishInstallPaced(id, own), wait);
         return;
       }
       own.waiting.shift();
-      keepLast(own.at, this.#now(), installPace.most);
+      keepLast(own.at, this.#now(), installLimit.count);
       this.#journal.publish(next);
     }
     if (own.phase === "done") this.#installs.delete(id);
   }
 
-  /** What a device does now; whether that is other than before. */
+  /** Publishes what has changed of a device's state; whether it differs from the last one. */
   publishState(id: string, state: State, cause: Cause, actionId?: string): boolean {
     const before = this.#states.get(id);
     const isNew = changesBetween(before?.state ?? null, state).length > 0;
-    // What differs little from look to look may be far by now from what was told.
-    const isUntold = changesBetween(before?.told ?? null, state).length > 0;
-    // Changes that wait for their turn keep the command that brought the first of them about.
+    // Many small differences from the last state can add up to a change from the published one.
+    const isUnpublished = changesBetween(before?.published ?? null, state).length > 0;
+    // Changes that wait keep the command that caused the first of them.
     const waits = before !== undefined && this.#paces.get(id)?.timer !== undefined;
-    const brought = waits && actionId === undefined ? before.actionId : actionId;
+    const causedBy = waits && actionId === undefined ? before.actionId : actionId;
     this.#states.set(id, {
       state,
-      told: before?.told ?? null,
-      cause: brought === undefined ? cause : "command",
-      actionId: brought,
+      published: before?.published ?? null,
+      cause: causedBy === undefined ? cause : "command",
+      actionId: causedBy,
     });
-    if (isUntold && !waits) this.#tell(id);
+    if (isUnpublished && !waits) this.#publishPaced(id);
     return isNew;
   }
 
-  /** Ends the timers; nothing more is told. */
+  /** Ends the timers; nothing more is published. */
   close(): void {
     for (const { timer } of [...this.#paces.values(), ...this.#installs.values()]) clearTimeout(timer);
     this.#paces.clear();
     this.#installs.clear();
   }
 
-  /** Tells a change, or waits for its turn and tells what holds by then. */
-  #tell(id: string): void {
+  /** Publishes a change now, or as soon as the limit allows it, with what holds by then. */
+  #publishPaced(id: string): void {
     const own = this.#paces.get(id) ?? { at: [], hasWaited: false, timer: undefined };
     this.#paces.set(id, own);
     const hasWaited = own.timer !== undefined;
     own.timer = undefined;
     const wait = dueAt(own) - this.#now();
     if (wait > 0) {
-      own.timer = setTimeout(() => this.#tell(id), wait);
+      own.timer = setTimeout(() => this.#publishPaced(id), wait);
       return;
     }
     own.hasWaited = hasWaited;
-    keepLast(own.at, this.#now(), pace.most);
+    keepLast(own.at, this.#now(), stateLimit.count);
     this.#publish(id);
   }
 
   #publish(id: string): void {
-    const followed = this.#states.get(id);
-    if (!followed) return;
-    const { state, told, cause, actionId } = followed;
-    const changed = changesBetween(told, state);
+    const current = this.#states.get(id);
+    if (!current) return;
+    const { state, published, cause, actionId } = current;
+    const changed = changesBetween(published, state);
     if (changed.length === 0) return;
-    followed.told = state;
+    current.published = state;
     const by = actionId === undefined ? {} : { action_id: actionId };
     this.#journal.publish({ type: "state.changed", device_id: id, state, changed, cause, ...by });
   }
 }
 
-/** When the next change of a device may be told. */
+/** When the next change of a device may be published. */
 function dueAt({ at, hasWaited }: Pace): number {
-  const next = afterMost(at, pace);
-  return hasWaited ? Math.max(next, (at.at(-1) ?? 0) + pace.everyMs) : next;
+  const next = allowedAt(at, stateLimit);
+  return hasWaited ? Math.max(next, (at.at(-1) ?? 0) + stateLimit.everyMs) : next;
 }
 
-/** When one more may be told, so that there are not more than may be in any second. */
-function afterMost(at: readonly number[], { most, withinMs }: { most: number; withinMs: number }): number {
-  return at.length < most ? 0 : (at[0] ?? 0) + withinMs;
+/** When one more may be published within the limit. */
+function allowedAt(at: readonly number[], { count, withinMs }: { count: number; withinMs: number }): number {
+  return at.length < count ? 0 : (at[0] ?? 0) + withinMs;
 }
 
-function keepLast(at: number[], now: number, most: number): void {
+function keepLast(at: number[], now: number, count: number): void {
   at.push(now);
-  if (at.length > most) at.shift();
+  if (at.length > count) at.shift();
 }
 
-/** What has changed in a state, as dotted paths; a position that only ran on has not. */
+/** The dotted paths of what has changed in a state; a position that only advanced with playback has not. */
 function changesBetween(before: State | null, after: State): string[] {
   const was = before === null ? new Map<string, unknown>() : flat(before);
   const is = flat(after);
@@ -209,7 +209,7 @@ function changesBetween(before: State | null, after: State): string[] {
   });
 }
 
-/** Times say when something was seen, and not what. */
+/** Times of observation are no changes of the state. */
 const times: ReadonlySet<string> = new Set(["observed_at", "position_at"]);
 
 function flat(state: State): Map<string, unknown> {
@@ -223,7 +223,7 @@ function flat(state: State): Map<string, unknown> {
   return all;
 }
 
-/** Whether a position is elsewhere than where it would have run to by itself. */
+/** Whether a position is not where playback would have brought it. */
 function hasJumped({ playback: was }: State, { playback: is }: State): boolean {
   if (was === null || is === null) return was !== is;
   if (was.position_ms === null || is.position_ms === null) return was.position_ms !== is.position_ms;

@@ -1,7 +1,4 @@
-/**
- * The entries of the registry as devices: which belong together and under which name, and what its user's joining and
- * splitting make of them. Pure, from one content of the registry to the next.
- */
+/** The registry's entries grouped into devices: their ids and names, and joining and splitting them. Pure. */
 import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
 import { groupsOf, sortByPlatform } from "./compose.ts";
@@ -9,7 +6,7 @@ import { type Entry, isEvictable, maxIds } from "./entry.ts";
 import { asShellWord, type Named, removedError, uniqueName } from "./names.ts";
 import type { Change } from "./store.ts";
 
-/** The device that a name in the config was found to mean. */
+/** The device that a name in the config means. */
 export interface ChosenDefault {
   /** The name, or the id, as the config has it. */
   readonly wanted: string;
@@ -18,7 +15,7 @@ export interface ChosenDefault {
 
 export interface Content {
   readonly devices: readonly Entry[];
-  /** The default device, once its name has been found to mean one: a name may pass to another. */
+  /** The default device, once its name was found: another device may get that name later. */
   readonly default?: ChosenDefault | undefined;
 }
 
@@ -45,7 +42,7 @@ function platformsIn(entries: readonly Entry[]): string {
   return entries.map((entry) => entry.platform).join(" and ");
 }
 
-/** It does not begin with a name: the command line writes what is no failure of a device in small letters. */
+/** The message does not begin with the name, since the command line writes the first letter small. */
 function cannotJoin({ name }: Entry, why: string): ZapdError {
   return new ZapdError("invalid_payload", `Cannot be joined: ${name} ${why}`, {
     hint: "See what is known, and over which platforms: zapd devices",
@@ -53,45 +50,45 @@ function cannotJoin({ name }: Entry, why: string): ZapdError {
   });
 }
 
-/** The user's decisions about an entry: of those about one other entry, the last counts. */
+/** Adds a user's decision about an entry and others, in place of earlier decisions about the same. */
 function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[]): Pick<Entry, "joined" | "apart"> {
   const without = (all: readonly string[] = []) => all.filter((id) => !ids.includes(id));
   const after = (word: typeof what) => [...without(entry[word]), ...(word === what ? ids : [])].slice(-maxIds);
-  const told = (word: typeof what) => (after(word).length > 0 ? after(word) : undefined);
-  return { joined: told("joined"), apart: told("apart") };
+  const kept = (word: typeof what) => (after(word).length > 0 ? after(word) : undefined);
+  return { joined: kept("joined"), apart: kept("apart") };
 }
 
 /**
- * Which entries are one device, judged anew; the same content where nothing has changed. The entries of a device have its
- * name, which is that of the oldest, or one that the user gave another of them; one that was a part before gets its own name.
+ * Groups the entries into devices again; the same content where nothing has changed. All entries of a device have its name:
+ * that of the oldest, or one that the user gave. An entry that was a part of a device before gets a name of its own.
  */
 export function regroup(content: Content, composition: Composition): Content {
-  if (judged.has(content.devices)) return content;
+  if (grouped.has(content.devices)) return content;
   const changed = new Map<Entry, Entry>();
-  const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
+  const names = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
   const groups = groupsOf(content.devices, composition);
   const isPart = ({ platform }: Entry) => composition.partial?.includes(platform) === true;
-  /** Devices that need another name, and the entry from which it is taken. */
+  /** Devices that need another name, with the entry that gives it. */
   const misnamed = new Map<readonly Entry[], Entry>();
   for (const group of groups) {
-    // An entry that was a part has its device's name, and none of its own.
+    // An entry that was a part of a device has no name of its own.
     const own = group.filter((entry) => entry.part_of === undefined);
     const [oldest] = own;
-    // What the oldest would be called, had another part of it not taken that name first.
+    // The name that the oldest would have, had another of the entries not taken it first.
     const isPlain = ({ name }: Entry) => oldest !== undefined && own.length > 1 && name === nameOf(oldest, []).name;
     const named = own.find((entry) => entry.named_by === "user") ?? own.find(isPlain) ?? oldest;
     const by = named && isPart(named) ? otherNameOf(named, group, isPart) : null;
     if (by) misnamed.set(group, by);
-    else if (named) told.set(group, named);
+    else if (named) names.set(group, named);
   }
   const chosen = content.default;
   for (const group of groups) {
     const device = firstOf(group);
     const isDefault = group.some((entry) => entry.id === chosen?.id);
-    const taken = () => [...told.values(), ...(chosen && !isDefault ? [{ name: chosen.wanted }] : [])];
+    const taken = () => [...names.values(), ...(chosen && !isDefault ? [{ name: chosen.wanted }] : [])];
     const by = misnamed.get(group);
-    const { name, named_by } = told.get(group) ?? (by ? nameOf(by, taken()) : ownName(device, taken()));
-    told.set(group, { name, named_by });
+    const { name, named_by } = names.get(group) ?? (by ? nameOf(by, taken()) : ownName(device, taken()));
+    names.set(group, { name, named_by });
     for (const entry of group) {
       const { part_of: was, ...rest } = entry;
       const part_of = entry === device ? undefined : device.id;
@@ -100,13 +97,13 @@ export function regroup(content: Content, composition: Composition): Content {
     }
   }
   const devices = changed.size === 0 ? content.devices : content.devices.map((entry) => changed.get(entry) ?? entry);
-  judged.add(devices);
+  grouped.add(devices);
   return changed.size === 0 ? content : { ...content, devices };
 }
 
 /**
- * The devices, judged with an entry that has just been added. Where one scan has found all of the entry's device, what leads it
- * counts as the oldest, and names it: its id and its name do not hang on which of its protocols was the first to answer.
+ * Regroups with a newly added entry. Where one scan has found all entries of its device, the leading one counts as the oldest,
+ * so that the device's id and name do not depend on which endpoint answered first.
  */
 export function regroupWithLeader(
   content: Content,
@@ -132,12 +129,12 @@ export function regroupWithLeader(
   return regroup({ ...next, devices }, composition);
 }
 
-/** Entries of which it has been judged just now which are one device. */
-const judged = new WeakSet<readonly Entry[]>();
+/** Lists of entries that are grouped already. */
+const grouped = new WeakSet<readonly Entry[]>();
 
 /**
- * The entry that names a device whose oldest entry reaches only a part of it: the one that drives the whole, or the oldest
- * itself, where its name is that of a device to which it no longer belongs. `null` where its name is right.
+ * The entry that gives the name of a device whose oldest entry reaches only a part of it: one that reaches the whole, or the
+ * oldest, where it still has the name of a device to which it no longer belongs. `null` where the name is right.
  */
 function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entry) => boolean): Entry | null {
   if (named.named_by === "user") return null;
@@ -146,14 +143,14 @@ function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entr
   return named.name.startsWith(named.name_on_device ?? "") ? null : named;
 }
 
-/** The name of an entry that was a part of a device, and is one of its own now. */
+/** The name of an entry that was a part of a device and is one of its own now. */
 function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
   const { name, named_by, name_on_device, model } = entry;
   if (uniqueName(name, taken) === name) return { name, named_by };
   return nameOf({ name, name_on_device, model }, taken);
 }
 
-/** What a device calls itself, told apart from others. */
+/** A unique name from what a device calls itself. */
 function nameOf(
   { name, name_on_device, model }: Pick<Entry, "name" | "name_on_device" | "model">,
   taken: readonly Pick<Named, "name">[],
@@ -161,12 +158,12 @@ function nameOf(
   return { name: uniqueName(name_on_device ?? model ?? name, taken), named_by: "device" };
 }
 
-/** The entries of other devices: those whose names are taken. */
+/** The other devices, whose names are taken. */
 export function othersThan(id: string, { devices }: Content): readonly Entry[] {
   return devices.filter((entry) => entry.part_of === undefined && entry.id !== id);
 }
 
-/** The user says that the devices of two entries are one; gives its oldest entry. */
+/** Joins the devices of two entries; gives the oldest entry. */
 export function joinDevices(content: Content, first: Entry, second: Entry): Change<Content, Entry> {
   const [one, other] = [partsIn(content, first), partsIn(content, second)];
   const device = firstOf(one);
@@ -186,7 +183,7 @@ export function joinDevices(content: Content, first: Entry, second: Entry): Chan
   return { next: { ...content, devices: next }, result: firstOf(all) };
 }
 
-/** The user says that what reaches the device of an entry over a platform is a device of its own. */
+/** Splits the entry over a platform from the device of an entry. */
 export function splitDevice(
   content: Content,
   of: Entry,
@@ -194,27 +191,27 @@ export function splitDevice(
 ): Change<Content, { device: Entry; apart: Entry }> {
   const parts = partsIn(content, of);
   const device = firstOf(parts);
-  const leaves = parts.find((entry) => entry.platform === platform);
-  if (!leaves || parts.length < 2) {
-    const over = leaves ? `"${platform}" is all that ${device.name} is reached over` : undefined;
+  const split = parts.find((entry) => entry.platform === platform);
+  if (!split || parts.length < 2) {
+    const over = split ? `"${platform}" is all that ${device.name} is reached over` : undefined;
     const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
     throw new ZapdError("invalid_payload", message, {
       hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${asShellWord(device.name)}`,
       namesDevice: true,
     });
   }
-  const rest = parts.filter((entry) => entry !== leaves);
-  const stays = firstOf(rest);
+  const rest = parts.filter((entry) => entry !== split);
+  const remaining = firstOf(rest);
   const others = rest.map((entry) => entry.id);
   const devices = content.devices.map((entry) => {
     if (!parts.includes(entry)) return entry;
     const { part_of: _before, ...own } = entry;
-    const word = decided(entry, "apart", entry === leaves ? others : [leaves.id]);
-    // The name stays with the rest, though its oldest entry leaves.
-    return { ...own, used: true, ...word, ...(entry !== stays && { part_of: stays.id }) };
+    const decision = decided(entry, "apart", entry === split ? others : [split.id]);
+    // The rest keeps the name, even where its oldest entry is split off.
+    return { ...own, used: true, ...decision, ...(entry !== remaining && { part_of: remaining.id }) };
   });
   const chosen = content.default;
-  const passes = chosen?.id === leaves.id && chosen.wanted !== leaves.id;
-  const next = { ...content, devices, ...(passes && { default: { ...chosen, id: stays.id } }) };
-  return { next, result: { device: stays, apart: leaves } };
+  const isDefault = chosen?.id === split.id && chosen.wanted !== split.id;
+  const next = { ...content, devices, ...(isDefault && { default: { ...chosen, id: remaining.id } }) };
+  return { next, result: { device: remaining, apart: split } };
 }

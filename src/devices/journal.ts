@@ -1,49 +1,48 @@
 /**
- * What happened, in one order, kept for a while: whoever follows it may fall behind, break off and come back. Readers hold a
- * place in it and no queue of their own, so that one that does not read costs nothing.
+ * The journal of events, in one order, kept for a while: a reader may fall behind, disconnect and resume. A reader has a
+ * position in it and no queue of its own, so one that does not read costs nothing.
  */
 import { randomBytes } from "node:crypto";
 import { type ApiEvent, type EventOf, type EventType, meansType, type snapshotReasons } from "../api/events.ts";
 
-/** What is kept at most. */
+/** How much is kept. */
 export const journalLimits = { events: 1_024, bytes: 1024 * 1024, ageMs: 10 * 60_000 } as const;
-/** A reader that is further behind than this gets a snapshot in the place of what it missed. */
+/** A reader that is further behind gets a snapshot instead of the events it missed. */
 export const readerLimits = { events: 256, bytes: 256 * 1024 } as const;
 export const heartbeatMs = 15_000;
 /** Devices in one part of a snapshot. */
-const partSize = 100;
-/** So many bytes of events are handed over at once at most, that a slow reader need not take. */
+const devicesPerPart = 100;
+/** Events are given to a reader in batches of about this size, so that a slow one does not buffer many. */
 const batchBytes = 16 * 1024;
 
 export type SnapshotReason = (typeof snapshotReasons)[number];
-type Shown = EventOf<"snapshot">["devices"][number];
+type DeviceSnapshot = EventOf<"snapshot">["devices"][number];
 
-/** A device that a snapshot may show. */
-interface Showable {
+interface SnapshotSource {
   readonly id: string;
-  show(): Shown;
+  show(): DeviceSnapshot;
 }
 
-/** An event without its time, which the journal gives it. */
+/** An event without its time, which the journal adds. */
 export type NewEvent = { [Type in EventType]: Omit<EventOf<Type>, "at"> }[Exclude<EventType, "snapshot">];
 
 /** An event as readers get it. */
 export interface JournalMessage {
   /** `<boot>.<seq>`. */
   readonly id: string;
-  /** `null`: a heartbeat, which says the newest id and nothing else. */
+  /** `null`: a heartbeat, which gives the newest id only. */
   readonly event: { readonly type: string; readonly json: string } | null;
 }
 
-/** What a reader wants to be told. */
+/** What a reader subscribes to. */
 export interface Subscription {
-  /** The ids of devices; `null` for all. Events about no device are told in any case. */
+  /** The ids of devices; `null` for all. Events about no device always match. */
   readonly devices: ReadonlySet<string> | null;
-  /** Types, exact or by their beginning (`state.*`); `null` for all. */
+  /** Event types, exact or by prefix (`state.*`); `null` for all. */
   readonly types: readonly string[] | null;
-  /** Whether it begins with a snapshot. */
+  /** Whether the stream begins with a snapshot. */
   readonly snapshot: boolean;
-  /** The id of the last event that it has, or `oldest` for all that is kept. */
+  /** The id of the last event that the reader has, or `oldest` for all that is kept. */
   readonly since: string | null;
 }
 
@@ -53,78 +52,78 @@ interface StoredEvent {
   readonly deviceId: string | null;
   readonly json: string;
   readonly bytes: number;
-  /** Milliseconds of the running clock. */
+  /** Milliseconds on the monotonic clock. */
   readonly at: number;
 }
 
 export interface JournalOptions {
-  /** Every device now, and how a snapshot shows it. */
-  devices(): readonly Showable[];
-  /** Milliseconds of a clock that nobody sets. */
+  /** Every device now, for snapshots. */
+  devices(): readonly SnapshotSource[];
+  /** The monotonic clock, in milliseconds. */
   readonly now?: () => number;
 }
 
 export class Journal {
-  /** Another one with each start of the daemon. */
+  /** Differs with each start of the daemon. */
   readonly boot = randomBytes(4).toString("hex");
-  /** Every device now, for the snapshots of readers. */
+  /** Every device now, for snapshots. */
   readonly devices: JournalOptions["devices"];
   readonly #now: () => number;
-  readonly #kept: StoredEvent[] = [];
+  readonly #events: StoredEvent[] = [];
   #bytes = 0;
   #newest = 0;
   readonly #waiting = new Set<() => void>();
-  #isOver = false;
+  #hasEnded = false;
 
   constructor({ devices, now = () => performance.now() }: JournalOptions) {
     this.devices = devices;
     this.#now = now;
   }
 
-  /** Tells everybody who follows. */
-  publish(news: NewEvent): void {
-    if (this.#isOver) return;
-    const json = JSON.stringify(withTime(news));
-    const deviceId = "device_id" in news ? news.device_id : null;
+  /** Adds an event and wakes the readers. */
+  publish(event: NewEvent): void {
+    if (this.#hasEnded) return;
+    const json = JSON.stringify(withTime(event));
+    const deviceId = "device_id" in event ? event.device_id : null;
     const bytes = Buffer.byteLength(json);
-    this.#kept.push({ seq: ++this.#newest, type: news.type, deviceId, json, bytes, at: this.#now() });
+    this.#events.push({ seq: ++this.#newest, type: event.type, deviceId, json, bytes, at: this.#now() });
     this.#bytes += bytes;
-    this.#forget();
+    this.#dropOld();
     this.#wake();
   }
 
-  /** The last word, after which every reader ends. */
+  /** Publishes the last event, after which every reader ends. */
   close(restart: boolean): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.publish({ type: "daemon.stopping", restart });
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#wake();
   }
 
-  /** Whether the daemon stops, and nothing more is told. */
+  /** Whether the daemon stops, and no more events come. */
   get isClosed(): boolean {
-    return this.#isOver;
+    return this.#hasEnded;
   }
 
-  /** Follows what happens; whoever follows must `close`. */
-  follow(wanted: Subscription): Reader {
-    return new Reader(wanted, this);
+  /** A reader of the events; its owner must `close` it. */
+  follow(subscription: Subscription): Reader {
+    return new Reader(subscription, this);
   }
 
-  /** The place of the last event. */
+  /** The position of the last event. */
   get newest(): number {
     return this.#newest;
   }
 
-  /** The id of an event by its place. */
+  /** The id of an event by its position. */
   idOf(seq: number): string {
     return `${this.boot}.${seq}`;
   }
 
-  /** Where a reader goes on that has an id already: a place, or why it cannot. */
-  resumePlace(since: string): number | SnapshotReason {
-    this.#forget();
-    const oldest = this.#newest - this.#kept.length;
+  /** The position from which a reader resumes after an id, or why it cannot. */
+  resumePosition(since: string): number | SnapshotReason {
+    this.#dropOld();
+    const oldest = this.#newest - this.#events.length;
     if (since === "oldest") return oldest;
     const [boot, text = "", part] = since.split(".");
     if (boot === this.boot && part !== undefined) return "start";
@@ -133,20 +132,20 @@ export class Journal {
     return seq < oldest ? "too_old" : seq;
   }
 
-  /** What came after a place; `null` when some of it is no longer kept. */
+  /** The events after a position; `null` where some of them are no longer kept. */
   after(seq: number): readonly StoredEvent[] | null {
-    const oldest = this.#newest - this.#kept.length;
+    const oldest = this.#newest - this.#events.length;
     if (seq < oldest) return null;
-    return seq === this.#newest ? [] : this.#kept.slice(seq - oldest);
+    return seq === this.#newest ? [] : this.#events.slice(seq - oldest);
   }
 
-  #forget(): void {
-    const old = this.#now() - journalLimits.ageMs;
+  #dropOld(): void {
+    const oldest = this.#now() - journalLimits.ageMs;
     const { events, bytes } = journalLimits;
-    for (let first = this.#kept[0]; first; first = this.#kept[0]) {
-      if (this.#kept.length <= events && this.#bytes <= bytes && first.at >= old) return;
+    for (let first = this.#events[0]; first; first = this.#events[0]) {
+      if (this.#events.length <= events && this.#bytes <= bytes && first.at >= oldest) return;
       this.#bytes -= first.bytes;
-      this.#kept.shift();
+      this.#events.shift();
     }
   }
 
@@ -154,7 +153,7 @@ export class Journal {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Waits for the next event, for so many milliseconds at most, or until `end` is called. */
+  /** Waits for the next event, for `ms` at most, or until `end` is called. */
   changed(ms: number): { over: Promise<void>; end(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const end = () => {
@@ -168,37 +167,38 @@ export class Journal {
   }
 }
 
-/** Somebody who follows the journal, at their own pace. */
+/** Reads the journal at its own pace. */
 export class Reader {
-  readonly #wanted: Subscription;
+  readonly #subscription: Subscription;
   readonly #journal: Journal;
-  /** The last event that was told, or passed over. */
-  #place: number;
-  /** Up to here events are told again to a reader that came back: that does not count as being behind. */
+  /** The position of the last event that was given or skipped. */
+  #position: number;
+  /** Events up to here are repeated for a reader that resumes, which does not count as falling behind. */
   #replayedTo: number;
   #snapshot: Iterator<JournalMessage> | undefined;
-  #giveUp: (() => void) | undefined;
-  /** Where nothing is told at first, a heartbeat says at once from where it goes on. */
-  #beats = false;
+  #endWait: (() => void) | undefined;
+  /** Whether a heartbeat is due at once: it gives a reader without a first event its position. */
+  #isHeartbeatDue = false;
   #isClosed = false;
 
-  constructor(wanted: Subscription, journal: Journal) {
-    this.#wanted = wanted;
+  constructor(subscription: Subscription, journal: Journal) {
+    this.#subscription = subscription;
     this.#journal = journal;
-    const place = wanted.since === null ? "start" : journal.resumePlace(wanted.since);
+    const { since, snapshot } = subscription;
+    const position = since === null ? "start" : journal.resumePosition(since);
     this.#replayedTo = journal.newest;
-    this.#place = typeof place === "number" ? place : journal.newest;
-    // Whoever comes back and cannot go on gets one, asked for or not: after a part of one, too.
-    if (typeof place === "string" && (wanted.snapshot || wanted.since !== null)) this.#snapshot = this.#parts(place);
-    else this.#beats = true;
+    this.#position = typeof position === "number" ? position : journal.newest;
+    // A reader that cannot resume gets a snapshot even if it did not ask for one.
+    if (typeof position === "string" && (snapshot || since !== null)) this.#snapshot = this.#parts(position);
+    else this.#isHeartbeatDue = true;
   }
 
-  /** The id to begin anew from. */
+  /** The id from which a reader can resume. */
   get id(): string {
-    return this.#journal.idOf(this.#place);
+    return this.#journal.idOf(this.#position);
   }
 
-  /** What comes next, waited for; a heartbeat after 15 s; `null` when there is nothing more to come. */
+  /** Waits for the next messages; a heartbeat after 15 s; `null` at the end. */
   async next(): Promise<readonly JournalMessage[] | null> {
     const deadline = performance.now() + heartbeatMs;
     for (;;) {
@@ -206,74 +206,74 @@ export class Reader {
       const part = this.#snapshot?.next();
       if (part && !part.done) return [part.value];
       this.#snapshot = undefined;
-      const told = this.#tell();
-      if (told === "lagged") {
-        this.#place = this.#journal.newest;
+      const messages = this.#take();
+      if (messages === "lagged") {
+        this.#position = this.#journal.newest;
         this.#snapshot = this.#parts("lagged");
         continue;
       }
-      const beats = this.#beats;
-      this.#beats = false;
-      if (told.length > 0) return told;
+      const isHeartbeatDue = this.#isHeartbeatDue;
+      this.#isHeartbeatDue = false;
+      if (messages.length > 0) return messages;
       if (this.#journal.isClosed) return null;
-      const left = beats ? 0 : deadline - performance.now();
+      const left = isHeartbeatDue ? 0 : deadline - performance.now();
       if (left <= 0) return [{ id: this.id, event: null }];
       const { over, end } = this.#journal.changed(left);
-      this.#giveUp = end;
+      this.#endWait = end;
       await over;
-      this.#giveUp = undefined;
+      this.#endWait = undefined;
     }
   }
 
   close(): void {
     this.#isClosed = true;
     this.#snapshot = undefined;
-    this.#giveUp?.();
+    this.#endWait?.();
   }
 
-  #tell(): readonly JournalMessage[] | "lagged" {
-    const after = this.#journal.after(this.#place);
+  #take(): readonly JournalMessage[] | "lagged" {
+    const after = this.#journal.after(this.#position);
     if (after === null) return "lagged";
-    const matching = after.filter((one) => this.#wants(one));
+    const matching = after.filter((one) => this.#matches(one));
     const behind = matching.filter(({ seq }) => seq > this.#replayedTo);
     const bytes = behind.reduce((sum, one) => sum + one.bytes, 0);
     if (behind.length > readerLimits.events || bytes > readerLimits.bytes) return "lagged";
-    const told: JournalMessage[] = [];
+    const messages: JournalMessage[] = [];
     let size = 0;
     for (const { seq, type, json, bytes: own } of matching) {
-      told.push({ id: this.#journal.idOf(seq), event: { type, json } });
-      this.#place = seq;
+      messages.push({ id: this.#journal.idOf(seq), event: { type, json } });
+      this.#position = seq;
       size += own;
-      if (size >= batchBytes) return told;
+      if (size >= batchBytes) return messages;
     }
-    this.#place = this.#journal.newest;
-    return told;
+    this.#position = this.#journal.newest;
+    return messages;
   }
 
-  #wants({ type, deviceId }: StoredEvent): boolean {
-    const { devices, types } = this.#wanted;
-    // Whoever follows must hear that the stream ends.
+  #matches({ type, deviceId }: StoredEvent): boolean {
+    const { devices, types } = this.#subscription;
+    // Every reader must learn that the stream ends.
     if (type === "daemon.stopping") return true;
     if (devices !== null && deviceId !== null && !devices.has(deviceId)) return false;
     return types === null || types.some((word) => meansType(word, type));
   }
 
-  /** A snapshot, a hundred devices at a time, each made when it is taken. */
+  /** The parts of a snapshot, each made when it is taken. */
   *#parts(reason: SnapshotReason): Iterator<JournalMessage> {
-    const { devices: wanted } = this.#wanted;
-    const id = this.#journal.idOf(this.#place);
+    const { devices: wanted } = this.#subscription;
+    const id = this.#journal.idOf(this.#position);
     const all = this.#journal.devices().filter((one) => wanted === null || wanted.has(one.id));
-    const parts = Math.max(1, Math.ceil(all.length / partSize));
+    const parts = Math.max(1, Math.ceil(all.length / devicesPerPart));
     for (let part = 1; part <= parts; part++) {
-      const devices = all.slice((part - 1) * partSize, part * partSize).map((one) => one.show());
+      const devices = all.slice((part - 1) * devicesPerPart, part * devicesPerPart).map((one) => one.show());
       const last = part === parts;
       const json = JSON.stringify(withTime({ type: "snapshot", reason, part, last, devices }));
-      // A reader that breaks off before the last part gets all of it anew.
+      // A reader that disconnects before the last part gets the whole snapshot again.
       yield { id: last ? id : `${id}.${part}`, event: { type: "snapshot", json } };
     }
   }
 }
 
-function withTime<T extends { readonly type: EventType }>(news: T): Pick<ApiEvent, "type" | "at"> {
-  return Object.assign({ type: news.type, at: new Date().toISOString() }, news);
+function withTime<T extends { readonly type: EventType }>(event: T): Pick<ApiEvent, "type" | "at"> {
+  return Object.assign({ type: event.type, at: new Date().toISOString() }, event);
 }

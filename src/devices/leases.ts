@@ -1,6 +1,6 @@
 /**
- * Leases: who has a device to themselves for a while. One holder for each device, the others in order of arrival. They are
- * kept on disk, so that a daemon that is killed gives no device to two; of a token only its digest is kept.
+ * Leases: one caller has a device to itself for a while; others wait in order of arrival. Leases are kept on disk, so that a
+ * daemon that was killed does not give a leased device away. Of a token only its digest is kept.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
@@ -15,12 +15,12 @@ import { instant } from "../system/schemas.ts";
 import { asShellWord } from "./names.ts";
 import { readBy, Store } from "./store.ts";
 
-/** Milliseconds beyond its wait that a caller waits for what is under way at the device to end. */
-const settlesWithinMs = 5_000;
-/** So many may wait for one device. */
-const mostWaiting = 256;
-/** So many tokens of one header are looked at: whoever has several devices says them with commas between. */
-const mostTokens = 16;
+/** How much longer than its wait a caller waits for running commands to end. */
+const idleTimeoutMs = 5_000;
+/** Callers that may wait for one device. */
+const maxWaiting = 256;
+/** Tokens that are read from one header, where they are separated by commas. */
+const maxTokens = 16;
 
 type WantedLease = BodyOf<"takeLease">;
 
@@ -31,15 +31,15 @@ interface GivenLease {
 
 type Why = EventOf<"lease.changed">["why"];
 
-/** What leases do to devices, which are named by their ids. */
+/** What leases need of devices, by their ids. */
 export interface LeaseHooks {
-  /** What the device is called, for failures. */
+  /** The device's name, for errors. */
   nameOf(id: string): string;
-  /** Waits until nothing that was asked before is under way at the device. */
+  /** Waits until the commands that were queued before have ended. */
   whenIdle(id: string, turn: { readonly signal: AbortSignal; readonly patient: boolean }): Promise<void>;
-  /** Lets go of the key that somebody holds at the device. */
+  /** Lets go of the key that a caller holds down. */
   releaseKey(id: string, reason: ZapdError): void;
-  /** Hangs up on the device's console. */
+  /** Disconnects from the device's developer console. */
   closeConsole(id: string): void;
   changed(id: string, lease: Lease | null, why: Why, owner: string): void;
 }
@@ -58,31 +58,31 @@ const contentSchema = z.object({
 
 type Content = z.infer<typeof contentSchema>;
 
-/** How long a lease lasts, from when it was given or renewed: on clocks that nobody sets, and as it is told. */
+/** How long a lease lasts since it was given or renewed: on the monotonic clock, and as callers are told. */
 interface Term {
   readonly ms: number;
-  readonly passed: () => number;
+  readonly elapsedMs: () => number;
   readonly until: string;
 }
 
-/** A device that somebody has. Without a term it is not given yet: what was under way before must end first. */
+/** A lease. Without a term it is not given yet, since running commands must end first. */
 interface Held {
   readonly id: string;
   readonly digest: Buffer;
-  /** Ends with the lease: what its holder has under way ends then. */
-  readonly over: AbortController;
+  /** Aborts when the lease ends, and with it its holder's commands. */
+  readonly end: AbortController;
   owner: string;
   note: string | null;
   term: Term | null;
-  /** Whether it has been told that it is given. */
-  isTold: boolean;
+  /** Whether it was published. */
+  isPublished: boolean;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 export interface LeasesOptions {
   readonly path: string;
   damaged(problem: string): void;
-  /** Told of what could not be written where nobody waits for it. */
+  /** Called with a failed write for which no caller waits. */
   failed(error: unknown): void;
 }
 
@@ -90,11 +90,11 @@ export class Leases {
   readonly #store: Store<Content>;
   readonly #failed: (error: unknown) => void;
   readonly #held = new Map<string, Held>();
-  /** Whether nobody has any device: a command need not ask then. */
+  /** Whether there is no lease, so that a command need not be checked. */
   isEmpty = true;
-  /** Those who wait for a device, in order of arrival: each is called when its turn has come. */
-  readonly #lines = new Map<string, (() => void)[]>();
-  /** Ends the waiting when the daemon stops. */
+  /** The callers that wait for each device, in order of arrival. */
+  readonly #queues = new Map<string, (() => void)[]>();
+  /** Ends all waits when the daemon stops. */
   readonly #stopping = new AbortController();
   #hooks: LeaseHooks = {
     nameOf: (id) => id,
@@ -109,12 +109,12 @@ export class Leases {
     this.#failed = failed;
     for (const [id, { owner, note, until, token_sha256 }] of Object.entries(store.value.leases)) {
       const left = Date.parse(until) - Date.now();
-      // It is over, or its end is no date.
+      // It has ended, or `until` is no date.
       if (!(left > 0)) continue;
       const held = this.#hold(id, { owner, note }, Buffer.from(token_sha256, "hex"));
-      // A clock that was set back makes no lease longer than one may be.
+      // A clock that was set back makes no lease too long.
       this.#begin(held, Math.min(left, leaseLimits.ttlS * 1_000));
-      held.isTold = true;
+      held.isPublished = true;
     }
   }
 
@@ -124,74 +124,75 @@ export class Leases {
     return new Leases(await Store.open({ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
   }
 
-  /** From now on the devices are told. */
+  /** Connects the leases to the devices. */
   connect(hooks: LeaseHooks): void {
     this.#hooks = hooks;
   }
 
-  /** The lease of a device, as everybody may see it. */
+  /** The lease of a device, as any caller may see it. */
   get(id: string): Lease | null {
     const held = this.#current(id);
     return held?.term ? leaseOf(held, held.term) : null;
   }
 
-  /** What ends with the lease of a device, for whoever carries its token; `null` for all others. */
+  /** A signal that aborts when the lease of a device ends, for a caller with its token; `null` for all others. */
   signalFor(id: string, carried: string | undefined): AbortSignal | null {
     if (carried === undefined) return null;
     const held = this.#current(id);
-    return held?.term && digestsIn(carried).some((one) => isOf(one, held)) ? held.over.signal : null;
+    return held?.term && digestsIn(carried).some((one) => isOf(one, held)) ? held.end.signal : null;
   }
 
   /**
-   * Whether a caller may change a device now, by the tokens that it carries (the header `zapd-lease`). Gives what ends with its
-   * lease, or `null` where nobody has the device. Fails with `device_leased` where another has it, or where a lease that it
-   * carries has ended: somebody else may have had the device since.
+   * Whether a caller may change a device now, by the tokens in its header `zapd-lease`. Gives a signal that aborts when its
+   * lease ends, or `null` where the device is not leased. Fails with `device_leased` where another caller has it, or where one
+   * of the caller's leases has ended, since another may have had the device meanwhile.
    */
   check(id: string, carried: string | undefined): AbortSignal | null {
     const digests = digestsIn(carried);
     const own = this.signalFor(id, carried);
     if (own) return own;
     const held = this.#current(id);
-    if (held) throw this.#leased(held);
+    if (held) throw this.#leasedError(held);
     this.#checkEach(id, digests);
     return null;
   }
 
   /**
-   * Gives a device to its caller, once its turn has come and what was under way has ended; or goes on with the lease of whoever
-   * carries its token. Fails with `device_leased` when the wait is over, and `storage_error` where it cannot be kept.
+   * Leases a device to a caller, once its turn has come and running commands have ended; renews the lease of a caller with its
+   * token. Fails with `device_leased` when the wait is over, and with `storage_error` where the lease cannot be saved.
    */
   async take(id: string, wanted: WantedLease, carried: string | undefined, signal: AbortSignal): Promise<GivenLease> {
     const tokens = tokensIn(carried);
     const own = this.#current(id);
     const token = own?.term ? tokens.find((one) => isOf(digestOf(one), own)) : undefined;
     if (own && token !== undefined) return { token, until: await this.#renew(own, wanted) };
-    // A caller who believes that it still has the device must learn that it has not.
+    // A caller whose lease has ended must learn that, and not be given another.
     this.#checkEach(id, tokens.map(digestOf));
     const waiting = AbortSignal.any([signal, this.#stopping.signal]);
     waiting.throwIfAborted();
-    return this.#give(await this.#turn(id, wanted, waiting), wanted, waiting);
+    return this.#give(await this.#claimInTurn(id, wanted, waiting), wanted, waiting);
   }
 
-  /** Its holder gives a device back; whether there was something to give. With `force` anybody takes it away from whom it is. */
+  /** Ends the lease of a device, for its holder or with `force` for anybody; whether there was one. */
   async release(id: string, carried: string | undefined, force: boolean): Promise<boolean> {
     const held = this.#current(id);
     if (!held?.term) return false;
     const isHolder = digestsIn(carried).some((one) => isOf(one, held));
-    if (!isHolder && !force) throw this.#leased(held, id, () => "Its holder frees it, with its token in $ZAPD_LEASE");
+    if (!isHolder && !force)
+      throw this.#leasedError(held, id, () => "Its holder frees it, with its token in $ZAPD_LEASE");
     this.#end(held, isHolder ? "freed" : "broken");
-    // Where this cannot be written and the daemon is killed, the lease is back with the next, and ends in its time.
+    // If this is not saved and the daemon is killed, the next daemon has the lease until it expires.
     await this.#save().catch(this.#failed);
     return true;
   }
 
-  /** The device is no longer known, or is a part of another. */
+  /** The device was removed, or became a part of another. */
   drop(id: string): void {
     const held = this.#held.get(id);
-    if (held) this.#forget(held, "removed");
+    if (held) this.#endUnattended(held, "removed");
   }
 
-  /** The daemon stops: nobody waits any more. Leases are kept for when it is back. */
+  /** Ends all waits; the leases are kept for the next start. */
   close(): void {
     this.#stopping.abort(new ZapdError("internal_error", "zapd is stopping", { namesDevice: true }));
     for (const { timer } of this.#held.values()) clearTimeout(timer);
@@ -201,22 +202,22 @@ export class Leases {
     return this.#store.settled();
   }
 
-  /** Who has a device, if their time is not over. */
+  /** The lease of a device, unless it has expired. */
   #current(id: string): Held | undefined {
     const held = this.#held.get(id);
-    // A machine that slept wakes before its timers do.
-    if (held?.term && held.term.passed() >= held.term.ms) this.#forget(held, "expired");
+    // After the machine slept, the timer may be late.
+    if (held?.term && held.term.elapsedMs() >= held.term.ms) this.#endUnattended(held, "expired");
     return this.#held.get(id);
   }
 
-  /** Fails where one of the tokens is of no lease, whatever the device. */
+  /** Fails where one of the tokens belongs to no lease of any device. */
   #checkEach(id: string, digests: readonly Buffer[]): void {
     if (digests.length === 0) return;
     for (const each of [...this.#held.keys()]) this.#current(each);
     const all = [...this.#held.values()];
     if (digests.every((one) => all.some((held) => isOf(one, held)))) return;
     const held = this.#held.get(id);
-    if (held) throw this.#leased(held);
+    if (held) throw this.#leasedError(held);
     const name = this.#hooks.nameOf(id);
     throw new ZapdError("device_leased", `${name} was not asked: the lease that was given with the call has ended`, {
       hint: `Nobody has ${name} now. Take it anew, without the old token (unset ZAPD_LEASE): zapd lease -d ${asShellWord(name)}`,
@@ -225,14 +226,14 @@ export class Leases {
     });
   }
 
-  /** Waits for its turn; whoever hangs up, or has waited long enough, leaves the line. */
-  #turn(id: string, wanted: WantedLease, signal: AbortSignal): Promise<Claim> {
+  /** Waits for the caller's turn, until its wait is over or it hangs up; then claims the device. */
+  #claimInTurn(id: string, wanted: WantedLease, signal: AbortSignal): Promise<Claim> {
     const claim = () => this.#claim(id, wanted);
-    const line = this.#lines.get(id) ?? [];
+    const queue = this.#queues.get(id) ?? [];
     const held = this.#current(id);
-    if (!held && line.length === 0) return Promise.resolve(claim());
-    if (wanted.wait_s === 0 || line.length >= mostWaiting) return Promise.reject(this.#leased(held, id));
-    this.#lines.set(id, line);
+    if (!held && queue.length === 0) return Promise.resolve(claim());
+    if (wanted.wait_s === 0 || queue.length >= maxWaiting) return Promise.reject(this.#leasedError(held, id));
+    this.#queues.set(id, queue);
     return new Promise((resolve, reject) => {
       const settle = () => {
         clearTimeout(timer);
@@ -240,35 +241,35 @@ export class Leases {
       };
       const leave = (error: unknown) => {
         settle();
-        line.splice(line.indexOf(called), 1);
-        if (line.length === 0 && this.#lines.get(id) === line) this.#lines.delete(id);
+        queue.splice(queue.indexOf(take), 1);
+        if (queue.length === 0 && this.#queues.get(id) === queue) this.#queues.delete(id);
         reject(error);
       };
       const aborted = () => leave(signal.reason);
-      const called = () => {
+      const take = () => {
         settle();
         resolve(claim());
       };
-      const timer = setTimeout(() => leave(this.#leased(this.#held.get(id), id)), wanted.wait_s * 1_000);
+      const timer = setTimeout(() => leave(this.#leasedError(this.#held.get(id), id)), wanted.wait_s * 1_000);
       signal.addEventListener("abort", aborted, { once: true });
-      line.push(called);
+      queue.push(take);
     });
   }
 
-  /** From now on nobody else changes the device. */
+  /** Reserves the device: from now on no other caller changes it. */
   #claim(id: string, { owner, note }: WantedLease): Claim {
     const token = `${tokenForm.prefix}${randomBytes(24).toString("base64url")}`;
     return { token, held: this.#hold(id, { owner, note: note ?? null }, digestOf(token)) };
   }
 
-  #hold(id: string, said: Pick<Held, "owner" | "note">, digest: Buffer): Held {
+  #hold(id: string, holder: Pick<Held, "owner" | "note">, digest: Buffer): Held {
     const held: Held = {
       id,
       digest,
-      over: new AbortController(),
-      ...said,
+      end: new AbortController(),
+      ...holder,
       term: null,
-      isTold: false,
+      isPublished: false,
       timer: undefined,
     };
     this.#held.set(id, held);
@@ -279,29 +280,29 @@ export class Leases {
   async #give({ token, held }: Claim, { ttl_s, wait_s }: WantedLease, signal: AbortSignal): Promise<GivenLease> {
     const { id } = held;
     try {
-      this.#hooks.releaseKey(id, this.#leased(held));
-      await this.#settled(id, wait_s, signal);
+      this.#hooks.releaseKey(id, this.#leasedError(held));
+      await this.#waitUntilIdle(id, wait_s, signal);
       signal.throwIfAborted();
       const { until } = this.#begin(held, ttl_s * 1_000);
       await this.#save();
-      // Nobody is there any more to be told the token.
+      // A caller that has hung up cannot get the token.
       signal.throwIfAborted();
-      this.#tell(held, "taken");
+      this.#publish(held, "taken");
       return { token, until };
     } catch (error) {
-      this.#forget(held, "freed");
+      this.#endUnattended(held, "freed");
       throw error;
     }
   }
 
-  async #settled(id: string, wait_s: number, signal: AbortSignal): Promise<void> {
+  async #waitUntilIdle(id: string, wait_s: number, signal: AbortSignal): Promise<void> {
     const late = new AbortController();
     const busy = () =>
       new ZapdError("device_busy", `${this.#hooks.nameOf(id)} is still busy with what was asked of it before`, {
         hint: "Ask again, with a longer wait",
         namesDevice: true,
       });
-    const timer = setTimeout(() => late.abort(busy()), wait_s * 1_000 + settlesWithinMs);
+    const timer = setTimeout(() => late.abort(busy()), wait_s * 1_000 + idleTimeoutMs);
     try {
       await this.#hooks.whenIdle(id, { signal: AbortSignal.any([signal, late.signal]), patient: wait_s > 0 });
     } finally {
@@ -311,7 +312,7 @@ export class Leases {
 
   async #renew(held: Held, { owner, note, ttl_s }: WantedLease): Promise<string> {
     const before = { owner: held.owner, note: held.note };
-    const left = held.term ? held.term.ms - held.term.passed() : 0;
+    const left = held.term ? held.term.ms - held.term.elapsedMs() : 0;
     Object.assign(held, { owner, note: note ?? held.note });
     const { until } = this.#begin(held, ttl_s * 1_000);
     try {
@@ -322,45 +323,45 @@ export class Leases {
       throw error;
     }
     if (this.#held.get(held.id) !== held) this.#checkEach(held.id, [held.digest]);
-    this.#tell(held, "renewed");
+    this.#publish(held, "renewed");
     return until;
   }
 
-  /** Its time runs from now on. */
+  /** Starts the term of a lease. */
   #begin(held: Held, ms: number): Term {
     clearTimeout(held.timer);
-    held.term = { ms, passed: stopwatch(), until: new Date(Date.now() + ms).toISOString() };
-    held.timer = setTimeout(() => this.#forget(held, "expired"), ms);
+    held.term = { ms, elapsedMs: stopwatch(), until: new Date(Date.now() + ms).toISOString() };
+    held.timer = setTimeout(() => this.#endUnattended(held, "expired"), ms);
     held.timer.unref?.();
     return held.term;
   }
 
-  #tell(held: Held, why: Why): void {
-    held.isTold = true;
+  #publish(held: Held, why: Why): void {
+    held.isPublished = true;
     if (held.term) this.#hooks.changed(held.id, leaseOf(held, held.term), why, held.owner);
   }
 
-  /** Ends a lease where nobody waits for that to be on disk. */
-  #forget(held: Held, why: Why): void {
+  /** Ends a lease where no caller waits for the write. */
+  #endUnattended(held: Held, why: Why): void {
     this.#end(held, why);
     if (held.term) this.#save().catch(this.#failed);
   }
 
-  /** Nobody has the device any more: what was held is let go, and the next one has its turn. */
+  /** Ends a lease with its holder's commands, key and console; the next caller has its turn. */
   #end(held: Held, why: Why): void {
-    const { id, owner, isTold, timer, over } = held;
+    const { id, owner, isPublished, timer, end } = held;
     if (this.#held.get(id) !== held) return;
     clearTimeout(timer);
     this.#held.delete(id);
     this.isEmpty = this.#held.size === 0;
-    const reason = this.#ended(id, why);
-    over.abort(reason);
+    const reason = this.#endedError(id, why);
+    end.abort(reason);
     this.#hooks.releaseKey(id, reason);
     this.#hooks.closeConsole(id);
-    if (isTold) this.#hooks.changed(id, null, why, owner);
-    const line = this.#lines.get(id);
-    line?.shift()?.();
-    if (line?.length === 0) this.#lines.delete(id);
+    if (isPublished) this.#hooks.changed(id, null, why, owner);
+    const queue = this.#queues.get(id);
+    queue?.shift()?.();
+    if (queue?.length === 0) this.#queues.delete(id);
   }
 
   #save(): Promise<void> {
@@ -372,7 +373,7 @@ export class Leases {
     });
   }
 
-  #ended(id: string, why: Why): ZapdError {
+  #endedError(id: string, why: Why): ZapdError {
     const name = this.#hooks.nameOf(id);
     return new ZapdError("device_leased", `What was under way at ${name} has ended with its lease, which is ${why}`, {
       hint: `Renew a lease before its end. Take it anew: zapd lease -d ${asShellWord(name)}`,
@@ -381,7 +382,7 @@ export class Leases {
     });
   }
 
-  #leased(held: Held | undefined, id = held?.id ?? "", otherwise = toWait): ZapdError {
+  #leasedError(held: Held | undefined, id = held?.id ?? "", otherwise = waitHint): ZapdError {
     const name = this.#hooks.nameOf(id);
     const word = asShellWord(name);
     const { owner, note, term } = held ?? {};
@@ -391,17 +392,17 @@ export class Leases {
     return new ZapdError("device_leased", `${name} is leased${owner === undefined ? "" : ` to ${owner}`}`, {
       hint: `${holder}. ${otherwise(word)}; to take it away: zapd lease break -d ${word}`,
       namesDevice: true,
-      // Whoever is about to get it is not known to others yet.
+      // A claim that is not given yet is not shown to others.
       details: held?.term ? { lease: leaseOf(held, held.term) } : undefined,
     });
   }
 }
 
-function toWait(name: string): string {
+function waitHint(name: string): string {
   return `To wait for it: zapd lease -d ${name} --wait 60s`;
 }
 
-/** A device that is to be given, with the token that its holder will have. */
+/** A reserved device, with the token for its holder. */
 interface Claim {
   readonly token: string;
   readonly held: Held;
@@ -414,7 +415,7 @@ function leaseOf({ owner, note }: Held, { until }: Term): Lease {
 function tokensIn(carried: string | undefined): string[] {
   if (carried === undefined) return [];
   return carried
-    .split(",", mostTokens)
+    .split(",", maxTokens)
     .map((one) => one.trim())
     .filter((one) => one !== "");
 }
@@ -427,7 +428,7 @@ function digestOf(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
 
-/** In the same time, whatever the token. */
+/** Compares in constant time. */
 function isOf(digest: Buffer, { digest: own }: Held): boolean {
   return timingSafeEqual(digest, own);
 }

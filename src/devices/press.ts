@@ -15,7 +15,7 @@ import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
 import type { Endpoint, Task } from "./endpoint.ts";
-import { requireCapability } from "./failures.ts";
+import { lacksCapability, requireCapability } from "./failures.ts";
 import type { Turn } from "./queue.ts";
 
 /** Stands before a text to type. */
@@ -146,7 +146,8 @@ export async function perform(
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
     return (await unlessSlept(power.isOn(signal))) === false ? endpoint.turnOn(connection, signal) : power.off(signal);
-  await requireCapability(connection.keys, "keys").press(key, signal);
+  if (!connection.keys) throw lacksCapability("keys");
+  await connection.keys.press(key, signal);
 }
 
 /** Whether the device itself holds a key: it is told when the key goes down and when it goes up. */

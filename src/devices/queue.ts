@@ -1,32 +1,32 @@
-/** Commands to one device, one at a time in order of arrival. Reads do not come here. */
-
+/** The queue of commands to one device: one at a time, in order of arrival. Reads are not queued. */
 import { ZapdError } from "../api/errors.ts";
 import { type SleepWatch, staleCommandError, stopwatch } from "../system/clock.ts";
 
 const maxWaiting = 32;
-/** A key that is older than this is better dropped than pressed late (SECURITY.md R14). */
-const maxWait = 5_000;
+/** A key that has waited longer is dropped rather than pressed late (SECURITY.md R14). */
+const maxWaitMs = 5_000;
 
 interface Waiting extends Span {
-  /** Gives it its turn; false when it has waited too long for that. */
+  /** Starts the command; `false` where it has waited too long. */
   start(): boolean;
 }
 
-/** How long a command takes, in milliseconds. */
+/** How long a command takes. */
 interface Span {
-  /** As far as can be told: those behind it wait for that too, when they are patient. */
+  /** How long the callers that wait for long commands wait for this one. */
   readonly expectedMs: number;
-  /** For certain: who would not wait so long need not begin to. */
+  /** What it takes at least: the other callers fail at once where that is too long. */
   readonly minimumMs: number;
 }
 
+/** A command's place in the queue, and its caller. */
 export interface Turn extends Partial<Span> {
-  /** Waits behind commands that are known to be long, for as long as they take. */
+  /** It waits for long commands before it as long as they take. */
   readonly waitsForLongCommands?: boolean;
   readonly signal: AbortSignal;
-  /** The tokens of leases that its caller carries, as in the header `zapd-lease`: a leased device takes commands of its holder alone. */
+  /** The caller's lease tokens, as in the header `zapd-lease`. */
   readonly lease?: string | undefined;
-  /** By which what it brings about is told from what happens by itself. */
+  /** The id of the action, given in the events that it causes. */
   readonly action?: string;
 }
 
@@ -35,20 +35,16 @@ export class Queue {
   #running: (Span & { since: number }) | undefined;
   #waiting: Waiting[] = [];
 
-  /** What waits while the machine sleeps is dropped, for as long as `sleep` watches. */
+  /** A command that waits while the machine sleeps is dropped, if `sleep` is given. */
   constructor(sleep?: SleepWatch) {
     this.#sleep = sleep;
   }
 
-  /** Whether nothing runs and nobody waits. */
   get isIdle(): boolean {
     return this.#running === undefined && this.#waiting.length === 0;
   }
 
-  /**
-   * Runs `work` when its turn has come. Fails with `device_busy` when too many wait, when the wait grew too long, and at
-   * once when it is known that it would.
-   */
+  /** Runs `work` when its turn has come. Fails with `device_busy` where too many wait, or where the wait is or would be too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     const wait = this.#turn(turn);
     if (wait) await wait;
@@ -60,10 +56,10 @@ export class Queue {
     }
   }
 
-  /** Takes the turn at once where nobody is before it; otherwise the wait for it. */
+  /** Starts the turn at once where the queue is empty; otherwise gives the wait for it. */
   #turn({ expectedMs = 0, minimumMs = 0, waitsForLongCommands = false, signal }: Turn): Promise<void> | undefined {
     if (signal.aborted) throw signal.reason;
-    // Marks the device as taken before anyone else can ask, here and in `start`.
+    // Synchronous, so that no other command can start meanwhile.
     const take = () => {
       this.#running = { expectedMs, minimumMs, since: performance.now() };
     };
@@ -71,9 +67,9 @@ export class Queue {
       take();
       return;
     }
-    if (this.#waiting.length >= maxWaiting) throw busy(`has ${maxWaiting} commands waiting already`);
+    if (this.#waiting.length >= maxWaiting) throw busyError(`has ${maxWaiting} commands waiting already`);
     const ahead = this.#ahead("minimumMs");
-    if (!waitsForLongCommands && ahead > maxWait) throw busyFor(ahead);
+    if (!waitsForLongCommands && ahead > maxWaitMs) throw busyUntilError(ahead);
     const slept = this.#sleep?.sleepCount;
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
@@ -86,15 +82,15 @@ export class Queue {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
       };
-      const wait = maxWait + (waitsForLongCommands ? this.#ahead("expectedMs") : 0);
-      const late = () => leave(busy(`was busy with other commands for ${Math.round(wait / 1000)} s`));
+      const wait = maxWaitMs + (waitsForLongCommands ? this.#ahead("expectedMs") : 0);
+      const late = () => leave(busyError(`was busy with other commands for ${Math.round(wait / 1000)} s`));
       const timer = setTimeout(late, wait);
       const waited = stopwatch();
       const waiting: Waiting = {
         expectedMs,
         minimumMs,
         start: () => {
-          // When the machine has slept, or we were stopped, its turn may come before its timer.
+          // After a sleep of the machine, its turn may come before its timer fires.
           if (waited() > wait) late();
           else if (this.#sleep?.sleepCount !== slept) leave(staleCommandError());
           else {
@@ -118,8 +114,7 @@ export class Queue {
   }
 }
 
-/** The failure where the commands ahead are known to take longer than its caller would wait. */
-function busyFor(ms: number): ZapdError {
+function busyUntilError(ms: number): ZapdError {
   const seconds = Math.ceil(ms / 1_000);
   const at = new Date(Date.now() + ms).toISOString().slice(0, 19);
   return new ZapdError("device_busy", `is in the midst of a sequence that ends in ${seconds} s`, {
@@ -127,7 +122,7 @@ function busyFor(ms: number): ZapdError {
   });
 }
 
-function busy(what: string): ZapdError {
+function busyError(what: string): ZapdError {
   return new ZapdError("device_busy", what, {
     hint: "Nothing was sent. Try again when its sequence or installation is done",
   });

@@ -1,28 +1,28 @@
 /**
- * A value kept in one JSON file. Changes made at the same time share one write and all wait for it; none is visible
- * before it is on disk, so nothing that was answered can be lost, and a write that fails leaves nothing to undo.
+ * A value kept in one JSON file. Changes made at the same time share one write; none is visible before it is on disk, so no
+ * answered change can be lost, and a failed write leaves nothing to undo.
  */
 import type { z } from "zod";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { keepAside, readRegularFile, writeAtomically } from "../system/files.ts";
 
 const version = 1;
-/** At most one write in this time, however many changes come. */
-const writeEvery = 100;
+/** The least time between two writes. */
+const writeIntervalMs = 100;
 
 export interface StoreOptions<T> {
   readonly path: string;
   readonly maxBytes: number;
   readonly empty: T;
-  /** Reads what the file holds; throws what is wrong with it. */
+  /** Reads the content of the file; throws what is wrong with it. */
   parse(content: unknown): T;
-  /** Keeps what was before the last change as `<path>.bak`, to go on with when the file is damaged. */
+  /** Keeps the content before the last change as `<path>.bak`, for when the file is damaged. */
   readonly backup?: boolean;
-  /** Told when the file was damaged, where it was put, and what is used instead. */
+  /** Called with a message when the file is damaged: where it is kept, and what is used instead. */
   damaged(problem: string): void;
 }
 
-/** Reads what a file holds by its schema; `what` is the word for it. */
+/** A `parse` by a schema; `what` is the word for the content. */
 export function readBy<T>(schema: z.ZodType<T>, what: string): StoreOptions<T>["parse"] {
   return (content) => {
     const { success, data } = schema.safeParse(content);
@@ -31,7 +31,7 @@ export function readBy<T>(schema: z.ZodType<T>, what: string): StoreOptions<T>["
   };
 }
 
-/** What a change makes: the next value, and what its caller gets. The same value means that there is nothing to write. */
+/** The next value and the caller's result. The same value means that there is nothing to write. */
 export interface Change<T, R> {
   readonly next: T;
   readonly result: R;
@@ -58,14 +58,14 @@ export class Store<T> {
     this.#value = value;
   }
 
-  /** Opens the file. A damaged one is kept aside and reported; the store goes on with the backup, or begins empty. */
+  /** Opens the file. A damaged one is kept aside and reported; the backup or an empty value is used instead. */
   static async open<T>(options: StoreOptions<T>): Promise<Store<T>> {
     const { path, damaged } = options;
     try {
       return new Store(options, contentOf(readRegularFile(path, options.maxBytes), options));
     } catch (error) {
       const code = systemCode(error);
-      // It is another user's, root's mostly, and may be sound: moved away, it would be missed without need.
+      // The file belongs to another user, mostly root, and may be valid: it stays where it is.
       if (code === "EACCES" || code === "EPERM")
         throw new ZapdError("storage_error", `${path} may not be read by you (${code})`, {
           hint: "Give it back to yourself with chown, or choose another folder with $ZAPD_STATE_DIR",
@@ -81,12 +81,12 @@ export class Store<T> {
     }
   }
 
-  /** What is on disk. */
+  /** The value on disk. */
   get value(): T {
     return this.#value;
   }
 
-  /** Makes a change and waits until it is on disk. What `change` throws is the caller's own failure; nothing is written then. */
+  /** Makes a change and waits until it is on disk. An error that `change` throws is the caller's alone; nothing is written. */
   update<R>(change: (value: T) => Change<T, R>): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       let made: { result: R } | undefined;
@@ -105,19 +105,19 @@ export class Store<T> {
     });
   }
 
-  /** Keeps the file as it is on disk aside, and writes what was read of it in its place; gives the name that it has now. */
+  /** Keeps the file aside and writes the current value in its place; gives the file's new name. */
   async keepAside(): Promise<string> {
     const aside = await keepAside(this.#path);
     await writeAtomically(this.#path, this.#textOf(this.#value));
     return aside;
   }
 
-  /** Waits for changes under way. */
+  /** Waits for pending writes. */
   async settled(): Promise<void> {
     await this.#writing;
   }
 
-  /** A file that is too large to be read again would take with it all that was there before. */
+  /** Refuses a file that would be too large to be read again. */
   async #save(text: string): Promise<void> {
     if (Buffer.byteLength(text) > this.#maxBytes)
       throw new ZapdError("storage_error", `${this.#path} would be larger than ${this.#maxBytes} bytes`, {
@@ -132,13 +132,13 @@ export class Store<T> {
 
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const wait = this.#wroteAt + writeEvery - performance.now();
+      const wait = this.#wroteAt + writeIntervalMs - performance.now();
       if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
       const batch = this.#waiting;
       this.#waiting = [];
       await this.#commit(batch);
     }
-    // No await since the last look: a change that comes now must start a write of its own.
+    // No await since the last check: a change that comes now starts a write of its own.
     this.#writing = undefined;
   }
 
@@ -166,7 +166,7 @@ export class Store<T> {
   }
 }
 
-/** What a file holds; the empty value when there is none. Throws what is wrong with it. */
+/** The content of a file; the empty value where there is none. Throws what is wrong with it. */
 function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T {
   if (text === null) return empty;
   const content: unknown = JSON.parse(text);
@@ -176,13 +176,13 @@ function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T
   return parse(content);
 }
 
-/** What the backup holds, put in the place of the damaged file; `null` when there is none that is sound. */
+/** The backup's content, put in place of the damaged file; `null` where there is no valid backup. */
 async function restored<T>(options: StoreOptions<T>): Promise<T | null> {
   try {
     const text = readRegularFile(`${options.path}.bak`, options.maxBytes);
     if (text === null) return null;
     const value = contentOf(text, options);
-    // A disk that takes nothing now is told of at the next change.
+    // A write error is reported at the next change.
     await writeAtomically(options.path, text).catch(() => {});
     return value;
   } catch {

@@ -1,66 +1,64 @@
 /**
- * Asking a device what it does while somebody is interested: someone follows the events, or waits for a state. With nobody
- * interested nothing is asked. However many look, a device is asked once, and one that pushes is asked only for what it
- * keeps to itself.
+ * Polls a device while it has subscribers: readers of its events, or calls that wait for a state. However many there are, it
+ * is polled once, and only for the parts that it does not push.
  */
 import type { State } from "../api/schemas.ts";
 import type { Access, StatePart } from "../platforms/platform.ts";
 import { isPowerOff } from "./endpoint.ts";
 
-/** How long until the next look, in milliseconds, and what is asked then; every third look asks for the rest as well. */
-interface Row {
+/** How long until the next poll, and for which parts; every third poll reads the rest as well. */
+interface Schedule {
   readonly everyMs: number;
   readonly parts: readonly StatePart[];
   readonly everyThird?: readonly StatePart[];
 }
 
-/** By what was last seen (next/EVENTS.md, "Devices that do not push"; mean delay to notice: 1 s playing, 2.5 s idle). */
-const rows = {
+/** By the last state (next/EVENTS.md, "Devices that do not push"; mean delay to notice: 1 s playing, 2.5 s idle). */
+const schedules = {
   playing: { everyMs: 2_000, parts: ["playback"], everyThird: ["app", "volume"] },
   on: { everyMs: 5_000, parts: ["app", "playback"], everyThird: ["power", "volume"] },
   input: { everyMs: 10_000, parts: ["app", "volume"], everyThird: ["power"] },
   standby: { everyMs: 15_000, parts: ["power"] },
-} as const satisfies Record<string, Row>;
+} as const satisfies Record<string, Schedule>;
 
-/** What a device with limited access tells while it is on; it is asked half as often as others. */
+/** What a device with limited access reports while it is on; it is polled half as often as others. */
 const limitedParts: readonly StatePart[] = ["power", "app"];
 
-/** A silent device is asked after each of these, then every two minutes: soon at first, if it was on, since it may only have closed our connection. */
-const silentMs = [2_000, 5_000, 15_000, 30_000, 60_000] as const;
+/** Pauses after failed polls, then two minutes each: short at first if the device was on, since it may only have disconnected. */
+const retryMs = [2_000, 5_000, 15_000, 30_000, 60_000] as const;
 const longestMs = 120_000;
-/** How many of them are left out for one that is off, unless somebody waits for it. */
-const longOnly = 3;
-/** After a command, until its effect shows: milliseconds since the command. */
-const burst = [150, 400, 900, 2_000] as const;
+/** How many of these pauses are skipped for a device that is off, unless a call waits for it. */
+const skippedWhenOff = 3;
+/** When the effect of a command is polled for: milliseconds since the command. */
+const burstMs = [150, 400, 900, 2_000] as const;
 const jitter = 0.1;
-/** Several hints come for one change. */
+/** The pause after a hint, since several hints come for one change. */
 const hintMs = 100;
 
-/** What a watch asks of its device. */
 export interface PollTarget {
-  /** What was last seen; `null` where nothing was. */
+  /** The last state; `null` where none was ever observed. */
   readonly state: State | null;
   readonly access: Access | null;
-  /** What it tells by itself while it is connected. */
+  /** The parts that it pushes while it is connected. */
   readonly pushes: ReadonlySet<StatePart>;
-  /** Reads parts of its state, all of them without `parts`; what is seen comes back by `seen`. Fails as reads do. */
+  /** Reads parts of its state, or all; the watch learns of the result by `stateObserved`. Fails as reads do. */
   poll(parts: readonly StatePart[] | null): Promise<void>;
 }
 
 export class Watch {
   readonly #device: PollTarget;
   readonly #random: () => number;
-  #interested = 0;
-  /** Those of them who wait for something, and go away without it before long. */
+  #subscribers = 0;
+  /** The subscribers that wait for a state, for a limited time. */
   #waiting = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #looking = false;
-  #looks = 0;
+  #isPolling = false;
+  #polls = 0;
   #failures = 0;
   #isHinted = false;
-  /** All of it has been read since somebody is interested: a command may have shown a part of it before. */
+  /** Whether the whole state was read since the first subscriber came. */
   #hasRead = false;
-  /** How far the burst after the last command has come, since when it runs, and what the command can change. */
+  /** The burst after the last command: how far it has come, its start, and the parts that the command can change. */
   #burst: { at: number; readonly since: number; readonly parts: readonly StatePart[] } | undefined;
 
   constructor(device: PollTarget, random: () => number = Math.random) {
@@ -68,52 +66,52 @@ export class Watch {
     this.#random = random;
   }
 
-  /** Somebody is interested from now on, until they let go; one that is silent is looked for anew by whoever waits for it. */
+  /** Adds a subscriber, until the function that is returned is called. With `waits`, an unreachable device is polled at once. */
   subscribe({ waits = false } = {}): () => void {
-    const isFirst = ++this.#interested === 1;
-    const isSought = waits && this.#failures > 0;
+    const isFirst = ++this.#subscribers === 1;
+    const mustRetry = waits && this.#failures > 0;
     if (waits) this.#waiting++;
-    if (isSought) this.#failures = 0;
-    if (isFirst || isSought) {
+    if (mustRetry) this.#failures = 0;
+    if (isFirst || mustRetry) {
       this.#hasRead = false;
       this.#schedule(0);
     }
-    let isHeld = true;
+    let isSubscribed = true;
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!isSubscribed) return;
+      isSubscribed = false;
       if (waits) this.#waiting--;
-      if (--this.#interested === 0) this.stop();
+      if (--this.#subscribers === 0) this.stop();
     };
   }
 
-  /** A command was just taken: its effect is looked for in what it can change, unless the device tells that by itself. */
+  /** After a command: polls for the parts that it can change, but for those that the device pushes. */
   afterCommand(changes: readonly StatePart[]): void {
     const { pushes, state } = this.#device;
-    // Power that the command has made unknown may be as it was, of which nothing is told.
+    // Power that the command has made unknown may be unchanged, and then the device pushes nothing.
     const parts = changes.filter((part) => !pushes.has(part) || (part === "power" && state?.power === "unknown"));
-    if (this.#interested === 0 || parts.length === 0) return;
+    if (this.#subscribers === 0 || parts.length === 0) return;
     this.#burst = { at: 0, since: performance.now(), parts: [...new Set([...parts, ...(this.#burst?.parts ?? [])])] };
-    this.#schedule(burst[0]);
+    this.#schedule(burstMs[0]);
   }
 
-  /** Somebody else has just read it, or it has spoken: the next look is counted from here. */
+  /** The state was just read or pushed: the next poll is scheduled from now. */
   stateObserved(isNew: boolean): void {
     this.#failures = 0;
     if (isNew) this.#burst = undefined;
-    if (this.#interested > 0 && !this.#looking && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
+    if (this.#subscribers > 0 && !this.#isPolling && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
   }
 
-  /** It does something else than before, and did not say what: it is asked soon, once for all that comes at the same time. */
+  /** The device reported that something has changed, but not what: polls it once for several such hints. */
   hintReceived(): void {
-    if (this.#interested === 0 || this.#isHinted || this.#burst) return;
+    if (this.#subscribers === 0 || this.#isHinted || this.#burst) return;
     this.#isHinted = true;
     this.#schedule(hintMs);
   }
 
-  /** It may be there again: it is asked at once. */
+  /** The device may answer again: polls it at once. */
   deviceReappeared(): void {
-    if (this.#interested > 0 && this.#failures > 0 && !this.#looking) this.#schedule(0);
+    if (this.#subscribers > 0 && this.#failures > 0 && !this.#isPolling) this.#schedule(0);
   }
 
   stop(): void {
@@ -125,39 +123,40 @@ export class Watch {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), ms);
+    this.#timer = setTimeout(() => void this.#poll(), ms);
   }
 
-  async #look(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     this.#isHinted = false;
-    const after = this.#burst;
+    const burst = this.#burst;
     try {
       const parts = this.#parts();
       await this.#device.poll(parts);
       this.#hasRead ||= parts === null;
       this.#failures = 0;
     } catch {
-      // Off and silence are states; whoever asks for the state itself is told why.
+      // A caller that reads the state itself gets the error.
       this.#failures++;
-      if (this.#burst === after) this.#burst = undefined;
+      if (this.#burst === burst) this.#burst = undefined;
     } finally {
-      this.#looking = false;
+      this.#isPolling = false;
     }
-    if (this.#interested > 0) this.#schedule(this.#isHinted ? hintMs : this.#pause());
+    if (this.#subscribers > 0) this.#schedule(this.#isHinted ? hintMs : this.#pause());
   }
 
-  /** What the next look asks for; `null` for all, at first and once it answers again. */
+  /** The parts that the next poll reads; `null` for all: at first, and once the device answers again. */
   #parts(): readonly StatePart[] | null {
     const { state, access, pushes } = this.#device;
-    const row = state && rowOf(state);
-    // A command may wake a device that sleeps: all of its state is read then.
-    if (!row || !this.#hasRead || this.#failures > 0 || (this.#burst && row === rows.standby)) return null;
-    if (access === "limited" && row !== rows.standby) return limitedParts;
+    const schedule = state && scheduleOf(state);
+    // A command may wake a device: its whole state is read then.
+    if (!schedule || !this.#hasRead || this.#failures > 0 || (this.#burst && schedule === schedules.standby))
+      return null;
+    if (access === "limited" && schedule !== schedules.standby) return limitedParts;
     if (this.#burst) return this.#burst.parts;
-    const third: readonly StatePart[] = ++this.#looks % 3 === 0 ? (row.everyThird ?? []) : [];
-    return [...row.parts, ...third].filter((part) => !pushes.has(part));
+    const third: readonly StatePart[] = ++this.#polls % 3 === 0 ? (schedule.everyThird ?? []) : [];
+    return [...schedule.parts, ...third].filter((part) => !pushes.has(part));
   }
 
   #pause(): number {
@@ -166,19 +165,20 @@ export class Watch {
     if (next !== null) return next;
     if (this.#failures > 0) {
       const isOff = isPowerOff(state?.power ?? null);
-      return this.#spread(silentMs[this.#failures - 1 + (isOff && this.#waiting === 0 ? longOnly : 0)] ?? longestMs);
+      const skipped = isOff && this.#waiting === 0 ? skippedWhenOff : 0;
+      return this.#spread(retryMs[this.#failures - 1 + skipped] ?? longestMs);
     }
-    const row = state && rowOf(state);
-    if (!row) return this.#spread(silentMs[longOnly]);
-    // A device that tells all of it by itself is only asked whether it is still there.
-    const tellsAll = [...row.parts, ...(row.everyThird ?? [])].every((part) => pushes.has(part));
-    if (tellsAll) return this.#spread(longestMs);
-    return this.#spread(row.everyMs * (access === "limited" ? 2 : 1));
+    const schedule = state && scheduleOf(state);
+    if (!schedule) return this.#spread(retryMs[skippedWhenOff]);
+    // A device that pushes everything is only polled to see whether it is still there.
+    const pushesAll = [...schedule.parts, ...(schedule.everyThird ?? [])].every((part) => pushes.has(part));
+    if (pushesAll) return this.#spread(longestMs);
+    return this.#spread(schedule.everyMs * (access === "limited" ? 2 : 1));
   }
 
   #nextOfBurst(): number | null {
     if (!this.#burst) return null;
-    const at = burst[++this.#burst.at];
+    const at = burstMs[++this.#burst.at];
     if (at === undefined) {
       this.#burst = undefined;
       return null;
@@ -191,8 +191,10 @@ export class Watch {
   }
 }
 
-function rowOf(state: State): Row {
-  if (isPowerOff(state.power)) return rows.standby;
-  if (state.input !== null) return rows.input;
-  return state.playback?.status === "playing" || state.playback?.status === "buffering" ? rows.playing : rows.on;
+function scheduleOf(state: State): Schedule {
+  if (isPowerOff(state.power)) return schedules.standby;
+  if (state.input !== null) return schedules.input;
+  return state.playback?.status === "playing" || state.playback?.status === "buffering"
+    ? schedules.playing
+    : schedules.on;
 }
