@@ -1,4 +1,4 @@
-/** The apps of each device, kept in `apps.json`: normalized ids, merging, and finding the app that is meant. */
+/** The apps of each device, kept in `apps.json`: their ids, merging lists, and finding the app that is meant. */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { App } from "../api/schemas.ts";
@@ -7,9 +7,9 @@ import { serviceName } from "../platforms/services.ts";
 import { nearest } from "../system/nearest.ts";
 import { readBy, Store } from "./store.ts";
 
-/** More than any device has: what lists more is not believed, rather than cut without a word. */
+/** More than any device has: a longer list is refused rather than cut. */
 const maxApps = 5_000;
-/** Characters of what a device says of an app: what the file could not hold again would cost the whole catalog. */
+/** Characters; a longer text could not be read from the file again, and would lose the whole catalog. */
 const longest = { id: 128, text: 256 } as const;
 
 const appSchema: z.ZodType<App> = z.looseObject({
@@ -45,13 +45,13 @@ export class Catalog {
     return new Catalog(await Store.open({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }));
   }
 
-  /** What is cached for a device; `null` for a cold cache. */
+  /** The cached apps of a device; `null` where none were listed yet. */
   apps(deviceId: string): App[] | null {
     const { catalogs } = this.#store.value;
     return Object.hasOwn(catalogs, deviceId) ? (catalogs[deviceId]?.apps ?? null) : null;
   }
 
-  /** Merges what a device lists now; `clear` first drops all that is cached for its platform. On disk when it returns. */
+  /** Merges a device's list; `clear` first drops the cache of its whole platform. On disk when it returns. */
   refresh(deviceId: string, platform: string, listed: readonly PlatformApp[], clear = false): Promise<Refreshed> {
     if (listed.length > maxApps) {
       const problem = `lists ${listed.length} apps, and ${maxApps} are the most that are kept: its list is left as it was`;
@@ -63,12 +63,16 @@ export class Catalog {
         : catalogs;
       const before = kept[deviceId]?.apps ?? [];
       const apps = mergeApps(before, listed);
-      const was = new Set(before.filter((app) => app.installed).map((app) => app.platform_id));
-      const is = new Set(apps.filter((app) => app.installed).map((app) => app.platform_id));
+      const installedBefore = new Set(before.filter((app) => app.installed).map((app) => app.platform_id));
+      const installedNow = new Set(apps.filter((app) => app.installed).map((app) => app.platform_id));
       const result: Refreshed = {
         apps,
-        added: apps.filter((app) => is.has(app.platform_id) && !was.has(app.platform_id)).map((app) => app.id),
-        removed: before.filter((app) => was.has(app.platform_id) && !is.has(app.platform_id)).map((app) => app.id),
+        added: apps
+          .filter((app) => installedNow.has(app.platform_id) && !installedBefore.has(app.platform_id))
+          .map((app) => app.id),
+        removed: before
+          .filter((app) => installedBefore.has(app.platform_id) && !installedNow.has(app.platform_id))
+          .map((app) => app.id),
       };
       return { next: { catalogs: { ...kept, [deviceId]: { platform, apps } } }, result };
     });
@@ -77,7 +81,7 @@ export class Catalog {
   async forget(deviceId: string): Promise<void> {
     await this.#store.update((content) => {
       if (!Object.hasOwn(content.catalogs, deviceId)) return { next: content, result: undefined };
-      const { [deviceId]: _gone, ...catalogs } = content.catalogs;
+      const { [deviceId]: _removed, ...catalogs } = content.catalogs;
       return { next: { catalogs }, result: undefined };
     });
   }
@@ -87,33 +91,33 @@ export class Catalog {
   }
 }
 
-/** What a device lists now, each app with the id it has had; what it no longer lists stays, as not installed. */
+/** Merges a device's list with the cached one: apps keep their ids, and those no longer listed stay as not installed. */
 export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]): App[] {
   const idsBefore = new Map(before.map((app) => [app.platform_id, app.id]));
   const seen = new Set<string>();
   const fits = ({ platformId }: PlatformApp) => platformId !== "" && platformId.length <= longest.id;
   const unique = listed.filter((app) => fits(app) && !seen.has(app.platformId) && seen.add(app.platformId));
-  // A device that names its apps anew each time does not fill the file.
-  const gone = before.filter((app) => !seen.has(app.platform_id)).slice(0, maxApps);
-  const taken = new Set(gone.map((app) => app.id));
+  // Limited, or a device that lists new ids each time would fill the file.
+  const unlisted = before.filter((app) => !seen.has(app.platform_id)).slice(0, maxApps);
+  const taken = new Set(unlisted.map((app) => app.id));
   for (const app of unique) {
     const id = idsBefore.get(app.platformId);
     if (id !== undefined) taken.add(id);
   }
-  // Two new apps of one name: neither gets the plain id, so that asking for it is ambiguous rather than a guess. An id
-  // that the platform is sure of belongs to its app alone.
-  const sure = new Set(unique.map((app) => app.id));
+  // Of two new apps with one name, neither gets the plain id, so that the name is ambiguous rather than a guess. An id given
+  // by the platform belongs to its app alone.
+  const given = new Set(unique.map((app) => app.id));
   const wanted = unique.filter((app) => !idsBefore.has(app.platformId) && !app.id).map(plainId);
-  const contested = new Set(wanted.filter((id, at) => wanted.indexOf(id) !== at || sure.has(id)));
+  const contested = new Set(wanted.filter((id, at) => wanted.indexOf(id) !== at || given.has(id)));
   const apps = unique.map((app) => {
     const id = idsBefore.get(app.platformId) ?? freeId(app, (one) => taken.has(one) || (!app.id && contested.has(one)));
     taken.add(id);
     return { ...toApp(app, id), installed: true };
   });
-  return [...apps, ...gone.map((app) => ({ ...app, installed: false }))];
+  return [...apps, ...unlisted.map((app) => ({ ...app, installed: false }))];
 }
 
-/** An app as the API shows it, with the id that the catalog gave it, or the one it would give. */
+/** An app as the API shows it, with its id in the catalog, or the one that it would get. */
 export function describeApp(app: PlatformApp, catalog: readonly App[] | null): App {
   const cached = catalog?.find((one) => one.platform_id === app.platformId);
   return { ...toApp(app, cached?.id ?? plainId(app)), installed: true };
@@ -139,7 +143,7 @@ function plainId(app: PlatformApp): string {
   return app.id || slugOf(app.name) || `app-${slugOf(app.platformId)}`;
 }
 
-/** Latin letters that no decomposition turns into plain ones. */
+/** Latin letters that Unicode does not decompose into plain ones. */
 const plainLetters: Readonly<Record<string, string>> = {
   œ: "oe",
   æ: "ae",
@@ -167,9 +171,9 @@ function slugOf(text: string): string {
 }
 
 /**
- * The app that is meant: platform id, then id, then the name: exact, without case, with `&` and `+` as words, and at last
- * without punctuation, each only where the one before finds nothing. Then a text in the platform's own id form, which
- * the catalog may lack. `null` when there is none.
+ * Finds an app by platform id, then by id, then by name: exact, without case, with `&` and `+` as words, and last without
+ * punctuation, each only where the one before finds nothing. A text in the form of the platform's ids is an app even where
+ * the catalog lacks it. `null` where there is none.
  */
 export function findApp(wanted: string, apps: readonly App[], platform: Pick<Platform, "isAppId">): App | null {
   const text = wanted.trim();
@@ -184,14 +188,14 @@ export function findApp(wanted: string, apps: readonly App[], platform: Pick<Pla
     (app: App) => bare(app.name) === bare(text),
   ]) {
     const found = installedFirst(apps.filter(same));
-    if (found.length > 1) throw ambiguous(text, found);
+    if (found.length > 1) throw ambiguousError(text, found);
     if (found[0]) return found[0];
   }
   if (!platform.isAppId(text)) return null;
   return { id: text.toLowerCase(), name: text, platform_id: text, type: "app", version: null, installed: false };
 }
 
-/** The well-known service that is meant, on a device that does not say what it has; `null` when none is. */
+/** Finds a well-known service, for a device that does not list its apps; `null` where there is none. */
 export function findService(wanted: string, platform: Pick<Platform, "isAppId" | "services">): App | null {
   const services = [...(platform.services ?? [])];
   // By name a service is one app, whichever of its ids a device has: the platform knows the others.
@@ -204,7 +208,7 @@ export function findService(wanted: string, platform: Pick<Platform, "isAppId" |
   return findApp(wanted, apps, platform);
 }
 
-/** The failure for an app that nobody has, with the nearest name. */
+/** The error for an unknown app, with the nearest name. */
 export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
   const meant = nearest(
     wanted,
@@ -215,7 +219,7 @@ export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
   });
 }
 
-/** The same, of a device that has no list: what can be launched there by name. */
+/** The same, for a device that does not list its apps: with what can be launched by name. */
 export function serviceNotFound(wanted: string, { services }: Pick<Platform, "services">): ZapdError {
   const names = [...new Set(services?.values())];
   const meant = nearest(wanted, names);
@@ -227,7 +231,7 @@ export function serviceNotFound(wanted: string, { services }: Pick<Platform, "se
   );
 }
 
-function ambiguous(wanted: string, found: readonly App[]): ZapdError {
+function ambiguousError(wanted: string, found: readonly App[]): ZapdError {
   return new ZapdError("ambiguous_app", `${JSON.stringify(wanted)} could be ${found.length} apps`, {
     hint: `Use the id of one: ${found.map((app) => `${app.id} ("${app.name}", ${app.platform_id})`).join(", ")}`,
   });

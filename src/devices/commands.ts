@@ -25,7 +25,7 @@ const limits = {
   logs: 12_000,
 } as const;
 
-/** The catalog from its cache; a cold cache is filled from the device first. */
+/** The cached apps; without a cache, the device is asked first. */
 export async function listApps(device: Device, signal: AbortSignal): Promise<App[]> {
   const cached = device.catalog.apps(device.preferredEndpoint("apps").id);
   return cached ?? (await refreshApps(device, false, signal)).apps;
@@ -87,14 +87,14 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
   });
 }
 
-/** Fails where nothing can be installed, before a byte of a package is read. */
+/** Fails where nothing can be installed, before any of a package is read. */
 export function checkDeveloper(device: Device): void {
   const activity = "installing the package";
   device.requireCapability("dev", activity);
   device.checkTrusted(activity);
 }
 
-/** How a refusal to install begins that is about the password. */
+/** The beginning of the error about a missing password. */
 export const installingOn = "Installing on";
 
 export async function installPackage(
@@ -117,7 +117,7 @@ export async function installPackage(
     },
   });
   if (password !== undefined) await device.keepDeveloperPassword(password);
-  // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
+  // The catalog should show the new package; where the device does not list its apps now, it is installed all the same.
   await refreshApps(device, false, turn.signal).catch(() => {});
   return result;
 }
@@ -150,7 +150,7 @@ export function removePackage(device: Device, turn: Turn): Promise<void> {
   });
 }
 
-/** Lines of the developer console. A read: it does not wait behind commands. */
+/** Lines of the developer console; a read, so it does not wait for commands. */
 export function readLogs(device: Device, cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
   return device.read(`logs ${cursor ?? ""}`, signal, {
     activity: "reading its console",
@@ -161,7 +161,7 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
   });
 }
 
-/** Finds the app in the cache, and once more in a fresh list when it is not there. */
+/** Finds an app in the cache, or else in a fresh list. */
 async function resolve(device: Device, route: Route, wanted: string, turn: Turn): Promise<App> {
   const { id, platform } = route.endpoint;
   device.requireCapability("launch", "launching an app");
@@ -173,7 +173,7 @@ async function resolve(device: Device, route: Route, wanted: string, turn: Turn)
     if (known) return known;
     throw withDeviceName(serviceNotFound(wanted, platform), device.record, "launching an app");
   }
-  // Part of a command: a device that is asleep is woken for it.
+  // As a command, so that a device that is asleep is woken.
   const list = await device.command(turn, listing(device, route)).catch((error: unknown) => {
     // A device that refuses to list its apps may still launch a well-known one.
     const known = hasCode(error, "device_refused") ? findService(wanted, platform) : null;

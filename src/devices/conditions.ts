@@ -1,4 +1,4 @@
-/** Conditions on what a device does, in words that mean the same in a wait, in a scene and for an agent: `power:on`, `app:netflix`. */
+/** Conditions on a device's state, the same in waits, scenes and MCP tools: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
 import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
@@ -6,14 +6,14 @@ import { isPowerOff } from "./endpoint.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {
-  /** As it was written. */
+  /** As the caller wrote it. */
   readonly text: string;
-  /** The part of the state that it is about; without it, all of it. */
+  /** The part of the state that it reads; by default all. */
   readonly part?: StatePart;
   holds(state: State): boolean;
 }
 
-/** Whether enough has been seen of a device to judge by: what was never seen reads as if there were nothing. */
+/** Whether the parts that the conditions read were ever observed: a part that was not looks empty. */
 export function hasSeenEnough(
   conditions: readonly Condition[],
   seen: Readonly<Partial<Record<StatePart, unknown>>>,
@@ -24,7 +24,7 @@ export function hasSeenEnough(
 
 interface Part {
   readonly part: StatePart;
-  /** The words it takes; without them it takes any. */
+  /** The values it takes; by default any. */
   readonly words?: readonly string[];
   readonly about: string;
   holds(state: State, word: string): boolean;
@@ -47,7 +47,7 @@ const parts: Readonly<Record<string, Part>> = {
     part: "playback",
     words: playbackStatuses,
     about: "playback:playing",
-    // A device that tells of no playback has stopped.
+    // No playback means stopped.
     holds: ({ playback }, word) => (playback?.status ?? "stopped") === word,
   },
   input: { part: "input", about: "input:hdmi1", holds: ({ input }, word) => input === word },
@@ -63,7 +63,7 @@ const examples = Object.values(parts)
   .map(({ about }) => about)
   .join("; ");
 
-/** Fails with `invalid_payload`, and says what may be waited for. */
+/** Reads a condition; fails with `invalid_payload`, with a hint at what there is. */
 export function readCondition(text: string): Condition {
   const [, name = "", word = ""] = /^([a-z]+):(.+)$/s.exec(text.trim()) ?? [];
   const part = Object.hasOwn(parts, name) ? parts[name] : undefined;

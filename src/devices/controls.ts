@@ -1,4 +1,4 @@
-/** What a device can be asked for beyond keys: volume, playback, media, inputs, channels, pictures, messages. */
+/** Commands and reads beyond keys and apps: volume, playback, media, inputs, channels, messages and pictures. */
 import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { Channel, Input, State } from "../api/schemas.ts";
@@ -24,15 +24,15 @@ import { type CheckedPicture, checkPicture, type IconCache } from "./pictures.ts
 import type { Turn } from "./queue.ts";
 
 const timeoutMs = { volume: 30_000, other: 15_000 } as const;
-/** How long an effect is looked for after the device took a command, and how often. */
-const effect = { timeoutMs: 3_000, everyMs: 200 } as const;
-/** A step shows sooner, or there is no further one. */
-const stepEffect = { timeoutMs: 1_000, everyMs: 50 } as const;
-/** Between two steps of the volume: sets lose keys that come faster. */
+/** How long, and how often, an effect is polled for after the device took a command. */
+const effectPoll = { timeoutMs: 3_000, everyMs: 200 } as const;
+/** The same after a volume step, which shows sooner or not at all. */
+const stepPoll = { timeoutMs: 1_000, everyMs: 50 } as const;
+/** Between two volume steps: devices lose keys that come faster. */
 const stepEveryMs = 120;
-/** A level that stays as it is for so long, in milliseconds, has come to rest. */
-const restMs = 1_000;
-/** A position that is this near counts as reached: players seek to the next key frame. */
+/** A volume level that does not change for this long is final. */
+const stableMs = 1_000;
+/** A position this near counts as reached, since players seek to a key frame. */
 const nearMs = 10_000;
 
 type Volume = PlatformState["volume"];
@@ -40,14 +40,14 @@ type Volume = PlatformState["volume"];
 const volumeParts = ["volume"] as const;
 const playbackParts = ["playback"] as const;
 
-/** Sets the volume, and reads back what has become of it. */
+/** Sets, steps or mutes the volume, and reads it back. */
 export function setVolume(
   device: Device,
   { level, step, muted }: BodyOf<"setVolume">,
   turn: Turn,
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
-  /** What has been stepped is not stepped anew. */
+  /** Steps that were taken are not repeated. */
   let hasStepped = false;
   const taken = () => {
     hasStepped = step !== undefined;
@@ -60,14 +60,14 @@ export function setVolume(
     hasStarted: () => hasStepped,
     work: async (connection, signal, endpoint) => {
       const control = requireCapability(connection.volume, needs);
-      const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
-      // Nothing is sent to a device that does not answer this.
-      const before = async () => (await seenOf(connection, volumeParts, signal))?.volume?.level ?? null;
+      const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
+      // Fails where the device does not answer, so that nothing is sent then.
+      const before = async () => (await readParts(connection, volumeParts, signal))?.volume?.level ?? null;
       const { wanted, from } =
         step === undefined
           ? { wanted: level ?? null, from: null }
           : await stepped(control, step, { before, read, taken }, signal);
-      // Steps that its settings keep back want them changed before.
+      // Steps that its settings withhold need those changed first.
       const { hint } = endpoint.description;
       const remedy = endpoint.withholds("volume") && hint ? `, after this. ${hint}` : "";
       const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
@@ -78,8 +78,8 @@ export function setVolume(
         (from === null || volume?.level !== from) &&
         (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
         isMuteSo(volume);
-      const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effect : stepEffect);
-      // Where a step was to lead to is not known.
+      const volume = await readUntil(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effectPoll : stepPoll);
+      // Where a step leads is not known.
       const isStepOnly = wanted === null && muted === undefined;
       if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isSo(volume), endpoint);
       const tells = volume !== null && (wanted === null || volume.level !== null);
@@ -89,8 +89,8 @@ export function setVolume(
 }
 
 /**
- * The level that steps lead to (`wanted`), on a device that sets levels. On one that only steps, the steps are taken here: all
- * that is known is that the level then differs from `from`, the one before the last step; `null` at the end of the scale.
+ * The level that steps lead to (`wanted`), where the device can set levels. Where it can only step, the steps are taken here,
+ * and the level is then expected to differ from `from`, the one before the last step; `null` at the end of the scale.
  */
 async function stepped(
   control: VolumeControl,
@@ -110,7 +110,7 @@ async function stepped(
   return { wanted: null, from: step === 0 || from === (last > 0 ? 100 : 0) ? null : from };
 }
 
-/** To a level: set where the device can, else stepped and read until it is there; `false` where that leads no further. */
+/** Sets a level, or steps and reads until it is reached; `false` where steps lead no further. */
 async function toLevel(
   control: VolumeControl,
   wanted: number,
@@ -126,7 +126,7 @@ async function toLevel(
     throw new ZapdError("unsupported_operation", "takes steps of volume alone, and does not tell its volume", {
       hint: `Step it: zapd volume +5 -d {device}${remedy}`,
     });
-  // How far one step goes is seen at the first; a step that changes nothing is the end of the scale, or of what it lets be done.
+  // The first step shows how far one goes; a step that changes nothing is at the end of the scale, or is not allowed.
   let stride: number | null = null;
   for (let round = 0; round < 8 && level !== wanted; round++) {
     const distance: number = wanted - level;
@@ -135,8 +135,8 @@ async function toLevel(
     const from: number = level;
     await press(control, steps, signal);
     const expected: number | null = stride === null ? null : from + steps * stride;
-    level = await settled(read, from, expected, signal);
-    // Some sets only show their scale at the first step.
+    level = await levelAfterSteps(read, from, expected, signal);
+    // On some devices the first step only shows the scale.
     if (level === from && round > 0) return false;
     if (level !== from) stride ??= Math.abs(level - from);
   }
@@ -144,10 +144,10 @@ async function toLevel(
 }
 
 /**
- * The level that steps from another led to: the expected one, or where it has come to rest, since some sets take keys faster
- * than they heed them. Of a single step any change is its end.
+ * The level after steps: the expected one, or the one at which it stays, since some devices take keys faster than they act on
+ * them. After a single step, any change is final.
  */
-async function settled(
+async function levelAfterSteps(
   read: () => Promise<Volume>,
   from: number,
   expected: number | null,
@@ -161,12 +161,12 @@ async function settled(
     last = level;
     if (level === expected || (expected === null && level !== from)) return level;
     if (isMoved) movedAt = performance.now();
-    if (performance.now() - movedAt >= (last === from ? effect.timeoutMs : restMs)) return level;
-    await sleep(effect.everyMs, signal);
+    if (performance.now() - movedAt >= (last === from ? effectPoll.timeoutMs : stableMs)) return level;
+    await sleep(effectPoll.everyMs, signal);
   }
 }
 
-/** `taken` is told of each step that the device took. */
+/** Steps the volume; calls `taken` after each step that the device took. */
 async function press(
   control: VolumeControl,
   steps: number,
@@ -181,12 +181,12 @@ async function press(
   }
 }
 
-/** Reads until it is so, or the time is up; gives the last that was read. */
-async function shown<T>(
+/** Reads until `isSo`, or until the time is up; gives the last value. */
+async function readUntil<T>(
   read: () => Promise<T | null>,
   isSo: (value: T | null) => boolean,
   signal: AbortSignal,
-  within: { readonly timeoutMs: number; readonly everyMs: number } = effect,
+  within: { readonly timeoutMs: number; readonly everyMs: number } = effectPoll,
 ): Promise<T | null> {
   let last: T | null = null;
   await until(
@@ -199,7 +199,7 @@ async function shown<T>(
   return last;
 }
 
-/** The same for parts of the state; everybody who follows is told the last of it. */
+/** The same for parts of the state; the last one is published. */
 async function stateAfter(
   device: Device,
   endpoint: Endpoint,
@@ -208,8 +208,8 @@ async function stateAfter(
   isSo: (state: Partial<PlatformState>) => boolean,
   signal: AbortSignal,
 ): Promise<Partial<PlatformState> | null> {
-  const state = await shown(
-    () => stateOf(connection, parts, signal),
+  const state = await readUntil(
+    () => tryReadParts(connection, parts, signal),
     (one) => one !== null && isSo(one),
     signal,
   );
@@ -217,8 +217,8 @@ async function stateAfter(
   return state;
 }
 
-/** Parts of the state, where the device tells it. */
-async function seenOf(
+/** Parts of the state; `null` where the device reports none. */
+async function readParts(
   { state }: Connection,
   parts: readonly StatePart[],
   signal: AbortSignal,
@@ -226,21 +226,21 @@ async function seenOf(
   return (await (state?.readParts?.(parts, signal) ?? state?.read(signal))) ?? null;
 }
 
-/** The same, or `null` where it does not answer: it took the command all the same. */
-function stateOf(
+/** The same; `null` too where the device does not answer, since it took the command all the same. */
+function tryReadParts(
   connection: Connection,
   parts: readonly StatePart[],
   signal: AbortSignal,
 ): Promise<Partial<PlatformState> | null> {
-  return seenOf(connection, parts, signal).catch(() => null);
+  return readParts(connection, parts, signal).catch(() => null);
 }
 
-/** Whether it does not show what it plays: nothing is looked for there. */
-function isBlind({ playback }: Connection): boolean {
+/** Whether the device does not report what it plays, so that no effect can be read back. */
+function hidesPlayback({ playback }: Connection): boolean {
   return playback?.isShown === false;
 }
 
-/** The commands that are keys, too. */
+/** Playback commands that are also keys. */
 const commandKeys = ["play", "pause", "stop"] as const;
 const statusAfter: Partial<Record<PlaybackCommand, readonly string[]>> = {
   play: ["playing", "buffering"],
@@ -248,7 +248,7 @@ const statusAfter: Partial<Record<PlaybackCommand, readonly string[]>> = {
   stop: ["stopped"],
 };
 
-/** Tells the player, where the device lets it; one that only has keys has them pressed. */
+/** Controls the player, or presses the key where the device has only that. */
 export function controlPlayback(
   device: Device,
   what: PlaybackCommand | "seek",
@@ -262,23 +262,23 @@ export function controlPlayback(
     needs,
     changes: playbackParts,
     work: async (connection, signal, endpoint) => {
-      await tellPlayer(endpoint, connection, what, positionMs, signal);
+      await sendToPlayer(endpoint, connection, what, positionMs, signal);
       const statuses = what === "seek" ? undefined : statusAfter[what];
       const isSo = (playback: PlatformState["playback"] | undefined) => {
         if (what === "seek")
           return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
         return statuses?.includes(playback?.status ?? "stopped") ?? false;
       };
-      const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isSo(one.playback);
+      const isShown = (one: Partial<PlatformState>) => hidesPlayback(connection) || isSo(one.playback);
       const state = await stateAfter(device, endpoint, connection, playbackParts, isShown, signal);
-      const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
+      const tells = state !== null && !hidesPlayback(connection) && (statuses !== undefined || what === "seek");
       const { playback = null } = device.lastState ?? {};
       return { playback, confirmed: tells ? isSo(state.playback) : null };
     },
   });
 }
 
-async function tellPlayer(
+async function sendToPlayer(
   endpoint: Endpoint,
   connection: Connection,
   what: PlaybackCommand | "seek",
@@ -297,7 +297,7 @@ async function tellPlayer(
   });
 }
 
-/** Hands a file to the device; whether it is seen to play. */
+/** Gives the device a media file to play; whether it was seen to play. */
 export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
   return device.command(turn, {
     activity: "handing it a file to play",
@@ -306,20 +306,20 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
     changes: shownParts,
     callerTexts: [item.url, ...(item.title ? [item.title] : [])],
     work: async (connection, signal, endpoint) => {
-      await requireCapability(connection.media, "media").play({ ...item, url: asRequested(item.url) }, signal);
-      // A picture plays nothing.
+      await requireCapability(connection.media, "media").play({ ...item, url: toAsciiUrl(item.url) }, signal);
+      // A picture starts no playback.
       if (item.mime?.startsWith("image/")) return null;
       const isPlaying = ({ playback }: Partial<PlatformState>) =>
         statusAfter.play?.includes(playback?.status ?? "") ?? false;
-      const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isPlaying(one);
+      const isShown = (one: Partial<PlatformState>) => hidesPlayback(connection) || isPlaying(one);
       const state = await stateAfter(device, endpoint, connection, shownParts, isShown, signal);
-      return state && !isBlind(connection) ? isPlaying(state) : null;
+      return state && !hidesPlayback(connection) ? isPlaying(state) : null;
     },
   });
 }
 
-/** Sets put an address into a request as it is, which holds no space and nothing beyond ASCII (RFC 9112, 3.2). */
-function asRequested(url: string): string {
+/** Devices put a URL into a request unchanged, where it may hold no space and only ASCII (RFC 9112, 3.2). */
+function toAsciiUrl(url: string): string {
   return /[^!-~]/.test(url) ? new URL(url).href : url;
 }
 
@@ -345,7 +345,7 @@ export async function selectInput(
     callerTexts: [wanted],
     work: async (connection, signal, endpoint) => {
       const inputs = requireCapability(connection.inputs, "inputs");
-      const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
+      const input = findNamed(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
       await inputs.select(input.id, signal);
       if (inputs.isShown === false) return { input, confirmed: null };
       const isShown = (one: Partial<PlatformState>) => one.input === input.id;
@@ -378,7 +378,7 @@ export function selectChannel(
     work: async (connection, signal) => {
       const channels = requireCapability(connection.channels, "channels");
       const all = await channels.list(signal);
-      const channel = chosen(device, wanted, all, (one) => [one.id, one.number, one.name], "channel");
+      const channel = findNamed(device, wanted, all, (one) => [one.id, one.number, one.name], "channel");
       return { channel, confirmed: await channels.select(channel.id, signal) };
     },
   });
@@ -395,7 +395,7 @@ export function notify(device: Device, message: string, turn: Turn): Promise<voi
   });
 }
 
-/** The icon of an app that the device lists, by its id, its platform id or its name; from the disk where it is kept. */
+/** The icon of an app that the device lists, by id, platform id or name; from the cache on disk if it is there. */
 export async function appIcon(
   device: Device,
   app: string,
@@ -404,7 +404,7 @@ export async function appIcon(
 ): Promise<CheckedPicture> {
   const { id } = device.preferredEndpoint("icons");
   const apps = await listApps(device, signal);
-  // Only what it lists is asked for: a word that looks like an id is none of its apps.
+  // Only listed apps count: a word that looks like a platform id is no app here.
   const known = findApp(app, apps, { isAppId: () => false });
   if (!known) throw withDeviceName(appNotFound(app, apps), device.record, "reading an icon");
   const words = [id, known.platform_id, known.version ?? ""];
@@ -419,7 +419,7 @@ export async function appIcon(
     needs: "icons",
     work,
   });
-  // A disk that takes none costs a question more, and no answer.
+  // An icon that cannot be cached is read again the next time.
   await cache.put(picture, ...words).catch(() => {});
   return picture;
 }
@@ -445,7 +445,7 @@ export function screenshot(device: Device, signal: AbortSignal): Promise<Checked
   return device.read("screenshot", signal, { activity, timeoutMs: timeoutMs.other, needs: "screenshot", work });
 }
 
-/** Reads a picture and checks what it is; `what` is the word for it. */
+/** Reads a picture and checks its format; `what` is the word for it in errors. */
 function checked(
   what: string,
   read: (connection: Connection, signal: AbortSignal) => Promise<Uint8Array | null>,
@@ -455,10 +455,10 @@ function checked(
 }
 
 /**
- * The one that a word means: exactly, by the first of their names that is so (a channel called "7" is not channel 7), then
- * without case and spaces. Where several are called so, none is: their users name them, and call two of them "Roku".
+ * Finds an input or channel: by exact name, ids before names (a channel called "7" is not channel 7), then without case and
+ * spaces. Fails where several match, since users give two inputs the same name.
  */
-function chosen<T>(
+function findNamed<T>(
   device: Device,
   wanted: string,
   all: readonly T[],
@@ -467,15 +467,15 @@ function chosen<T>(
 ): T {
   const last = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length - 1));
   for (let rank = 0; rank < last; rank++) {
-    const exact = all.find((one) => namesOf(one)[rank] === wanted);
-    if (exact) return exact;
+    const byId = all.find((one) => namesOf(one)[rank] === wanted);
+    if (byId) return byId;
   }
-  const word = bareWord(wanted);
-  const called = all.filter((one) => namesOf(one)[last] === wanted);
+  const word = withoutSpaces(wanted);
+  const exact = all.filter((one) => namesOf(one)[last] === wanted);
   const alike =
-    called.length > 0
-      ? called
-      : all.filter((one) => namesOf(one).some((name) => name !== null && bareWord(name) === word));
+    exact.length > 0
+      ? exact
+      : all.filter((one) => namesOf(one).some((name) => name !== null && withoutSpaces(name) === word));
   const [first] = alike;
   if (first && alike.length === 1) return first;
   const { name } = device.record;
@@ -486,5 +486,5 @@ function chosen<T>(
   });
 }
 
-/** "HDMI 1" is `hdmi1`. */
-const bareWord = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, "");
+/** "HDMI 1" → `hdmi1`. */
+const withoutSpaces = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, "");

@@ -1,25 +1,25 @@
-/** What lets zapd in at each device, kept in `credentials.json` by the device's id, which is made of its hardware's identity. */
+/** The credentials of each device, kept in `credentials.json` by the id of its registry entry. */
 import { z } from "zod";
 import type { KeptSecret, Platform } from "../platforms/platform.ts";
 import { readBy, Store } from "./store.ts";
 
 const longest = 4_096;
-/** What may be read by anyone who looks over a shoulder; every other value is a secret. */
-const open: ReadonlySet<string> = new Set(["user", "certificate"]);
+/** Fields that are no secrets; all others are. */
+const publicFields: ReadonlySet<string> = new Set(["user", "certificate"]);
 
-/** What is kept of one device, as it is on disk. */
+/** One device's credentials, as they are on disk. */
 export type Kept = Readonly<Record<string, string>>;
 export type CredentialKeeper = KeptSecret<Kept>;
 
 const keptSchema = z.record(z.string(), z.string().max(longest));
 
-/** What is kept, as a platform reads it; what that cannot read is not there. */
+/** A device's credentials as its platform reads them; those that it cannot read count as missing. */
 export function typed(keeper: CredentialKeeper, { secret }: Pick<Platform, "secret">): KeptSecret<unknown> {
   const readable = (kept: Kept | null) => (kept && secret?.safeParse(kept).data) ?? null;
   return {
     read: () => readable(keeper.read()),
     readAnyway: () => readable(keeper.readAnyway()),
-    keep: (given) => keeper.keep(keptSchema.parse(given)),
+    keep: (value) => keeper.keep(keptSchema.parse(value)),
     drop: () => keeper.drop(),
   };
 }
@@ -31,7 +31,7 @@ type Content = z.infer<typeof contentSchema>;
 export interface CredentialsOptions {
   readonly path: string;
   damaged(problem: string): void;
-  /** Told every secret, so that it is kept out of logs and answers. */
+  /** Called with every secret, to keep it out of logs and answers. */
   hide(secret: string): void;
 }
 
@@ -56,7 +56,7 @@ export class Credentials {
     return new Credentials(store, hide);
   }
 
-  /** Where a platform keeps those of one device. */
+  /** Reads and writes one device's credentials. */
   keeper(id: string): CredentialKeeper {
     const read = () => {
       const { credentials } = this.#store.value;
@@ -66,7 +66,7 @@ export class Credentials {
       read,
       readAnyway: read,
       keep: (kept) => {
-        // Hidden before it is on disk: a failure to write it must not show it either.
+        // Hidden before the write, whose failure must not show it.
         this.conceal(kept);
         return this.#change(id, kept);
       },
@@ -74,12 +74,12 @@ export class Credentials {
     };
   }
 
-  /** Where the password of one device's developer mode is kept: beside what lets us in, since it is no pairing. */
+  /** The password of a device's developer mode, kept apart from its pairing. */
   developer(id: string): CredentialKeeper {
     return this.keeper(`${id}/dev`);
   }
 
-  /** Whether anything is kept of a device. */
+  /** Whether a device has credentials. */
   has(id: string): boolean {
     return Object.hasOwn(this.#store.value.credentials, id);
   }
@@ -96,8 +96,8 @@ export class Credentials {
     });
   }
 
-  /** Keeps secrets out of logs and answers, be they on disk or not. */
+  /** Keeps secrets out of logs and answers. */
   conceal(kept: Kept): void {
-    for (const [name, value] of Object.entries(kept)) if (!open.has(name)) this.#hide(value);
+    for (const [name, value] of Object.entries(kept)) if (!publicFields.has(name)) this.#hide(value);
   }
 }

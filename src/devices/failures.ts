@@ -1,4 +1,4 @@
-/** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
+/** Error texts of devices: an adapter gives the predicate ("does not answer"), and here the device's name is put before it. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { Capability, Key, Platform } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
@@ -7,13 +7,12 @@ import { asShellWord } from "./names.ts";
 
 const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
 
-/** A part of a connection, or the failure for a device that lacks it. */
+/** A part of a connection; fails with `unsupported_operation` where the device lacks it. */
 export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {
   if (present === undefined) throw lacksCapability(capability);
   return present;
 }
 
-/** The failure for a device that lacks a capability. */
 export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>): ZapdError {
   const hint =
     capability === "dev"
@@ -24,16 +23,15 @@ export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>)
   return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, { hint });
 }
 
-/** What is told of a device in a failure: its record, and whether it can be turned on from here. */
+/** What an error says of its device: its name and address, and whether it can be woken. */
 export type Subject = Pick<Entry, "name" | "host" | "port"> & { readonly canWake?: boolean };
 
-/** A device as its failures tell of it. */
 export function subjectOf(entry: Entry, platform: Platform | undefined): Subject {
   const { has, withheld } = (platform && descriptionOf(entry, platform, true)) ?? {};
   return { ...entry, canWake: has?.has("power_on") === true && !withheld?.has("power_on") };
 }
 
-/** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */
+/** Fills `{device}`, `{address}` and `{wake}` in a hint. */
 export function fillHint(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
   const word = asShellWord(name);
   const words: Readonly<Record<string, string>> = {
@@ -44,20 +42,20 @@ export function fillHint(hint: string | undefined, { name, host, port, canWake }
   return hint?.replace(/\{(device|address|wake)\}/g, (whole, what: string) => words[what] ?? whole);
 }
 
-/** Puts the device's name before an adapter's predicate and into its hint, and what was attempted behind it. */
+/** Puts the device's name before an adapter's predicate and into its hint, and the activity behind it. */
 export function withDeviceName(error: unknown, subject: Subject, activity: string): unknown {
   if (!isPredicate(error)) return error;
-  const attempted = attemptedCodes.has(error.code) ? ` while ${activity}` : "";
+  const suffix = codesWithActivity.has(error.code) ? ` while ${activity}` : "";
   const hint = fillHint(error.hint, subject);
-  return error.reworded(`${subject.name} ${error.message}${attempted}`, { namesDevice: true, hint });
+  return error.reworded(`${subject.name} ${error.message}${suffix}`, { namesDevice: true, hint });
 }
 
-/** Whether a failure is a device's that is not named yet; of the others, a request or this machine is the subject. */
+/** Whether an error is a device's and does not name it yet; the subject of other errors is a request or this machine. */
 export function isPredicate(error: unknown): error is ZapdError {
-  return error instanceof ZapdError && !error.namesDevice && ofDevices.has(error.code);
+  return error instanceof ZapdError && !error.namesDevice && deviceCodes.has(error.code);
 }
 
-const ofDevices: ReadonlySet<ErrorCode> = new Set([
+const deviceCodes: ReadonlySet<ErrorCode> = new Set([
   "device_unreachable",
   "device_timeout",
   "device_refused",
@@ -79,8 +77,8 @@ const ofDevices: ReadonlySet<ErrorCode> = new Set([
   "console_in_use",
 ]);
 
-/** Failures whose predicate does not say what was attempted. */
-const attemptedCodes: ReadonlySet<string> = new Set([
+/** Errors whose predicate does not say what was attempted. */
+const codesWithActivity: ReadonlySet<string> = new Set([
   "device_unreachable",
   "device_timeout",
   "device_error",

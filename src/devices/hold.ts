@@ -1,7 +1,6 @@
 /**
- * Keys that are held. Where a set would go on by itself they are presses that zapd repeats: a set that was told that a key is
- * down, and whose daemon is killed, would scroll on for ever. Only a platform whose sets let go when their line ends tells
- * them (`keys.down`).
+ * Holding keys. zapd repeats the press, since a device that was told that a key is down would go on for ever if the daemon were
+ * killed. Only devices that release the key when the connection ends are told that it is down (`keys.down`).
  */
 import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
@@ -13,14 +12,16 @@ import type { Device } from "./device.ts";
 import { isHeldByDevice, keepDown, onceOnlyKeys, pressKey, readPress } from "./press.ts";
 import type { Turn } from "./queue.ts";
 
-/** Milliseconds between two presses, and after which a key that is down is let go, unless it is said again that it is down. */
-export const holding = { everyMs: 150, letGoAfterMs: 2_000 } as const;
+/** Between two presses of a key that is held. */
+const repeatEveryMs = 150;
+/** A key goes up unless its caller says again within this time that it is down. */
+const renewWithinMs = 2_000;
 
-/** How a key is to be held: for so long, so often, or until it is said to be up. */
-type Holding = Omit<BodyOf<"pressKey">, "key">;
+/** How a key is held: for a time, a number of times, or until its caller says that it is up. */
+type HoldRequest = Omit<BodyOf<"pressKey">, "key">;
 
-/** Holds a key; how often it was pressed, where it was held for a time that was given. */
-export async function holdKey(device: Device, key: string, how: Holding, turn: Turn): Promise<number | null> {
+/** Holds a key; gives the number of presses, where it was held for a time or a number of times. */
+export async function holdKey(device: Device, key: string, how: HoldRequest, turn: Turn): Promise<number | null> {
   const { hold_ms, repeat, phase } = how;
   const held = keys.find((one) => one === key);
   readPress(key);
@@ -29,11 +30,11 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
       hint: "Keys of power and text are sent once",
     });
   if (phase === "up") {
-    await device.heldKey.end(key);
+    await device.heldKey.release(key);
     return null;
   }
   if (phase === "down") {
-    await down(device, held, turn);
+    await holdDown(device, held, turn);
     return null;
   }
   const signal = AbortSignal.any([turn.signal, device.heldKey.stopped]);
@@ -46,10 +47,10 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
   return repeated((isFirst) => pressKey(device, key, { ...turn, signal }, isFirst), goesOn, signal);
 }
 
-async function down(device: Device, key: Key, turn: Turn): Promise<void> {
+async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
   if (device.heldKey.renew(key)) return;
   if (isHeldByDevice(device, key)) {
-    await device.heldKey.first(key, async () => {
+    await device.heldKey.pressFirst(key, async () => {
       const isDown = Promise.withResolvers<void>();
       await device.heldKey.begin(key, (signal) => {
         const keeping = keepDown(device, key, { ...turn, signal }, { onDown: isDown.resolve });
@@ -60,20 +61,20 @@ async function down(device: Device, key: Key, turn: Turn): Promise<void> {
     });
     return;
   }
-  // The first is a press as any other: its caller waits for it, and a set that sleeps is woken.
-  if (!(await device.heldKey.first(key, () => pressKey(device, key, turn)))) return;
+  // The first press is like any other: its caller waits for it, and a device that is asleep is woken.
+  if (!(await device.heldKey.pressFirst(key, () => pressKey(device, key, turn)))) return;
   await device.heldKey.begin(key, async (signal) => {
-    await sleep(holding.everyMs, signal);
-    // A set that has not answered by then is gone: it does not scroll on when it comes back.
-    const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(holding.letGoAfterMs)]);
+    await sleep(repeatEveryMs, signal);
+    // A device that does not answer in time must not scroll on when it comes back.
+    const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(renewWithinMs)]);
     const press = () => pressKey(device, key, { ...turn, signal: inTime() }, false);
     await repeated(press, () => true, signal);
   });
 }
 
 /**
- * Presses at once, and then every 150 ms for as long as it goes on; the number of presses. Those that take longer are not
- * made up for. Fails as the first press that fails does, and when the machine slept: nobody may hold it any more.
+ * Presses at once and then every 150 ms; gives the number of presses. Late presses are not made up for. Fails with the first
+ * press that fails, and after the machine slept, when the key may no longer be held.
  */
 async function repeated(
   press: (isFirst: boolean) => Promise<void>,
@@ -87,7 +88,7 @@ async function repeated(
       if (watch.sleepCount > 0) throw new ZapdError("device_timeout", "was let go of the key: this machine slept");
       signal.throwIfAborted();
       await press(count++ === 0);
-      due = Math.max(due + holding.everyMs, performance.now());
+      due = Math.max(due + repeatEveryMs, performance.now());
       if (!goesOn(count, due)) return count;
       await sleep(due - performance.now(), signal);
     }
@@ -96,33 +97,33 @@ async function repeated(
   }
 }
 
-function letGoError(): ZapdError {
+function releasedError(): ZapdError {
   return new ZapdError("device_busy", "was let go of the key");
 }
 
-/** The one key of a device that is down, until it is up, or nobody says any more that it is down. */
+/** The one key of a device that is down, until it goes up or is not renewed. */
 export class HeldKey {
   #held:
-    | { readonly key: string; readonly over: AbortController; renew(): void; readonly ended: Promise<void> }
+    | { readonly key: string; readonly end: AbortController; renew(): void; readonly ended: Promise<void> }
     | undefined;
 
-  /** First presses that are under way, and whether their keys are up again already. */
-  readonly #first = new Set<{ readonly key: string; isUp: boolean; readonly over: Promise<void> }>();
+  /** The first presses that run, and whether their keys went up meanwhile. */
+  readonly #first = new Set<{ readonly key: string; isUp: boolean; readonly done: Promise<void> }>();
   #stopping = new AbortController();
 
-  /** Ends when whatever is held is to be let go. */
+  /** Aborts when every held key is to go up. */
   get stopped(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Nothing is held any more: the device is removed, somebody else has it, or the daemon stops. */
-  stop(reason: ZapdError = letGoError()): void {
+  /** Lets go of every key: the device was removed or leased, or the daemon stops. */
+  stop(reason: ZapdError = releasedError()): void {
     this.#stopping.abort(reason);
     this.#stopping = new AbortController();
-    this.end().catch(() => {});
+    this.release().catch(() => {});
   }
 
-  /** It is still down; `false` where it is not. */
+  /** Renews a key that is down; `false` where it is not down. */
   renew(key: string): boolean {
     const isUp = [...this.#first].some((one) => one.key === key && one.isUp);
     if (this.#held?.key !== key || isUp) return false;
@@ -130,11 +131,11 @@ export class HeldKey {
     return true;
   }
 
-  /** Presses a key that goes down, in the place of any other; whether it is down still when the press has been taken. */
-  async first(key: string, press: () => Promise<void>): Promise<boolean> {
-    const before = this.#held?.key === key ? this.end(key) : this.end();
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    const own = { key, isUp: false, over };
+  /** Presses a key that goes down, in place of any other; gives whether it is still down after the press. */
+  async pressFirst(key: string, press: () => Promise<void>): Promise<boolean> {
+    const before = this.#held?.key === key ? this.release(key) : this.release();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const own = { key, isUp: false, done };
     this.#first.add(own);
     try {
       await before;
@@ -146,15 +147,14 @@ export class HeldKey {
     }
   }
 
-  /** It is down from now on, in the place of any other: `hold` goes on until its signal ends, or fails. */
+  /** Holds a key down, in place of any other: `hold` runs until its signal aborts or it fails. */
   async begin(key: string, hold: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     await this.#endHold();
-    const over = new AbortController();
-    const letGo = () => over.abort(letGoError());
-    let timer = setTimeout(letGo, holding.letGoAfterMs);
-    const { signal } = over;
-    // The call that began this has been answered by now: a press that fails just ends it.
-    const ended = hold(signal)
+    const end = new AbortController();
+    const release = () => end.abort(releasedError());
+    let timer = setTimeout(release, renewWithinMs);
+    // The call that began the hold was answered, so a press that fails just ends it.
+    const ended = hold(end.signal)
       .catch(() => {})
       .then(() => {
         clearTimeout(timer);
@@ -162,18 +162,18 @@ export class HeldKey {
       });
     const renew = () => {
       clearTimeout(timer);
-      timer = setTimeout(letGo, holding.letGoAfterMs);
+      timer = setTimeout(release, renewWithinMs);
     };
-    const held = { key, over, ended, renew };
+    const held = { key, end, ended, renew };
     this.#held = held;
   }
 
-  /** It is up: when this is done, no press of it is under way. Without a key, whichever is down. */
-  async end(key?: string): Promise<void> {
+  /** Lets go of a key, or of whichever is down; when this is done, no press of it runs. */
+  async release(key?: string): Promise<void> {
     const first = [...this.#first].filter((one) => key === undefined || one.key === key);
     for (const one of first) one.isUp = true;
-    const pressed = Promise.all(first.map(({ over }) => over));
-    // Who lets go of a key has pressed it: one that is not down yet goes down before.
+    const pressed = Promise.all(first.map(({ done }) => done));
+    // The press that began before the release comes first.
     if (key !== undefined) await pressed;
     await Promise.all([this.#endHold(key), pressed]);
   }
@@ -181,7 +181,7 @@ export class HeldKey {
   async #endHold(key?: string): Promise<void> {
     const held = this.#held;
     if (!held || (key !== undefined && held.key !== key)) return;
-    held.over.abort(letGoError());
+    held.end.abort(releasedError());
     await held.ended;
   }
 }

@@ -5,7 +5,7 @@ import { nearest } from "../system/nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** The word that stands for the default device. */
+/** Means the default device. */
 const defaultWord = "default";
 
 export interface Named {
@@ -13,7 +13,7 @@ export interface Named {
   readonly name: string;
 }
 
-/** A name as the user gave it: trimmed, or refused with `invalid_device_name` or `device_name_taken`. */
+/** Checks a name given by the user, and trims it. Fails with `invalid_device_name` or `device_name_taken`. */
 export function checkName(given: string, others: readonly Named[]): string {
   const name = given.trim().normalize("NFC");
   const refuse = (reason: string) =>
@@ -35,7 +35,7 @@ export function checkName(given: string, others: readonly Named[]): string {
   return name;
 }
 
-/** A name made from what a device calls itself; a taken one gets a number. */
+/** A valid name from what a device calls itself, with a number where it is taken. */
 export function uniqueName(wanted: string, others: readonly Pick<Named, "name">[]): string {
   const clean = [
     ...wanted
@@ -47,8 +47,8 @@ export function uniqueName(wanted: string, others: readonly Pick<Named, "name">[
     .slice(0, maxName - 6)
     .join("")
     .trim();
-  const isOther = isDots(clean) || uuid.test(clean) || fold(clean).startsWith(labelPrefix);
-  const base = clean === "" || isOther ? `Device ${clean.slice(0, 8)}`.trim() : clean;
+  const isInvalid = isDots(clean) || uuid.test(clean) || fold(clean).startsWith(labelPrefix);
+  const base = clean === "" || isInvalid ? `Device ${clean.slice(0, 8)}`.trim() : clean;
   const taken = new Set([defaultWord, allWord, ...others.map((other) => fold(other.name))]);
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base} ${number}`;
@@ -56,10 +56,7 @@ export function uniqueName(wanted: string, others: readonly Pick<Named, "name">[
   }
 }
 
-/**
- * The device meant by a path segment, already decoded once; `null` means the default device. A device may have several ids:
- * `byId` knows them.
- */
+/** The device that a path segment, decoded once, means; `null` means the default device. `byId` finds it by any of its ids. */
 export function resolveName<D extends Named>(
   segment: string,
   devices: readonly D[],
@@ -97,17 +94,15 @@ export function resolveName<D extends Named>(
   });
 }
 
-/** A name as a word of a command, to be typed as it is shown. */
+/** A name as a word of a shell command. */
 export function asShellWord(name: string): string {
   if (/^[\p{L}\p{N}_.:+@-]+$/u.test(name) && !name.startsWith("-")) return name;
   return /["$`\\!]/.test(name) ? `'${name.replaceAll("'", `'\\''`)}'` : `"${name}"`;
 }
 
-/** What to do when no device is known at all. */
 export const noDevicesHint =
   "No device is known yet: look for some with zapd discover, or add one by its address: zapd add 192.168.1.40";
 
-/** The failure for a device that was removed meanwhile. */
 export function removedError(): ZapdError {
   return new ZapdError("device_not_found", "The device is no longer known", { namesDevice: true });
 }
@@ -121,7 +116,7 @@ function knownHint(text: string, devices: readonly Named[]): string {
   return `${meant ? `Did you mean ${meant}? ` : ""}Known: ${known}. Look for others with zapd discover`;
 }
 
-/** URLs resolve these away, however they are encoded. */
+/** URLs resolve these, even when they are encoded. */
 function isDots(name: string): boolean {
   return name === "." || name === "..";
 }

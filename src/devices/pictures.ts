@@ -1,4 +1,4 @@
-/** Pictures of devices: told by their bytes and nothing else, and those of apps kept on disk for a while. */
+/** Pictures of devices: their format by their bytes alone, and a cache of app icons on disk. */
 import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ export interface CheckedPicture {
   readonly type: "image/png" | "image/jpeg" | "image/webp";
 }
 
-/** What is kept on disk at most, and for how long. */
-const kept = { files: 500, bytes: 32 * 1024 * 1024, ms: 7 * 24 * 60 * 60_000 } as const;
+/** The limits of the cache on disk. */
+const limits = { files: 500, bytes: 32 * 1024 * 1024, ms: 7 * 24 * 60 * 60_000 } as const;
 
 /**
- * A picture by its first bytes, and by its end where a format has one: a web page, a drawing that may hold a script, and half
- * a picture are none. Fails with `picture_not_found`.
+ * Recognizes a picture by its first bytes, and by its end where the format has one: a web page, an SVG that may hold a script,
+ * or half a picture fail with `picture_not_found`.
  */
 export function checkPicture(bytes: Uint8Array | null, mostBytes: number, what: string): CheckedPicture {
   if (bytes === null || bytes.length === 0) throw new ZapdError("picture_not_found", `has no ${what}`);
@@ -35,10 +35,10 @@ function typeOf(bytes: Uint8Array): CheckedPicture["type"] | null {
   // PNG: its signature, and the chunk IEND as the last twelve bytes (ISO/IEC 15948, 5.2 and 11.2.5).
   if (hex(0, 8) === "89504e470d0a1a0a")
     return hex(bytes.length - 8, bytes.length) === "49454e44ae426082" ? "image/png" : null;
-  // JPEG: SOI, and EOI somewhere in the last bytes, since some sets fill up with zeros (ISO/IEC 10918-1, B.1.1).
+  // JPEG: SOI, and EOI somewhere in the last bytes, since some devices pad with zeros (ISO/IEC 10918-1, B.1.1).
   if (hex(0, 3) === "ffd8ff")
     return hex(Math.max(0, bytes.length - 512), bytes.length).includes("ffd9") ? "image/jpeg" : null;
-  // WebP: RIFF with the length of what follows (RFC 9649, 2.4).
+  // WebP: RIFF with the length of the rest (RFC 9649, 2.4).
   if (hex(0, 4) === "52494646" && hex(8, 12) === "57454250") {
     const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(4, true) + 8;
     return length === bytes.length || length + 1 === bytes.length ? "image/webp" : null;
@@ -46,7 +46,7 @@ function typeOf(bytes: Uint8Array): CheckedPicture["type"] | null {
   return null;
 }
 
-/** The icons of apps on disk, each in a file that is named by what it is of. One that cannot be kept is fetched again. */
+/** App icons on disk, each in a file named by the hash of its key. */
 export class IconCache {
   readonly #folder: string;
 
@@ -54,28 +54,28 @@ export class IconCache {
     this.#folder = folder;
   }
 
-  /** The picture that is kept by these words, if it is not old. */
-  get(...words: readonly string[]): CheckedPicture | null {
-    const path = this.#pathOf(words);
+  /** The icon with this key, unless it is old. */
+  get(...key: readonly string[]): CheckedPicture | null {
+    const path = this.#pathOf(key);
     try {
       const found = lstatSync(path);
-      if (!found.isFile() || found.size > pictureBytes.icon || Date.now() - found.mtimeMs > kept.ms) return null;
+      if (!found.isFile() || found.size > pictureBytes.icon || Date.now() - found.mtimeMs > limits.ms) return null;
       return checkPicture(readFileSync(path), pictureBytes.icon, "icon");
     } catch {
       return null;
     }
   }
 
-  /** Keeps a picture; what was kept first goes where there are too many. */
-  async put(picture: CheckedPicture, ...words: readonly string[]): Promise<void> {
+  /** Saves an icon, and deletes the oldest ones beyond the limits. */
+  async put(picture: CheckedPicture, ...key: readonly string[]): Promise<void> {
     makeFolder(this.#folder);
     if (!lstatSync(this.#folder).isDirectory()) return;
-    await writeAtomically(this.#pathOf(words), picture.bytes);
+    await writeAtomically(this.#pathOf(key), picture.bytes);
     this.#prune();
   }
 
-  #pathOf(words: readonly string[]): string {
-    return join(this.#folder, `${createHash("sha256").update(JSON.stringify(words)).digest("hex").slice(0, 32)}.icon`);
+  #pathOf(key: readonly string[]): string {
+    return join(this.#folder, `${createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 32)}.icon`);
   }
 
   #prune(): void {
@@ -87,7 +87,7 @@ export class IconCache {
     let bytes = 0;
     for (const [at, { path, found }] of files.entries()) {
       bytes += found.size;
-      if (at >= kept.files || bytes > kept.bytes) rmSync(path, { force: true });
+      if (at >= limits.files || bytes > limits.bytes) rmSync(path, { force: true });
     }
   }
 }
