@@ -1,8 +1,8 @@
 /** Two Kodis on one machine are two devices; one Kodi that is reached at two ports is one. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
-import { Ears } from "../security/rogue/ear.ts";
-import { shoutMdns } from "../security/rogue/shout.ts";
+import { announceMdns } from "../security/rogue/announcer.ts";
+import { Recorder } from "../security/rogue/recorder.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { sampleOf } from "../support/whole.ts";
@@ -181,7 +181,7 @@ describe("one Kodi at its two ports is one device", () => {
         tcpPort: socket,
         ...(password && { user: "kodi", password }),
       });
-      const doors = { web: new Ears(), socket: new Ears() };
+      const doors = { web: new Recorder(), socket: new Recorder() };
       const open = (door: "web" | "socket", port: number) =>
         doors[door].tcp({ host, port, to: { host: set.host, port } });
       await Promise.all([open("web", web), open("socket", socket)]);
@@ -190,8 +190,8 @@ describe("one Kodi at its two ports is one device", () => {
         { type: "_xbmc-jsonrpc._tcp", port: socket },
       ];
       const txt = { txtvers: "1", uuid: "5f0c7f0e-5a35-4c31-9d53-1f6f2a8e7d11" };
-      const shout = await shoutMdns({ host, name: "Starter", services, txt });
-      cleanups.push(async () => void (await Promise.all([doors.web.stop(), doors.socket.stop(), shout.stop()])));
+      const announcer = await announceMdns({ host, name: "Starter", services, txt });
+      cleanups.push(async () => void (await Promise.all([doors.web.stop(), doors.socket.stop(), announcer.stop()])));
       const daemon = await start();
       const [device] = (await succeed(daemon, "discoverDevices")).devices;
       const id = device?.id ?? "";
@@ -200,14 +200,14 @@ describe("one Kodi at its two ports is one device", () => {
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });
       // It restarts: its socket is there again, and its web server not yet.
       await Promise.all([doors.web.stop(), doors.socket.stop()]);
-      doors.socket = new Ears();
+      doors.socket = new Recorder();
       await open("socket", socket);
       await succeed(daemon, "discoverDevices");
       const during = await succeed(daemon, "getDevice", { id });
       expect([during.host, during.port]).toEqual([host, web]);
       expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });
-      doors.web = new Ears();
+      doors.web = new Recorder();
       await open("web", web);
       await succeed(daemon, "discoverDevices");
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });

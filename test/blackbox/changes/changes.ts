@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { Ears } from "../../security/rogue/ear.ts";
+import { type Announcer, announceMdns, announceSsdp } from "../../security/rogue/announcer.ts";
 import { reasons, Scene, startHouse, type Tried } from "../../security/rogue/house.ts";
+import { Recorder } from "../../security/rogue/recorder.ts";
 import {
   type AnyPlatform,
   freeAddress,
@@ -15,7 +16,6 @@ import {
   type RealSet,
   searchedAtUsualPort,
 } from "../../security/rogue/sets.ts";
-import { type Shout, shoutMdns, shoutSsdp } from "../../security/rogue/shout.ts";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { isQuick } from "../../support/whole.ts";
@@ -133,7 +133,7 @@ export function changesOn(platform: AnyPlatform): void {
         await real.on();
         await scene.scan();
         await until("the name has come", async () => (await nameOf(scene)) === `${before} new`);
-        await scene.confide();
+        await scene.shareSecrets();
         await drives(scene, "key");
         await scene.api("PATCH", `/devices/${id}`, { name: `${before} mine` });
         await real.off();
@@ -295,7 +295,7 @@ export function changesOn(platform: AnyPlatform): void {
             const found = body.data.find((one: { host: string }) => one.host === scene.real.host);
             // Where announcements are known by their names, two of one name are one: the other set is added by its address.
             scene.id = found?.id ?? (await scene.add(scene.real.place));
-            await scene.confide();
+            await scene.shareSecrets();
           }
           const names = await Promise.all(scenes.map(nameOf));
           expect(new Set(names).size).toBe(2);
@@ -325,7 +325,7 @@ export function changesOn(platform: AnyPlatform): void {
           const { body } = await scene.api("GET", "/devices");
           const found = body.data.find((one: { host: string }) => one.host === real.host);
           scene.id = found.id;
-          await scene.confide();
+          await scene.shareSecrets();
           await scene.api("PATCH", "/config", { "daemon.default_device": found.name });
           await drives(scene, "key");
           const former = found.name;
@@ -373,7 +373,7 @@ export function changesOn(platform: AnyPlatform): void {
           expect(tried.outcome, described(tried)).toBe("pairing_required");
           expect(tried.hint).toContain("zapd pair");
         }
-        await scene.confide();
+        await scene.shareSecrets();
         await drives(scene, "key", "text");
         // A scan finds a removed set, too.
         await scene.api("DELETE", `/devices/${id}`);
@@ -381,7 +381,7 @@ export function changesOn(platform: AnyPlatform): void {
           await scene.scan();
           return (await scene.device())?.host === real.host;
         });
-        await scene.confide();
+        await scene.shareSecrets();
         await drives(scene, "key");
       }),
     );
@@ -390,23 +390,26 @@ export function changesOn(platform: AnyPlatform): void {
 
 /** A second address that leads to a set, and is announced as the set. */
 async function reachAt(real: RealSet, host: string): Promise<{ host: string; stop(): Promise<void> }> {
-  const ears = new Ears();
+  const recorder = new Recorder();
   const { port, ports } = real.place;
-  const lead = (at: number) => ears.tcp({ host, port: at, to: { host: real.host, port: at } });
+  const lead = (at: number) => recorder.tcp({ host, port: at, to: { host: real.host, port: at } });
   for (const at of [port, ...Object.entries(ports).flatMap(([word, one]) => (word === "wake" ? [] : [one]))])
     await lead(at);
-  const shouts = [await shoutFor(real, host)];
+  const announcers = [await shoutFor(real, host)];
   // It may be stopped twice.
-  return { host, stop: async () => void (await Promise.all([ears, ...shouts.splice(0)].map((one) => one.stop()))) };
+  return {
+    host,
+    stop: async () => void (await Promise.all([recorder, ...announcers.splice(0)].map((one) => one.stop()))),
+  };
 }
 
 /** Announces a set at another address, as its platform is searched for. */
-function shoutFor(real: RealSet, host: string): Promise<Shout> {
+function shoutFor(real: RealSet, host: string): Promise<Announcer> {
   const { port, ports } = real.place;
   const mdns = (name: string, txt: Readonly<Record<string, string>>, ...services: { type: string; port: number }[]) =>
-    shoutMdns({ host, name, txt, services });
+    announceMdns({ host, name, txt, services });
   const ssdp = (target: string, usn: string, location = `http://${host}:${port}/`) =>
-    shoutSsdp({ host, target, usn, location });
+    announceSsdp({ host, target, usn, location });
   switch (real.platform) {
     case "kodi":
       return mdns(

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
-import { Ears, leaksIn } from "./ear.ts";
+import { announceMdns, announceSsdp } from "./announcer.ts";
 import { reasons, Scene, startHouse, type Tried } from "./house.ts";
+import { leaksIn, Recorder } from "./recorder.ts";
 import { freeAddress, type PlatformName, platforms, plugIn, type RealOptions, usual } from "./sets.ts";
-import { shoutMdns, shoutSsdp } from "./shout.ts";
-import { putUp, type StrangerOptions } from "./strangers.ts";
+import { type StrangerOptions, startStranger } from "./strangers.ts";
 
 const password = `dev-${randomBytes(8).toString("hex")}`;
 const dev = { vendor_password: password };
@@ -41,7 +41,7 @@ async function play(
 }
 
 async function stranger(scene: Scene<PlatformName>, options: Partial<StrangerOptions> = {}) {
-  const one = await putUp({ of: scene.real, host: freeAddress(), manner: "copy", ...options });
+  const one = await startStranger({ of: scene.real, host: freeAddress(), manner: "copy", ...options });
   scene.strangers.push(one);
   return one;
 }
@@ -53,7 +53,7 @@ async function drives(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Pr
   }
 }
 
-async function holds(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Promise<Tried[]> {
+async function drivesOrExplains(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Promise<Tried[]> {
   const all: Tried[] = [];
   for (const what of whats) {
     const tried = await scene.try(what);
@@ -73,7 +73,7 @@ describe.concurrent("T29 in a scan", () => {
           for (let round = 0; round < 2; round++) {
             await scene.scan();
             await drives(scene, "key");
-            await holds(scene, "text");
+            await drivesOrExplains(scene, "text");
           }
           expect((await scene.device()).host).toBe(scene.real.host);
         }),
@@ -90,12 +90,12 @@ describe.concurrent("T29 in a scan", () => {
             await real.off();
             for (let count = 0; count < 3; count++) await stranger(scene);
             await scene.scan();
-            const [text] = platform === "roku" ? [] : await holds(scene, "text");
+            const [text] = platform === "roku" ? [] : await drivesOrExplains(scene, "text");
             if (text) expect(text.outcome, told(text)).not.toBe("real");
             await real.on();
             await scene.scan();
             await drives(scene, "key");
-            await holds(scene, "text");
+            await drivesOrExplains(scene, "text");
           },
           {},
         ),
@@ -108,19 +108,19 @@ describe.concurrent("T29 in a scan", () => {
         play(platform, async (scene) => {
           const { real } = scene;
           const port = usual[platform].port + 500;
-          const ears = new Ears();
+          const recorder = new Recorder();
           const { host, place } = real;
           // Behind it is the very set: whoever is asked who lives there says so.
-          await ears.tcp({ host, port, to: { host, port: place.port } });
-          const shout =
+          await recorder.tcp({ host, port, to: { host, port: place.port } });
+          const announcer =
             platform === "kodi"
-              ? await shoutMdns({
+              ? await announceMdns({
                   host,
                   name: `${real.name} again`,
                   txt: { uuid: real.identity },
                   services: [{ type: "_xbmc-jsonrpc-h._tcp", port }],
                 })
-              : await shoutSsdp({
+              : await announceSsdp({
                   host: freeAddress(),
                   target: "roku:ecp",
                   usn: `uuid:roku:ecp:${real.identity}`,
@@ -132,12 +132,16 @@ describe.concurrent("T29 in a scan", () => {
             await scene.scan();
             expect((await scene.device()).port).toBe(place.port);
             await drives(scene, "key");
-            await holds(scene, "text");
+            await drivesOrExplains(scene, "text");
             expect(
-              leaksIn(ears.heard, { words: real.secrets, logins: real.login ? [real.login] : [], typed: scene.texts }),
+              leaksIn(recorder.received, {
+                words: real.secrets,
+                logins: real.login ? [real.login] : [],
+                typed: scene.texts,
+              }),
             ).toEqual([]);
           } finally {
-            await Promise.all([ears.stop(), shout.stop()]);
+            await Promise.all([recorder.stop(), announcer.stop()]);
           }
         }),
       60_000,
@@ -160,7 +164,7 @@ describe.concurrent("T29 in a scan", () => {
               const { host: _host, ...rest } = real.place;
               await scene.api("DELETE", `/devices/${scene.id}`);
               scene.id = await scene.add({ ...rest, host: front });
-              await scene.confide();
+              await scene.shareSecrets();
               // The address for its buttons, which an LG set gives, is not that of the way to it.
               if (platform === "webos") scene.key = "volume-up";
               slow.delayMs = 100;
@@ -196,7 +200,7 @@ describe.concurrent("T29 in a scan", () => {
           const paired = await scene.api("POST", `/devices/${id}/pair`, { host: real.host, ...real.login });
           expect([paired.status, paired.body.error]).toEqual([200, undefined]);
           await drives(scene, "key");
-          await holds(scene, "text");
+          await drivesOrExplains(scene, "text");
         }),
       60_000,
     );
@@ -274,18 +278,18 @@ describe.concurrent("T27 on LG", () => {
     () =>
       play("webos", async (scene) => {
         const { real } = scene;
-        const ears = new Ears();
+        const recorder = new Recorder();
         await real.off();
-        const fake = await putUp({ of: real, host: freeAddress(), manner: "plain-only", announces: false });
+        const fake = await startStranger({ of: real, host: freeAddress(), manner: "plain-only", announces: false });
         try {
-          await ears.tcp({ host: real.host, port: 3_555, to: { host: fake.host, port: 3_000 } });
+          await recorder.tcp({ host: real.host, port: 3_555, to: { host: fake.host, port: 3_000 } });
           const patched = await scene.api("PATCH", `/devices/${scene.id}`, { ports: { plain: 3_555 } });
           expect(patched.status).toBe(200);
-          await holds(scene, "key", "text", "state");
+          await drivesOrExplains(scene, "key", "text", "state");
           const secrets = { words: real.secrets, typed: scene.texts };
-          expect([leaksIn(ears.heard, secrets), leaksIn(fake.ears.heard, secrets)]).toEqual([[], []]);
+          expect([leaksIn(recorder.received, secrets), leaksIn(fake.recorder.received, secrets)]).toEqual([[], []]);
         } finally {
-          await Promise.all([ears.stop(), fake.off()]);
+          await Promise.all([recorder.stop(), fake.off()]);
         }
       }),
     60_000,
@@ -308,7 +312,7 @@ describe.concurrent("T27 on Kodi", () => {
         });
         try {
           const before = changed.presses;
-          const [tried] = await holds(scene, "key", "state", "text", "key");
+          const [tried] = await drivesOrExplains(scene, "key", "state", "text", "key");
           expect(tried?.outcome, tried && told(tried)).toBe("pairing_required");
           expect(tried?.hint).toContain("zapd pair");
           expect(changed.presses).toBe(before);
@@ -333,7 +337,7 @@ describe.concurrent("T27 on Kodi", () => {
           if (platformName === "a goodbye for it") await fake.off();
           await scene.scan();
           await drives(scene, "key");
-          await holds(scene, "text");
+          await drivesOrExplains(scene, "text");
           expect((await scene.device()).host).toBe(real.host);
         }),
       60_000,
@@ -349,10 +353,10 @@ describe.concurrent("T27 on Kodi", () => {
         } as Partial<StrangerOptions>);
         await scene.scan();
         await drives(scene, "key");
-        await holds(scene, "text");
+        await drivesOrExplains(scene, "text");
         await real.off();
         await scene.scan();
-        await holds(scene, "text");
+        await drivesOrExplains(scene, "text");
       }),
     60_000,
   );
@@ -364,7 +368,7 @@ describe.concurrent("T27 on the installer of a Roku", () => {
     () =>
       play("roku", async (scene) => {
         await scene.real.off();
-        const ears = new Ears();
+        const recorder = new Recorder();
         const set = await stranger(scene, { host: scene.real.host, manner: "copy", announces: false });
         let asked = 0;
         const seen: string[] = [];
@@ -383,7 +387,7 @@ describe.concurrent("T27 on the installer of a Roku", () => {
         });
         const installer = 18_998;
         try {
-          await ears.tcp({ host: set.host, port: installer, to: { host: "127.0.0.1", port: inside.port ?? 0 } });
+          await recorder.tcp({ host: set.host, port: installer, to: { host: "127.0.0.1", port: inside.port ?? 0 } });
           await scene.api("PATCH", `/devices/${scene.id}`, { ports: { installer } });
           expect((await scene.try("install")).outcome).not.toBe("real");
           expect(
@@ -391,7 +395,7 @@ describe.concurrent("T27 on the installer of a Roku", () => {
           ).toEqual([]);
           expect(asked).toBeLessThan(6);
         } finally {
-          await ears.stop();
+          await recorder.stop();
           inside.stop(true);
         }
       }),
@@ -417,7 +421,7 @@ describe("T29 over the life of the daemon", () => {
         await scene.real.off();
         await stranger(after);
         await after.scan();
-        const [text] = await holds(after, "text");
+        const [text] = await drivesOrExplains(after, "text");
         expect(text?.outcome, text && told(text)).not.toBe("real");
         await scene.real.on();
         await after.scan();
@@ -445,11 +449,11 @@ describe("T29 over the life of the daemon", () => {
           await drives(scene, "key");
           await scene.real.off();
           await scene.scan();
-          await holds(scene, "text");
+          await drivesOrExplains(scene, "text");
           await scene.real.on();
           await scene.scan();
           await drives(scene, "key");
-          expect(fake.ears.taken).toBeGreaterThan(0);
+          expect(fake.recorder.taken).toBeGreaterThan(0);
           expect(scene.leaks()).toEqual([]);
         } finally {
           await scene.end();
@@ -471,7 +475,7 @@ describe("T29 over the life of the daemon", () => {
     });
     await new Promise<void>((resolve) => drips.listen(18_060, host, () => resolve()));
     const said = { host, target: "roku:ecp", usn: `uuid:roku:ecp:${real.identity}`, location: `http://${host}:18060/` };
-    const shout = await shoutSsdp({ ...said, times: 3 });
+    const announcer = await announceSsdp({ ...said, times: 3 });
     const scene = new Scene(daemon, real);
     try {
       const start = performance.now();
@@ -481,7 +485,7 @@ describe("T29 over the life of the daemon", () => {
       expect(scene.id).not.toBe("");
       await drives(scene, "key");
     } finally {
-      await shout.stop();
+      await announcer.stop();
       await new Promise<void>((resolve) => {
         drips.close(() => resolve());
         // The daemon hangs up on its own; bounded by the timeout of the test.

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { strToU8, zipSync } from "fflate";
 import { type Answered, type DaemonSetup, startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
-import { leaksIn } from "./ear.ts";
+import { leaksIn } from "./recorder.ts";
 import { type AnyPlatform, type Driven, lockedPlatforms, openPlatforms, type Place, type RealSet } from "./sets.ts";
 import type { Stranger } from "./strangers.ts";
 
@@ -105,11 +105,11 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   /** Adds the real set and makes it one that zapd has secrets of; on Roku a package is installed, with the password. */
   async know({ secrets = true }: { secrets?: boolean } = {}): Promise<void> {
     this.id = await this.add(this.real.place, this.real.name);
-    if (secrets) await this.confide();
+    if (secrets) await this.shareSecrets();
   }
 
   /** `named`: the real one's address is given with it, as is wanted where another answers for it. */
-  async confide({ named = false }: { named?: boolean } = {}): Promise<void> {
+  async shareSecrets({ named = false }: { named?: boolean } = {}): Promise<void> {
     const { real, id } = this;
     if (openPlatforms.some((one) => one === real.platform)) return;
     if (real.platform === "roku") {
@@ -166,7 +166,11 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   /** Tries something, and tells who took it. */
   async try(what: Tried["what"]): Promise<Tried> {
     const all: Driven[] = [this.real, ...this.strangers];
-    const before = all.map((one) => ({ presses: one.presses, typed: one.typed.length, heard: heardBy(one, what) }));
+    const before = all.map((one) => ({
+      presses: one.presses,
+      typed: one.typed.length,
+      received: receivedBy(one, what),
+    }));
     const answered = await this.#ask(what, all);
     const { status, body } = answered;
     const said = { what, message: body?.error?.message ?? "", hint: body?.error?.hint ?? "" };
@@ -178,7 +182,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
         if (what === "key") return one.presses > then.presses;
         if (what === "text") return one.typed.length > then.typed;
         // The real set is the one that answered, unless a stranger was asked what no scan asks.
-        return at > 0 && heardBy(one, what) > then.heard;
+        return at > 0 && receivedBy(one, what) > then.received;
       });
     if (what === "state" || what === "install") return { ...said, outcome: took() > 0 ? "stranger" : "real" };
     // A button of an LG set, and a key of a Samsung one, is answered by nobody: it may come a moment after the answer.
@@ -233,7 +237,9 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   leaks(): string[] {
     const { real } = this;
     const secrets = { words: real.secrets, logins: real.login ? [real.login] : [], typed: this.#typed };
-    return this.strangers.flatMap((one) => leaksIn(one.ears.heard, secrets).map((leak) => `${one.manner}: ${leak}`));
+    return this.strangers.flatMap((one) =>
+      leaksIn(one.recorder.received, secrets).map((leak) => `${one.manner}: ${leak}`),
+    );
   }
 
   /** All unplugged, and the device forgotten. */
@@ -251,10 +257,10 @@ const asked = {
   text: null,
 } as const;
 
-function heardBy(one: Driven, what: Tried["what"]): number {
+function receivedBy(one: Driven, what: Tried["what"]): number {
   const pattern = asked[what];
-  if (pattern === null || !("ears" in one)) return 0;
-  return (one as Stranger).ears.heard.match(pattern)?.length ?? 0;
+  if (pattern === null || !("recorder" in one)) return 0;
+  return (one as Stranger).recorder.received.match(pattern)?.length ?? 0;
 }
 
 /** A package that sets take: more than 512 bytes, and another each time, for the same one again is no installation. */

@@ -4,10 +4,10 @@ import net from "node:net";
 import WebSocket from "ws";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
-import { leaksIn } from "./ear.ts";
 import { startHouse } from "./house.ts";
+import { leaksIn } from "./recorder.ts";
 import { freeAddress, platforms, plugIn } from "./sets.ts";
-import { manners, putUp } from "./strangers.ts";
+import { manners, startStranger } from "./strangers.ts";
 
 let daemon: TestDaemon;
 beforeAll(async () => {
@@ -16,16 +16,16 @@ beforeAll(async () => {
 afterAll(() => daemon.dispose());
 
 for (const platform of platforms)
-  test(`each stranger of ${platform} hears what it is sent, and a scan asks those who shout`, async () => {
+  test(`each stranger of ${platform} records what it is sent, and a scan asks those that announce themselves`, async () => {
     const real = await plugIn(platform);
     const all = await Promise.all(
-      Object.keys(manners[platform]).map((manner) => putUp({ of: real, host: freeAddress(), manner })),
+      Object.keys(manners[platform]).map((manner) => startStranger({ of: real, host: freeAddress(), manner })),
     );
     try {
       await real.off();
       await daemon.api("POST", "/devices/discover");
       for (const stranger of all) {
-        expect([stranger.manner, stranger.ears.taken > 0]).toEqual([stranger.manner, true]);
+        expect([stranger.manner, stranger.recorder.taken > 0]).toEqual([stranger.manner, true]);
         await stranger.off();
       }
     } finally {
@@ -36,13 +36,13 @@ for (const platform of platforms)
 test("what is said over TCP, TLS and a masked WebSocket is found again, in each form of it", async () => {
   const real = await plugIn("webos");
   const host = freeAddress();
-  const stranger = await putUp({ of: real, host, manner: "empty-id", announces: false });
+  const stranger = await startStranger({ of: real, host, manner: "empty-id", announces: false });
   try {
     for (const url of [`wss://${host}:3001`, `ws://${host}:3000`]) {
       const socket = new WebSocket(url, { rejectUnauthorized: false });
       await new Promise((resolve) => socket.on("open", resolve));
       socket.send(`{"client-key":"the-key-${new URL(url).protocol}"}`);
-      await until("it was heard", () => stranger.ears.heard.includes(`the-key-${new URL(url).protocol}`));
+      await until("it was received", () => stranger.recorder.received.includes(`the-key-${new URL(url).protocol}`));
       socket.terminate();
     }
     const line = net.connect(18_044, host);
@@ -50,15 +50,17 @@ test("what is said over TCP, TLS and a masked WebSocket is found again, in each 
       "GET / HTTP/1.1\r\nAuthorization: Basic dXNlcjpzZWNyZXQ=\r\n\r\n/keypress/Lit_H\n/keypress/Lit_e\n/keypress/Lit_y\n",
     );
     line.resume();
-    await until("it was heard", () => stranger.ears.heard.includes("Lit_y"));
+    await until("it was received", () => stranger.recorder.received.includes("Lit_y"));
   } finally {
     await Promise.all([real.off(), stranger.off()]);
   }
-  const { heard } = stranger.ears;
+  const { received } = stranger.recorder;
   const nothing = { words: [], logins: [], typed: [] };
-  expect(leaksIn(heard, { ...nothing, words: ["the-key-wss:"] })[0]).toStartWith("a key or password");
-  expect(leaksIn(heard, { ...nothing, logins: [{ user: "user", password: "secret" }] }).join()).toContain("a login:");
-  expect(leaksIn(heard, { ...nothing, typed: ["Hey you"] })[0]).toStartWith("typed text");
-  expect(leaksIn(heard, nothing)).toHaveLength(1);
+  expect(leaksIn(received, { ...nothing, words: ["the-key-wss:"] })[0]).toStartWith("a key or password");
+  expect(leaksIn(received, { ...nothing, logins: [{ user: "user", password: "secret" }] }).join()).toContain(
+    "a login:",
+  );
+  expect(leaksIn(received, { ...nothing, typed: ["Hey you"] })[0]).toStartWith("typed text");
+  expect(leaksIn(received, nothing)).toHaveLength(1);
   expect(leaksIn("", { ...nothing, words: ["the-key"] })).toEqual([]);
 });

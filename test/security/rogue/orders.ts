@@ -5,7 +5,7 @@
 import { expect } from "bun:test";
 import { reasons, type Scene, type Tried } from "./house.ts";
 import { freeAddress, lockedPlatforms, type PlatformName, platforms } from "./sets.ts";
-import { manners, putUp, type Stranger } from "./strangers.ts";
+import { manners, type Stranger, startStranger } from "./strangers.ts";
 
 export interface Order {
   /** What it is called in the table; unique. */
@@ -22,7 +22,7 @@ export interface Order {
   readonly platforms?: readonly PlatformName[];
   /** What stays possible, by SECURITY.md 2.4, with these manners; the number is that of the list in the README. */
   readonly accepted?: (platform: PlatformName, manner: string) => Accepted | null;
-  play(cast: Cast): Promise<void>;
+  play(round: Round): Promise<void>;
 }
 
 /** What stays possible. */
@@ -38,8 +38,8 @@ export const acceptedReasons = {
   2: "A set that zapd has no secrets of, which is silent, and a stranger elsewhere who shows its whole identity: it is followed as a set that has moved, with keys and typed text, and on Roku a digest for the realm and qop that were kept.",
 } as const;
 
-/** What an order is played with. */
-export class Cast {
+/** One order as it is played: with a real set, and with strangers of one manner. */
+export class Round {
   readonly scene: Scene<PlatformName>;
   readonly manner: string;
   readonly home: string;
@@ -58,7 +58,12 @@ export class Cast {
   async stranger(where: "same" | "other", more: { manner?: string; announces?: boolean } = {}): Promise<Stranger> {
     const { real, strangers } = this.scene;
     const host = where === "same" ? this.home : freeAddress();
-    const one = await putUp({ of: real, host, manner: more.manner ?? this.manner, announces: more.announces ?? true });
+    const one = await startStranger({
+      of: real,
+      host,
+      manner: more.manner ?? this.manner,
+      announces: more.announces ?? true,
+    });
     strangers.push(one);
     return one;
   }
@@ -117,7 +122,7 @@ export class Cast {
   }
 
   /** The real set is driven, or an error says why not. */
-  async holds(...whats: Tried["what"][]): Promise<Tried[]> {
+  async drivesOrExplains(...whats: Tried["what"][]): Promise<Tried[]> {
     const all: Tried[] = [];
     for (const what of whats) {
       const tried = await this.scene.try(what);
@@ -129,13 +134,13 @@ export class Cast {
   }
 
   /** The real set takes its keys; more than keys, too, or an error says why not. */
-  async isItself(): Promise<void> {
+  async drivesAll(): Promise<void> {
     await this.drives("key");
-    await this.holds(...this.all);
+    await this.drivesOrExplains(...this.all);
   }
 
-  /** As `holds`, but a stranger may take it: SECURITY.md 2.4 says so. */
-  async mayStray(...whats: Tried["what"][]): Promise<void> {
+  /** As `drivesOrExplains`, but a stranger may take it: SECURITY.md 2.4 says so. */
+  async mayReachStranger(...whats: Tried["what"][]): Promise<void> {
     for (const what of whats) {
       const tried = await this.scene.try(what);
       expect(["real", "stranger", ...reasons], told(tried)).toContain(tried.outcome);
@@ -148,7 +153,7 @@ export class Cast {
   }
 
   /** The answer to somebody who asks what is wrong: the rival is told of by name. */
-  async isTold(): Promise<void> {
+  async warnsOfRival(): Promise<void> {
     const warnings = await this.scene.health();
     expect(warnings.filter((one) => one.includes(this.scene.real.name))).not.toEqual([]);
   }
@@ -201,92 +206,93 @@ export const orders: readonly Order[] = [
   order(
     "up; a stranger answers the same scan elsewhere",
     { real: "up", stranger: "during", seenBy: "scan", where: "other address" },
-    async (cast) => {
-      await cast.scene.know();
-      await cast.scannedStranger("other");
-      await cast.isItself();
-      await cast.drives("state");
+    async (round) => {
+      await round.scene.know();
+      await round.scannedStranger("other");
+      await round.drivesAll();
+      await round.drives("state");
     },
   ),
   order(
     "up; a stranger is added by its address",
     { real: "up", stranger: "during", seenBy: "add", where: "other address" },
-    async (cast) => {
-      await cast.scene.know();
-      const stranger = await cast.stranger("other", { announces: cast.platform === "kodi" });
-      const added = await cast.addedAt(stranger);
+    async (round) => {
+      await round.scene.know();
+      const stranger = await round.stranger("other", { announces: round.platform === "kodi" });
+      const added = await round.addedAt(stranger);
       // Whoever claims to be the set is refused, with both addresses; whoever does not is a device of its own, or none.
-      if (added.status === 200) expect(added.id).not.toBe(cast.scene.id);
+      if (added.status === 200) expect(added.id).not.toBe(round.scene.id);
       if (added.code === "device_elsewhere") {
-        expect(added.hint).toContain(cast.home);
+        expect(added.hint).toContain(round.home);
         expect(added.hint).toContain(stranger.host);
       }
-      await cast.isItself();
-      if (added.status === 200) await cast.scene.api("DELETE", `/devices/${added.id}`);
+      await round.drivesAll();
+      if (added.status === 200) await round.scene.api("DELETE", `/devices/${added.id}`);
     },
   ),
   order(
     "up; a stranger announces itself unasked, during scans and between",
     { real: "up", stranger: "during", seenBy: "announcement", where: "other address", manners: "copy" },
-    async (cast) => {
-      await cast.scene.know();
-      const stranger = await cast.stranger("other");
+    async (round) => {
+      await round.scene.know();
+      const stranger = await round.stranger("other");
       await stranger.announce();
-      const scanning = cast.scan();
+      const scanning = round.scan();
       for (let at = 0; at < 5; at++) {
         await stranger.announce();
         await Bun.sleep(60);
       }
       await scanning;
       await stranger.announce();
-      await cast.isItself();
+      await round.drivesAll();
     },
   ),
   order(
     "off; a stranger at its address, and nobody looks",
     { real: "off", stranger: "during", seenBy: "address", where: "same address", accepted: silentThere },
-    async (cast) => {
-      await cast.scene.know();
-      await cast.drives("key");
-      await cast.scene.real.off();
-      const stranger = await cast.stranger("same", { announces: false });
-      if (cast.platform === "kodi" && sameAddress(cast.platform, cast.manner)) {
-        await cast.mayStray("key", "state");
-        await cast.holds("text");
-        const paired = await cast.scene.pair({});
+    async (round) => {
+      await round.scene.know();
+      await round.drives("key");
+      await round.scene.real.off();
+      const stranger = await round.stranger("same", { announces: false });
+      if (round.platform === "kodi" && sameAddress(round.platform, round.manner)) {
+        await round.mayReachStranger("key", "state");
+        await round.drivesOrExplains("text");
+        const paired = await round.scene.pair({});
         expect(paired.status).not.toBe(200);
-      } else if (sameAddress(cast.platform, cast.manner)) await cast.mayStray(...cast.all, "state");
-      else await cast.holds(...cast.all);
+      } else if (sameAddress(round.platform, round.manner)) await round.mayReachStranger(...round.all, "state");
+      else await round.drivesOrExplains(...round.all);
       await stranger.off();
-      await cast.scene.real.on();
-      await cast.drives(...cast.all);
+      await round.scene.real.on();
+      await round.drives(...round.all);
     },
   ),
   order(
     "off; a stranger at its address, scanned; the set comes back elsewhere",
     { real: "returning", stranger: "during", seenBy: "scan", where: "same address", accepted: sameAddress },
-    async (cast) => {
-      await cast.isKnownAndOff();
-      await cast.scannedStranger("same");
-      if (sameAddress(cast.platform, cast.manner)) await cast.mayStray("key", "text");
-      else await cast.holds("key", "text");
-      await cast.moves();
-      await cast.scan();
-      if (sameAddress(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
-      else await cast.holds(...cast.all);
+    async (round) => {
+      await round.isKnownAndOff();
+      await round.scannedStranger("same");
+      if (sameAddress(round.platform, round.manner)) await round.mayReachStranger("key", "text");
+      else await round.drivesOrExplains("key", "text");
+      await round.moves();
+      await round.scan();
+      if (sameAddress(round.platform, round.manner)) await round.mayReachStranger(...round.all);
+      else await round.drivesOrExplains(...round.all);
     },
   ),
   order(
     "off; a stranger elsewhere, scanned; the set returns to its address, scanned",
     { real: "returning", stranger: "during", seenBy: "scan", where: "other address", accepted: withSecrets },
-    async (cast) => {
-      await cast.isKnownAndOff();
-      await cast.scannedStranger("other");
-      if (claims(cast.platform, cast.manner) || lockedPlatforms.has(cast.platform)) await cast.mayStray("key");
-      if (withSecrets(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
-      else if (claims(cast.platform, cast.manner)) await cast.holds("text");
-      await cast.isBack();
-      await cast.isItself();
+    async (round) => {
+      await round.isKnownAndOff();
+      await round.scannedStranger("other");
+      if (claims(round.platform, round.manner) || lockedPlatforms.has(round.platform))
+        await round.mayReachStranger("key");
+      if (withSecrets(round.platform, round.manner)) await round.mayReachStranger(...round.all);
+      else if (claims(round.platform, round.manner)) await round.drivesOrExplains("text");
+      await round.isBack();
+      await round.drivesAll();
     },
   ),
   order(
@@ -299,16 +305,16 @@ export const orders: readonly Order[] = [
       manners: "copy",
       accepted: withSecrets,
     },
-    async (cast) => {
-      await cast.isKnownAndOff();
-      await cast.scannedStranger("other");
-      await cast.mayStray("key");
+    async (round) => {
+      await round.isKnownAndOff();
+      await round.scannedStranger("other");
+      await round.mayReachStranger("key");
       // Only who asks at its former address finds it.
-      cast.scene.real.hush();
-      await cast.isBack();
+      round.scene.real.hush();
+      await round.isBack();
       // Who shows another certificate than the one that was paired is no rival, and nobody to be told of.
-      if (cast.platform !== "androidtv") await cast.isTold();
-      await cast.isItself();
+      if (round.platform !== "androidtv") await round.warnsOfRival();
+      await round.drivesAll();
     },
   ),
   order(
@@ -321,30 +327,30 @@ export const orders: readonly Order[] = [
       secrets: false,
       accepted: followed,
     },
-    async (cast) => {
-      await cast.isKnownAndOff({ secrets: false });
-      await cast.scannedStranger("other");
-      if (claims(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
-      await cast.isBack();
-      await cast.isItself();
+    async (round) => {
+      await round.isKnownAndOff({ secrets: false });
+      await round.scannedStranger("other");
+      if (claims(round.platform, round.manner)) await round.mayReachStranger(...round.all);
+      await round.isBack();
+      await round.drivesAll();
     },
   ),
   order(
     "off; a stranger elsewhere is added by its address; the set returns",
     { real: "returning", stranger: "during", seenBy: "add", where: "other address", accepted: withSecrets },
-    async (cast) => {
-      const { scene } = cast;
-      await cast.isKnownAndOff();
-      const stranger = await cast.stranger("other");
-      const added = await cast.addedAt(stranger);
-      const claimed = claims(cast.platform, cast.manner);
+    async (round) => {
+      const { scene } = round;
+      await round.isKnownAndOff();
+      const stranger = await round.stranger("other");
+      const added = await round.addedAt(stranger);
+      const claimed = claims(round.platform, round.manner);
       // A silent one that has secrets is not moved: it is forgotten, or paired anew. Where a scan for somebody else has met
       // the stranger before, it is on probation there already, and stays so.
-      if (claimed && cast.platform !== "roku" && added.code !== "device_elsewhere")
+      if (claimed && round.platform !== "roku" && added.code !== "device_elsewhere")
         expect((await scene.try("text")).outcome).toBe("device_unproven");
-      if (added.id === scene.id && cast.platform === "roku") await cast.mayStray(...cast.all);
-      await cast.isBack();
-      await cast.isItself();
+      if (added.id === scene.id && round.platform === "roku") await round.mayReachStranger(...round.all);
+      await round.isBack();
+      await round.drivesAll();
     },
   ),
   order(
@@ -358,54 +364,54 @@ export const orders: readonly Order[] = [
       manners: "copy",
       accepted: followed,
     },
-    async (cast) => {
-      await cast.isKnownAndOff({ secrets: false });
-      await cast.addedAt(await cast.stranger("other"));
-      await cast.mayStray(...cast.all);
-      await cast.isBack();
-      await cast.isItself();
+    async (round) => {
+      await round.isKnownAndOff({ secrets: false });
+      await round.addedAt(await round.stranger("other"));
+      await round.mayReachStranger(...round.all);
+      await round.isBack();
+      await round.drivesAll();
     },
   ),
   order(
     "moved by DHCP, nobody else: on probation with secrets, trusted, and driven whole",
     { real: "moved", stranger: "none", seenBy: "scan", where: "none", manners: "none" },
-    async (cast) => {
-      const { scene } = cast;
-      await cast.isKnownAndOff();
-      await cast.moves();
-      await cast.scan();
-      if (cast.platform === "roku") return cast.drives(...cast.all);
-      const [text] = await cast.holds("text");
+    async (round) => {
+      const { scene } = round;
+      await round.isKnownAndOff();
+      await round.moves();
+      await round.scan();
+      if (round.platform === "roku") return round.drives(...round.all);
+      const [text] = await round.drivesOrExplains("text");
       expect([text?.outcome, text?.hint]).toEqual(["device_unproven", expect.stringContaining("zapd trust")]);
       expect(text?.hint).toContain("--host");
       expect((await scene.api("POST", `/devices/${scene.id}/trust`)).status).toBe(200);
-      await cast.drives(...cast.all);
+      await round.drives(...round.all);
     },
   ),
   order(
     "moved by DHCP without secrets: followed as ever",
     { real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: false, manners: "none" },
-    async (cast) => {
-      await cast.isKnownAndOff({ secrets: false });
-      await cast.moves();
-      await cast.scan();
-      await cast.drives(...cast.all);
-      expect((await cast.scene.device()).host).toBe(cast.scene.real.host);
+    async (round) => {
+      await round.isKnownAndOff({ secrets: false });
+      await round.moves();
+      await round.scan();
+      await round.drives(...round.all);
+      expect((await round.scene.device()).host).toBe(round.scene.real.host);
     },
   ),
   order(
     "moved by DHCP, with a stranger at its former address",
     { real: "moved", stranger: "after", seenBy: "scan", where: "same address", accepted: sameAddress },
-    async (cast) => {
-      const { scene } = cast;
-      await cast.isKnownAndOff();
-      await cast.moves();
-      await cast.scannedStranger("same");
-      if (sameAddress(cast.platform, cast.manner)) return cast.mayStray(...cast.all);
-      await cast.holds(...cast.all);
+    async (round) => {
+      const { scene } = round;
+      await round.isKnownAndOff();
+      await round.moves();
+      await round.scannedStranger("same");
+      if (sameAddress(round.platform, round.manner)) return round.mayReachStranger(...round.all);
+      await round.drivesOrExplains(...round.all);
       // Nobody but the set shows its identity now: with its user's word it is driven whole.
       await scene.api("POST", `/devices/${scene.id}/trust`);
-      await cast.holds(...cast.all);
+      await round.drivesOrExplains(...round.all);
     },
   ),
   order(
@@ -418,14 +424,14 @@ export const orders: readonly Order[] = [
       manners: "copy",
       accepted: withSecrets,
     },
-    async (cast) => {
-      await cast.isKnownAndOff();
-      await cast.moves();
-      await cast.scan();
-      await cast.scannedStranger("other");
-      await cast.mayStray("key");
-      if (cast.platform !== "roku") await cast.holds("text");
-      await cast.isTold();
+    async (round) => {
+      await round.isKnownAndOff();
+      await round.moves();
+      await round.scan();
+      await round.scannedStranger("other");
+      await round.mayReachStranger("key");
+      if (round.platform !== "roku") await round.drivesOrExplains("text");
+      await round.warnsOfRival();
     },
   ),
   order(
@@ -438,12 +444,12 @@ export const orders: readonly Order[] = [
       manners: "none",
       platforms: ["kodi", "webos", "samsung", "androidtv"],
     },
-    async (cast) => {
-      const { scene } = cast;
-      await cast.isKnownAndOff();
-      await cast.moves();
+    async (round) => {
+      const { scene } = round;
+      await round.isKnownAndOff();
+      await round.moves();
       expect((await scene.pair({ host: scene.real.host })).status).toBe(200);
-      await cast.drives("key", "text");
+      await round.drives("key", "text");
     },
   ),
   order(
@@ -455,10 +461,10 @@ export const orders: readonly Order[] = [
       where: "other address",
       platforms: ["kodi", "webos", "samsung"],
     },
-    async (cast) => {
-      const { scene } = cast;
-      await cast.isKnownAndOff();
-      const stranger = await cast.stranger("other");
+    async (round) => {
+      const { scene } = round;
+      await round.isKnownAndOff();
+      const stranger = await round.stranger("other");
       // The user was fooled into it: what he has not typed now must not go.
       await scene.api("POST", `/devices/${scene.id}/pair`, { host: stranger.host });
       await scene.real.on();
@@ -467,19 +473,19 @@ export const orders: readonly Order[] = [
   order(
     "replaced: another set of the kind at its address",
     { real: "replaced", stranger: "after", seenBy: "scan", where: "same address", manners: "none" },
-    async (cast) => {
-      const { scene } = cast;
-      await cast.isKnownAndOff();
+    async (round) => {
+      const { scene } = round;
+      await round.isKnownAndOff();
       const manner = {
         roku: "other-serial",
         kodi: "other-realm",
         webos: "other-id",
         samsung: "other-id",
         androidtv: "other-id",
-      }[cast.platform];
-      await cast.stranger("same", { manner });
-      await cast.scan();
-      await cast.holds(...cast.all);
+      }[round.platform];
+      await round.stranger("same", { manner });
+      await round.scan();
+      await round.drivesOrExplains(...round.all);
       expect(JSON.stringify((await scene.device()).id)).toContain(scene.id);
     },
   ),
@@ -493,69 +499,69 @@ export const orders: readonly Order[] = [
       manners: "copy",
       accepted: (platform) => (platform === "roku" ? { reason: 2, leaks: ["typed text", "a login"] } : null),
     },
-    async (cast) => {
-      const { scene } = cast;
+    async (round) => {
+      const { scene } = round;
       const { real } = scene;
       await real.off();
-      const stranger = await cast.scannedStranger("other");
+      const stranger = await round.scannedStranger("other");
       await real.on();
-      await cast.scan();
+      await round.scan();
       const { body } = await scene.api("GET", "/devices");
       const known = body.data.filter((one: { host: string }) => [real.host, stranger.host].includes(one.host));
       expect(known).toHaveLength(1);
       scene.id = known[0].id;
-      await cast.isTold();
-      if (cast.platform === "roku") return cast.mayStray(...cast.all);
+      await round.warnsOfRival();
+      if (round.platform === "roku") return round.mayReachStranger(...round.all);
       // Two answer for it: whose login or key it would be, nobody knows.
       await scene.pair({});
       expect(scene.leaks()).toEqual([]);
       const paired = await scene.pair({ host: real.host });
       expect([paired.status, paired.body.error]).toEqual([200, undefined]);
-      await cast.drives("key");
-      await cast.holds("text");
+      await round.drives("key");
+      await round.drivesOrExplains("text");
     },
   ),
   order(
     "a stranger was there first, and went; the set is found and paired",
     { real: "up", stranger: "before", seenBy: "scan", where: "other address", manners: "copy" },
-    async (cast) => {
-      const { scene } = cast;
+    async (round) => {
+      const { scene } = round;
       await scene.real.off();
-      const stranger = await cast.scannedStranger("other");
+      const stranger = await round.scannedStranger("other");
       await stranger.off();
-      await cast.isBack();
+      await round.isBack();
       const { body } = await scene.api("GET", "/devices");
       scene.id = body.data.find((one: { host: string }) => one.host === scene.real.host)?.id ?? "";
       expect(scene.id).not.toBe("");
-      await scene.confide();
-      await cast.drives(...cast.all);
+      await scene.shareSecrets();
+      await round.drives(...round.all);
     },
   ),
   order(
     "up and followed; it is unplugged, and a stranger takes its address at once",
     { real: "off", stranger: "after", seenBy: "address", where: "same address", accepted: sameAddress },
-    async (cast) => {
-      await cast.scene.know();
-      await cast.drives("key", "state");
-      await Promise.all([cast.scene.real.off()]);
-      const stranger = await cast.stranger("same");
-      const racing = await Promise.all((["key", "state"] as const).map((what) => cast.scene.try(what)));
-      if (!sameAddress(cast.platform, cast.manner))
+    async (round) => {
+      await round.scene.know();
+      await round.drives("key", "state");
+      await Promise.all([round.scene.real.off()]);
+      const stranger = await round.stranger("same");
+      const racing = await Promise.all((["key", "state"] as const).map((what) => round.scene.try(what)));
+      if (!sameAddress(round.platform, round.manner))
         for (const { outcome, message } of racing)
           if (outcome !== "real") expect([...reasons], `${outcome}: ${message}`).toContain(outcome);
-      if (!sameAddress(cast.platform, cast.manner)) await cast.holds("key", "text");
+      if (!sameAddress(round.platform, round.manner)) await round.drivesOrExplains("key", "text");
       await stranger.off();
-      await cast.scene.real.on();
-      await cast.drives("key");
+      await round.scene.real.on();
+      await round.drives("key");
     },
   ),
   order(
     "removed, and added anew while a stranger is up elsewhere",
     { real: "removed", stranger: "during", seenBy: "add", where: "other address", manners: "copy" },
-    async (cast) => {
-      const { scene } = cast;
+    async (round) => {
+      const { scene } = round;
       await scene.know();
-      await cast.stranger("other");
+      await round.stranger("other");
       await scene.api("DELETE", `/devices/${scene.id}`);
       // A scan that somebody else began may find the stranger first: then the answer says so, and how to go on.
       const { status, body } = await scene.api("POST", "/devices", scene.real.place);
@@ -567,39 +573,39 @@ export const orders: readonly Order[] = [
         return;
       }
       // Nor is anything that its user says told to whoever it may be, but at the address that he names.
-      if (cast.platform !== "roku") await scene.confide({ named: true });
-      await cast.scan();
-      await cast.isItself();
+      if (round.platform !== "roku") await scene.shareSecrets({ named: true });
+      await round.scan();
+      await round.drivesAll();
     },
   ),
   order(
     "up; a stranger elsewhere comes, goes and comes again between scans",
     { real: "up", stranger: "during", seenBy: "scan", where: "other address", manners: "copy" },
-    async (cast) => {
-      await cast.scene.know();
-      const stranger = await cast.stranger("other");
-      for (let round = 0; round < 2; round++) {
-        await cast.scan();
+    async (round) => {
+      await round.scene.know();
+      const stranger = await round.stranger("other");
+      for (let times = 0; times < 2; times++) {
+        await round.scan();
         await stranger.off();
-        await cast.drives("key");
+        await round.drives("key");
         await stranger.on();
       }
-      await cast.scan();
-      await cast.isItself();
+      await round.scan();
+      await round.drivesAll();
     },
   ),
   order(
     "up; a stranger at both another address and, after the set, at its own",
     { real: "returning", stranger: "during", seenBy: "scan", where: "both", manners: "copy", accepted: sameAddress },
-    async (cast) => {
-      await cast.scene.know();
-      await cast.scannedStranger("other");
-      await cast.scene.real.off();
-      const taken = await cast.scannedStranger("same");
-      await cast.mayStray("key");
+    async (round) => {
+      await round.scene.know();
+      await round.scannedStranger("other");
+      await round.scene.real.off();
+      const taken = await round.scannedStranger("same");
+      await round.mayReachStranger("key");
       await taken.off();
-      await cast.isBack();
-      await cast.drives("key");
+      await round.isBack();
+      await round.drives("key");
     },
   ),
 ];

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { hasWholeTables, isQuick } from "../../support/whole.ts";
 import { Scene, startHouse } from "./house.ts";
-import { Cast, halfOf, onceEach, playedOn } from "./orders.ts";
+import { halfOf, onceEach, playedOn, Round } from "./orders.ts";
 import { type PlatformName, plugIn } from "./sets.ts";
 
 /** A Kodi is asked for over mDNS before it gets a login, which takes its time. */
@@ -46,7 +46,7 @@ export function playOrders(platform: PlatformName): void {
             const real = await plugIn(platform, platform === "kodi" ? { login } : { password });
             const scene = new Scene(daemon, real);
             try {
-              await order.play(new Cast(scene, manner));
+              await order.play(new Round(scene, manner));
               const spared = order.accepted?.(platform, manner)?.leaks ?? [];
               const leaks = scene.leaks();
               expect(leaks.filter((leak) => !spared.some((one) => leak.startsWith(`${manner}: ${one}`)))).toEqual([]);

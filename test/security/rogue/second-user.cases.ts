@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { isQuick } from "../../support/whole.ts";
-import { leaksIn } from "./ear.ts";
 import { reasons, Scene, startHouse } from "./house.ts";
-import type { Errand, Loot } from "./second-user.ts";
+import { leaksIn } from "./recorder.ts";
+import type { Result, Task } from "./second-user.ts";
 import { freeAddress, platforms, plugIn } from "./sets.ts";
 
 const nobody = 65_534;
@@ -27,10 +27,12 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.dispose());
 
-/** A second user at work; each order is done when this returns. */
-async function hire(errand: Errand): Promise<{ order(what: "add" | "pry"): Promise<void>; end(): Promise<Loot> }> {
+/** Starts a second user; each order is carried out when its promise resolves. */
+async function startUser(
+  task: Task,
+): Promise<{ order(what: "add" | "readFiles"): Promise<void>; end(): Promise<Result> }> {
   const words = [`--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", process.execPath];
-  const child = spawn("setpriv", [...words, join(import.meta.dir, "second-user.ts"), JSON.stringify(errand)], {
+  const child = spawn("setpriv", [...words, join(import.meta.dir, "second-user.ts"), JSON.stringify(task)], {
     stdio: ["pipe", "pipe", "pipe"],
     env: { PATH: process.env["PATH"], HOME: "/nonexistent", TMPDIR: "/nonexistent" },
   });
@@ -48,7 +50,7 @@ async function hire(errand: Errand): Promise<{ order(what: "add" | "pry"): Promi
   await next("come");
   return {
     order: async (what) => void (await next(what)),
-    end: async () => JSON.parse(await next("end")) as Loot,
+    end: async () => JSON.parse(await next("end")) as Result,
   };
 }
 
@@ -66,8 +68,8 @@ describe.concurrent("T28", () => {
             const { identity, mac, name, certificate } = set;
             const of = { platform, identity, mac, name, certificate };
             const { url, stateFolder: state } = daemon;
-            const user = await hire({ of, host: freeAddress(), url, state, announces: platform === "kodi" });
-            await user.order("pry");
+            const user = await startUser({ of, host: freeAddress(), url, state, announces: platform === "kodi" });
+            await user.order("readFiles");
             await user.order("add");
             // What was refused has changed nothing: the set is not on probation for it. A Kodi's fake announces itself.
             if (real === "up" && platform !== "kodi")
@@ -85,12 +87,12 @@ describe.concurrent("T28", () => {
               expect(["real", ...reasons], text.message).toContain(text.outcome);
               if (platform === "roku") expect(["real", ...reasons]).toContain((await scene.try("install")).outcome);
             }
-            const loot = await user.end();
-            expect(loot.uid).toBe(nobody);
-            expect(loot.read).toEqual([]);
-            expect(loot.answers).toHaveLength(3);
+            const result = await user.end();
+            expect(result.uid).toBe(nobody);
+            expect(result.read).toEqual([]);
+            expect(result.answers).toHaveLength(3);
             if (!follows)
-              for (const { status, code, hint } of loot.answers) {
+              for (const { status, code, hint } of result.answers) {
                 // Where a scan for somebody else has met the fake before, it is on probation there: no text, as above.
                 if (status === 200 && strays.length > 0) continue;
                 expect([status, code]).toEqual([400, "device_elsewhere"]);
@@ -99,9 +101,9 @@ describe.concurrent("T28", () => {
               }
             const typed = follows ? [] : scene.texts;
             const secrets = { words: set.secrets, logins: set.login ? [set.login] : [], typed };
-            expect(leaksIn(loot.heard, secrets)).toEqual([]);
-            if (!follows) expect(loot.typed).toBe("");
-            if (real === "up") expect(loot.presses).toBe(0);
+            expect(leaksIn(result.received, secrets)).toEqual([]);
+            if (!follows) expect(result.typed).toBe("");
+            if (real === "up") expect(result.presses).toBe(0);
             if (real === "off") await set.on();
             await scene.scan();
             expect((await scene.driven("key")).outcome).toBe("real");

@@ -1,14 +1,14 @@
 /**
- * What another user of this machine can do, as a process of his own: puts a stranger up that shows the identity of a device,
- * tells the daemon that it is there, tries the files and the control socket; and says at its end what he got.
+ * Another user of this machine, as a process: starts a stranger that shows the identity of a device, adds it to the daemon by its
+ * address, tries to read the files and the control socket, and prints what it got as JSON.
  */
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { createInterface } from "node:readline";
 import type { PlatformName } from "./sets.ts";
-import { putUp } from "./strangers.ts";
+import { startStranger } from "./strangers.ts";
 
-export interface Errand {
+export interface Task {
   readonly of: {
     readonly platform: PlatformName;
     readonly identity: string;
@@ -22,7 +22,7 @@ export interface Errand {
   readonly announces: boolean;
 }
 
-export interface Loot {
+export interface Result {
   readonly uid: number;
   /** The answers of the daemon to each try to add it. */
   readonly answers: readonly { status: number; code: string; hint: string }[];
@@ -30,19 +30,19 @@ export interface Loot {
   readonly read: readonly string[];
   readonly presses: number;
   readonly typed: string;
-  readonly heard: string;
+  readonly received: string;
 }
 
-const errand = JSON.parse(process.argv[2] ?? "") as Errand;
-const stranger = await putUp({ of: errand.of, host: errand.host, manner: "copy", announces: errand.announces });
-const answers: Loot["answers"][number][] = [];
+const task = JSON.parse(process.argv[2] ?? "") as Task;
+const stranger = await startStranger({ of: task.of, host: task.host, manner: "copy", announces: task.announces });
+const answers: Result["answers"][number][] = [];
 const read: string[] = [];
 
-/** As often as he likes, and with each spelling of the address. */
+/** With each spelling of the address. */
 async function add(): Promise<void> {
   const { place } = stranger;
   for (const body of [place, { ...place, host: `::ffff:${place.host}` }, { host: `${place.host}:${place.port}` }]) {
-    const response = await fetch(`${errand.url}/devices`, {
+    const response = await fetch(`${task.url}/devices`, {
       method: "POST",
       body: JSON.stringify(body),
       keepalive: false,
@@ -52,16 +52,16 @@ async function add(): Promise<void> {
   }
 }
 
-function pry(): Promise<void> {
+function readFiles(): Promise<void> {
   for (const name of ["credentials.json", "devices.json", "../config.toml"]) {
     try {
-      read.push(`${name}: ${readFileSync(`${errand.state}/${name}`, "utf8").slice(0, 40)}`);
+      read.push(`${name}: ${readFileSync(`${task.state}/${name}`, "utf8").slice(0, 40)}`);
     } catch {
-      // As it should be.
+      // Refused, as it should be.
     }
   }
   return new Promise((resolve) => {
-    const socket = net.connect(`${errand.state}/zapd.sock`);
+    const socket = net.connect(`${task.state}/zapd.sock`);
     socket.on("connect", () => {
       read.push("zapd.sock");
       socket.destroy();
@@ -74,17 +74,17 @@ function pry(): Promise<void> {
 const lines = createInterface({ input: process.stdin });
 for await (const line of lines) {
   if (line === "add") await add();
-  if (line === "pry") await pry();
+  if (line === "readFiles") await readFiles();
   if (line === "end") break;
   process.stdout.write("done\n");
 }
 await stranger.off();
-const loot: Loot = {
+const result: Result = {
   uid: process.getuid?.() ?? -1,
   answers,
   read,
   presses: stranger.presses,
   typed: stranger.typed,
-  heard: stranger.ears.heard,
+  received: stranger.recorder.received,
 };
-process.stdout.write(`${JSON.stringify(loot)}\n`, () => process.exit(0));
+process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0));

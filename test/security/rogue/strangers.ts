@@ -7,7 +7,8 @@ import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
 import { createSamsungSimulator } from "../../../src/simulators/samsung.ts";
 import { createCertificate, createWebosSimulator } from "../../../src/simulators/webos.ts";
-import { Ears } from "./ear.ts";
+import { type Announcer, announceMdns, announceSsdp } from "./announcer.ts";
+import { Recorder } from "./recorder.ts";
 import {
   androidtvLife,
   type Driven,
@@ -21,7 +22,6 @@ import {
   usual,
   webosLife,
 } from "./sets.ts";
-import { type Shout, shoutMdns, shoutSsdp } from "./shout.ts";
 
 export const manners = {
   roku: {
@@ -81,7 +81,7 @@ export interface StrangerOptions {
 }
 
 export interface Stranger extends Driven {
-  readonly ears: Ears;
+  readonly recorder: Recorder;
   readonly place: Place;
   readonly manner: string;
   /** Says that it is there, unasked. */
@@ -95,15 +95,15 @@ interface Life {
 }
 
 /** Puts a stranger up; it is on when this returns. */
-export async function putUp(options: StrangerOptions): Promise<Stranger> {
+export async function startStranger(options: StrangerOptions): Promise<Stranger> {
   const { of, manner } = options;
   const lives: Life[] = [];
-  const ears = new Ears();
+  const recorder = new Recorder();
   let host = options.host;
   let stops: (() => unknown)[] = [];
-  let shouts: Shout[] = [];
+  let announcers: Announcer[] = [];
   const stranger: Stranger = {
-    ears,
+    recorder,
     manner,
     get host() {
       return host;
@@ -120,19 +120,23 @@ export async function putUp(options: StrangerOptions): Promise<Stranger> {
     },
     field: () => lives.at(-1)?.field(),
     async announce() {
-      await Promise.all(shouts.map((shout) => shout.announce()));
+      await Promise.all(announcers.map((announcer) => announcer.announce()));
     },
     async on(next) {
       host = next ?? host;
-      const made = await takePlace[of.platform]({ ...options, host }, ears, stops, shouts);
+      const made = await takePlace[of.platform]({ ...options, host }, recorder, stops, announcers);
       made.field();
       lives.push(made);
     },
     async off() {
-      const [stopping, silenced] = [stops, shouts];
+      const [stopping, silenced] = [stops, announcers];
       stops = [];
-      shouts = [];
-      await Promise.all([...silenced.map((shout) => shout.stop()), ears.stop(), ...stopping.map((stop) => stop())]);
+      announcers = [];
+      await Promise.all([
+        ...silenced.map((announcer) => announcer.stop()),
+        recorder.stop(),
+        ...stopping.map((stop) => stop()),
+      ]);
       await Bun.sleep(40);
     },
   };
@@ -140,7 +144,12 @@ export async function putUp(options: StrangerOptions): Promise<Stranger> {
   return stranger;
 }
 
-type TakePlace = (options: StrangerOptions, ears: Ears, stops: (() => unknown)[], shouts: Shout[]) => Promise<Life>;
+type TakePlace = (
+  options: StrangerOptions,
+  recorder: Recorder,
+  stops: (() => unknown)[],
+  announcers: Announcer[],
+) => Promise<Life>;
 
 /** A small web server behind an ear; gives its port. */
 function serve(stops: (() => unknown)[], answer: (request: Request) => Response | Promise<Response>): number {
@@ -154,7 +163,7 @@ const challenge = (words: string, body = "<html>Unauthorized</html>") =>
 const page = (body: string, type = "text/html") => new Response(body, { headers: { "Content-Type": type } });
 
 const takePlace: Record<PlatformName, TakePlace> = {
-  async roku({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
+  async roku({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, recorder, stops, announcers) {
     const serial = manner === "other-serial" ? `${of.identity.slice(0, -2)}99` : of.identity;
     const set = createRokuSimulator({
       name: of.name,
@@ -182,16 +191,16 @@ const takePlace: Record<PlatformName, TakePlace> = {
     });
     const at = port ?? usual.roku.port;
     const { ports } = usual.roku;
-    await ears.tcp({ host, port: at, to: { host, port: set.port } });
-    await ears.tcp({ host, port: ports.installer, to: { host: "127.0.0.1", port: installer } });
-    await ears.tcp({ host, port: ports.console, to: { host, port: set.ports.console ?? 0 } });
-    await ears.udp(host, ports.wake);
+    await recorder.tcp({ host, port: at, to: { host, port: set.port } });
+    await recorder.tcp({ host, port: ports.installer, to: { host: "127.0.0.1", port: installer } });
+    await recorder.tcp({ host, port: ports.console, to: { host, port: set.ports.console ?? 0 } });
+    await recorder.udp(host, ports.wake);
     const said = { target: "roku:ecp", usn: `uuid:roku:ecp:${serial}`, location: `http://${host}:${at}/` };
-    if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
+    if (announces) announcers.push(await announceSsdp({ host, delayMs, times, ...said }));
     return rokuLife(set, host);
   },
 
-  async kodi({ of, host, manner, announces = true, port, calls = `${of.name} ${host}` }, ears, stops, shouts) {
+  async kodi({ of, host, manner, announces = true, port, calls = `${of.name} ${host}` }, recorder, stops, announcers) {
     const { ports } = usual.kodi;
     const at = port ?? usual.kodi.port;
     const set = createKodiSimulator({
@@ -226,21 +235,21 @@ const takePlace: Record<PlatformName, TakePlace> = {
       if (manner === "copy" && !request.headers.has("authorization")) return challenge('Basic realm="Kodi"');
       return onward(request);
     });
-    await ears.tcp({ host, port: at, to: { host: "127.0.0.1", port: web } });
-    await ears.tcp({ host, port: ports.websocket, to: isKodi ? { host, port: set.ports.tcp ?? 0 } : null });
-    await ears.udp(host, ports.wake);
+    await recorder.tcp({ host, port: at, to: { host: "127.0.0.1", port: web } });
+    await recorder.tcp({ host, port: ports.websocket, to: isKodi ? { host, port: set.ports.tcp ?? 0 } : null });
+    await recorder.udp(host, ports.wake);
     // The event server of a Kodi, which takes keys from anybody.
-    await ears.udp(host, 9_777);
+    await recorder.udp(host, 9_777);
     const services = [
       { type: "_xbmc-jsonrpc-h._tcp", port: at },
       ...(isKodi ? [{ type: "_xbmc-jsonrpc._tcp", port: ports.websocket }] : []),
     ];
     if (announces)
-      shouts.push(await shoutMdns({ host, name: calls, services, txt: { txtvers: "1", uuid: of.identity } }));
+      announcers.push(await announceMdns({ host, name: calls, services, txt: { txtvers: "1", uuid: of.identity } }));
     return kodiLife(set, host);
   },
 
-  async webos({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
+  async webos({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, recorder, stops, announcers) {
     const { ports } = usual.webos;
     const at = port ?? usual.webos.port;
     const uuid = manner === "empty-id" ? "" : manner === "other-id" ? crypto.randomUUID() : of.identity;
@@ -259,20 +268,20 @@ const takePlace: Record<PlatformName, TakePlace> = {
     await set.start();
     stops.push(() => set.stop());
     const inside = { host, port: set.ports.plain ?? 0 };
-    if (manner !== "plain-only") await ears.tcp({ host, port: at, to: inside, certificate });
-    if (manner === "plain-only" || manner === "empty-id") await ears.tcp({ host, port: ports.plain, to: inside });
-    await ears.udp(host, ports.wake);
+    if (manner !== "plain-only") await recorder.tcp({ host, port: at, to: inside, certificate });
+    if (manner === "plain-only" || manner === "empty-id") await recorder.tcp({ host, port: ports.plain, to: inside });
+    await recorder.udp(host, ports.wake);
     const described = `<?xml version="1.0"?><root xmlns="urn:schemas-upnp-org:device-1-0"><device><friendlyName>${of.name}</friendlyName><manufacturer>LG Electronics</manufacturer><modelName>OLED55C14LB</modelName></device></root>`;
     const web = serve(stops, () => page(described, "text/xml"));
     const description = 18_044;
-    await ears.tcp({ host, port: description, to: { host: "127.0.0.1", port: web } });
+    await recorder.tcp({ host, port: description, to: { host: "127.0.0.1", port: web } });
     const target = "urn:lge-com:service:webos-second-screen:1";
     const said = { target, usn: `uuid:${crypto.randomUUID()}::${target}`, location: `http://${host}:${description}/` };
-    if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
+    if (announces) announcers.push(await announceSsdp({ host, delayMs, times, ...said }));
     return webosLife(set, host);
   },
 
-  async samsung({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
+  async samsung({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, recorder, stops, announcers) {
     const { ports } = usual.samsung;
     const at = port ?? usual.samsung.port;
     const duid = manner === "other-id" ? crypto.randomUUID() : of.identity;
@@ -292,17 +301,17 @@ const takePlace: Record<PlatformName, TakePlace> = {
     await set.start();
     stops.push(() => set.stop());
     const inside = { host, port: set.ports.plain ?? 0 };
-    if (manner !== "plain-only") await ears.tcp({ host, port: at, to: inside, certificate });
-    if (manner === "plain-only" || manner === "empty-id") await ears.tcp({ host, port: at - 1, to: inside });
-    await ears.tcp({ host, port: ports.renderer, to: { host, port: set.ports.renderer ?? 0 } });
-    await ears.udp(host, ports.wake);
+    if (manner !== "plain-only") await recorder.tcp({ host, port: at, to: inside, certificate });
+    if (manner === "plain-only" || manner === "empty-id") await recorder.tcp({ host, port: at - 1, to: inside });
+    await recorder.tcp({ host, port: ports.renderer, to: { host, port: set.ports.renderer ?? 0 } });
+    await recorder.udp(host, ports.wake);
     const target = "urn:samsung.com:device:RemoteControlReceiver:1";
     const said = { target, usn: `uuid:${duid}::${target}`, location: `http://${host}:${ports.renderer}/dmr` };
-    if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
+    if (announces) announcers.push(await announceSsdp({ host, delayMs, times, ...said }));
     return samsungLife(set, host);
   },
 
-  async androidtv({ of, host, manner, announces = true, port }, ears, stops) {
+  async androidtv({ of, host, manner, announces = true, port }, recorder, stops) {
     const { ports } = usual.androidtv;
     const at = port ?? usual.androidtv.port;
     const bluetooth = manner === "other-id" ? `${of.identity.slice(0, -2)}99` : of.identity;
@@ -315,7 +324,7 @@ const takePlace: Record<PlatformName, TakePlace> = {
       pairingPort: ports.pairing,
       mdns: announces,
       acceptsAnyClient: true,
-      onEvent: ({ text }) => ears.note(text),
+      onEvent: ({ text }) => recorder.note(text),
     });
     await set.start();
     stops.push(() => set.stop());

@@ -1,8 +1,8 @@
-/** Answers to searches that anybody can give: over SSDP from an address of its own, and over mDNS for any address at all. */
+/** Answers searches as any host can: over SSDP from an address of its own, over mDNS for any address. */
 import dgram from "node:dgram";
 
-export interface Shout {
-  /** Says it unasked, to everybody. */
+export interface Announcer {
+  /** Announces itself unasked, to everybody. */
   announce(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -10,7 +10,7 @@ export interface Shout {
 const ssdpGroup = "239.255.255.250";
 const mdnsGroup = "224.0.0.251";
 
-export interface SsdpShout {
+export interface SsdpAnnouncement {
   readonly host: string;
   readonly target: string;
   readonly usn: string;
@@ -21,17 +21,24 @@ export interface SsdpShout {
 }
 
 /** Answers searches for a target with whatever it likes, from its own address. */
-export async function shoutSsdp({ host, target, usn, location, delayMs = 0, times = 1 }: SsdpShout): Promise<Shout> {
-  const ears = dgram.createSocket({ type: "udp4", reuseAddr: true });
+export async function announceSsdp({
+  host,
+  target,
+  usn,
+  location,
+  delayMs = 0,
+  times = 1,
+}: SsdpAnnouncement): Promise<Announcer> {
+  const recorder = dgram.createSocket({ type: "udp4", reuseAddr: true });
   const mouth = dgram.createSocket({ type: "udp4", reuseAddr: true });
-  await Promise.all([bound(ears, 1900, "0.0.0.0"), bound(mouth, 1900, host)]);
-  ears.addMembership(ssdpGroup, "127.0.0.1");
+  await Promise.all([bound(recorder, 1900, "0.0.0.0"), bound(mouth, 1900, host)]);
+  recorder.addMembership(ssdpGroup, "127.0.0.1");
   let open = true;
   const lines = [`USN: ${usn}`, `LOCATION: ${location}`, "CACHE-CONTROL: max-age=1800", "", ""];
   const answer = ["HTTP/1.1 200 OK", "EXT:", `ST: ${target}`, ...lines].join("\r\n");
   const say = (text: string, port: number, to: string) =>
     new Promise<void>((resolve) => (open ? mouth.send(text, port, to, () => resolve()) : resolve()));
-  ears.on("message", (bytes, from) => {
+  recorder.on("message", (bytes, from) => {
     const text = bytes.toString("latin1");
     if (!text.startsWith("M-SEARCH") || !text.toLowerCase().includes(`st: ${target.toLowerCase()}`)) return;
     setTimeout(() => {
@@ -46,12 +53,12 @@ export async function shoutSsdp({ host, target, usn, location, delayMs = 0, time
     },
     async stop() {
       open = false;
-      await Promise.all([closed(ears), closed(mouth)]);
+      await Promise.all([closed(recorder), closed(mouth)]);
     },
   };
 }
 
-export interface MdnsShout {
+export interface MdnsAnnouncement {
   /** Where the service is said to be. */
   readonly host: string;
   readonly name: string;
@@ -60,7 +67,7 @@ export interface MdnsShout {
 }
 
 /** Announces services, at any address. */
-export async function shoutMdns({ host, name, services, txt }: MdnsShout): Promise<Shout> {
+export async function announceMdns({ host, name, services, txt }: MdnsAnnouncement): Promise<Announcer> {
   const socket = dgram.createSocket({ type: "udp4", reuseAddr: true });
   await bound(socket, 5353, "0.0.0.0");
   socket.addMembership(mdnsGroup, "127.0.0.1");
@@ -88,7 +95,7 @@ export async function shoutMdns({ host, name, services, txt }: MdnsShout): Promi
   };
 }
 
-function packet({ host, name, services, txt }: MdnsShout, ttl: number): Buffer {
+function packet({ host, name, services, txt }: MdnsAnnouncement, ttl: number): Buffer {
   const machine = [`machine-${host.replaceAll(".", "-")}`, "local"];
   const texts = Buffer.concat(Object.entries(txt).map(([key, value]) => label(`${key}=${value}`)));
   const records = services.flatMap(({ type, port }) => {

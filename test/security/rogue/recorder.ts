@@ -1,23 +1,24 @@
 /**
- * What strangers hear: every byte that reaches one of their ports is kept, over TCP, TLS (in clear, as they read it) and
- * UDP, and searched for what they must never get.
+ * Every byte that reaches a port of a stranger, over TCP, TLS (decrypted, as the stranger reads it) and UDP; and the search in it
+ * for what a stranger must never get.
  */
 import dgram from "node:dgram";
 import net from "node:net";
 import tls from "node:tls";
 import { listening } from "../../support/listening.ts";
 
-/** Where the bytes go on to, so that somebody answers; without it they are taken and nothing is said. */
+/** Where the bytes are forwarded to, so that somebody answers. */
 export interface Onward {
   readonly host: string;
   readonly port: number;
 }
 
-export interface EarOptions {
+export interface PortOptions {
   readonly host: string;
   readonly port: number;
+  /** `null`, the default: the bytes are recorded, and nothing is answered. */
   readonly to?: Onward | null;
-  /** With a certificate it is a TLS port, which the stranger reads in clear. */
+  /** With a certificate it is a TLS port. */
   readonly certificate?: { readonly key: string; readonly cert: string };
 }
 
@@ -26,14 +27,14 @@ interface Line {
   readonly bytes: Buffer[];
 }
 
-/** All that one stranger has heard at all of its ports. */
-export class Ears {
+/** What was sent to all ports of one stranger. */
+export class Recorder {
   readonly #lines: Line[] = [];
   readonly #stops: (() => Promise<void>)[] = [];
   readonly #noted: string[] = [];
 
-  /** Listens at a TCP port, and leads on to who answers there. */
-  async tcp({ host, port, to = null, certificate }: EarOptions): Promise<void> {
+  /** Listens at a TCP port. */
+  async tcp({ host, port, to = null, certificate }: PortOptions): Promise<void> {
     const take = (client: net.Socket) => {
       const line: Line = { at: `${host}:${port}`, bytes: [] };
       this.#lines.push(line);
@@ -67,23 +68,23 @@ export class Ears {
     this.#stops.push(() => new Promise((resolve) => socket.close(() => resolve())));
   }
 
-  /** Hung up everywhere; what was heard stays. */
+  /** Closes all ports; what was recorded stays. */
   async stop(): Promise<void> {
     await Promise.all(this.#stops.splice(0).map((stop) => stop()));
   }
 
-  /** Connections, and UDP ports that heard something. */
+  /** Connections so far, and UDP ports that received something. */
   get taken(): number {
     return this.#lines.filter(({ at, bytes }) => !at.endsWith("/udp") || bytes.length > 0).length;
   }
 
-  /** What was heard behind a lock that only its own set opens. */
+  /** Records what a simulator has decrypted. */
   note(text: string): void {
     this.#noted.push(text);
   }
 
-  /** All that was heard: the bytes as they came, and behind them what they say where they are masked. */
-  get heard(): string {
+  /** All that was received: the bytes as they came, and behind them the payloads of masked WebSocket frames. */
+  get received(): string {
     const lines = this.#lines.map(({ at, bytes }) => {
       const all = Buffer.concat(bytes);
       return `<<${at}>>\n${all.toString("latin1")}\n${unmasked(all)}`;
@@ -92,7 +93,7 @@ export class Ears {
   }
 }
 
-/** The payloads of the WebSocket frames after an upgrade: a client masks them. */
+/** The payloads of the WebSocket frames after an upgrade, which a client masks. */
 function unmasked(bytes: Buffer): string {
   const end = bytes.indexOf("\r\n\r\n");
   if (end === -1 || !/^upgrade: *websocket/im.test(bytes.subarray(0, end).toString("latin1"))) return "";
@@ -125,13 +126,13 @@ export interface Secrets {
   readonly typed: readonly string[];
 }
 
-/** Each secret that stands in what was heard, in whatever form, with the words before it. Any login is one. */
-export function leaksIn(heard: string, { words, logins = [], typed }: Secrets): string[] {
+/** Each secret in what was received, in any form, with some text around it. Any login counts. */
+export function leaksIn(received: string, { words, logins = [], typed }: Secrets): string[] {
   const found: string[] = [];
   const note = (what: string, at: number) =>
-    found.push(`${what}: …${JSON.stringify(heard.slice(Math.max(0, at - 160), at + 60))}`);
+    found.push(`${what}: …${JSON.stringify(received.slice(Math.max(0, at - 160), at + 60))}`);
   const look = (what: string, form: string) => {
-    const at = form.length < 4 ? -1 : heard.toLowerCase().indexOf(form.toLowerCase());
+    const at = form.length < 4 ? -1 : received.toLowerCase().indexOf(form.toLowerCase());
     if (at !== -1) note(what, at);
   };
   const all = [
@@ -156,9 +157,9 @@ export function leaksIn(heard: string, { words, logins = [], typed }: Secrets): 
       look(what, form);
   }
   // One character each: nobody but the tests types here, and each test into its own sets.
-  const letters = [...heard.matchAll(/\/key(?:press|down)\/Lit_(\S*)/g)].map(([, one = ""]) => safely(one)).join("");
-  for (const text of typed) if (letters.includes(text.slice(0, 3))) note("typed text", heard.indexOf("Lit_"));
-  const login = heard.search(/^(?:proxy-)?authorization:/im);
+  const letters = [...received.matchAll(/\/key(?:press|down)\/Lit_(\S*)/g)].map(([, one = ""]) => safely(one)).join("");
+  for (const text of typed) if (letters.includes(text.slice(0, 3))) note("typed text", received.indexOf("Lit_"));
+  const login = received.search(/^(?:proxy-)?authorization:/im);
   if (login !== -1) note("a login or digest", login + 100);
   return [...new Set(found)];
 }
