@@ -1,7 +1,6 @@
 /**
- * A simulated Android TV: the remote service, version 2, over TLS, announced over mDNS. It refuses what hardware refuses
- * (players.md 4): who has not been paired is hung up on before the first message, and nothing is done for who has not been
- * greeted.
+ * A simulated Android TV: the remote service, version 2, over TLS, announced over mDNS. As on hardware (players.md 4) an
+ * unpaired client is disconnected before the first message, and a client must complete the handshake before its keys count.
  */
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
@@ -29,45 +28,45 @@ const IME = 4;
 const VOLUME = 64;
 const POWER = 32;
 const HOME = "com.google.android.apps.tv.launcherx";
-/** Messages come one by one, and not in one piece. */
+/** The delay between messages, so that they arrive separately. */
 const messageGapMs = 1;
-/** From its last word until it hangs up. */
+/** The delay after the last message before the ports close. */
 const FLUSH_MS = 50;
 
 const KEYS = { home: 3, up: 24, down: 25, power: 26, mute: 164, sleep: 223, wake: 224 } as const;
 
 interface Client {
   readonly socket: TLSSocket;
-  /** What both can do; null before it has said so. */
+  /** The features that both sides support; null before the client has sent its own. */
   features: number | null;
   isActive: boolean;
-  /** Pings that it has left unanswered. */
+  /** The number of unanswered pings. */
   missed: number;
-  /** What is to be said to it, in order. */
+  /** Resolves when all queued messages were sent. */
   pendingSends: Promise<void>;
 }
 
-/** Whether a client has been greeted, and can do what it is to be told of. */
+/** Whether a client has completed the handshake and supports the feature. */
 function isSubscribed({ isActive, features }: Client, feature: number): boolean {
   return isActive && ((features ?? 0) & feature) !== 0;
 }
 
-/** One key as it came: 1 is down, 2 up, 3 both. */
+/** A received key; direction 1 is down, 2 is up, 3 is both. */
 export interface ReceivedKey {
   readonly code: number;
   readonly direction: number;
 }
 
 export class AndroidTvSimulator extends SimulatedSet {
-  /** As it stands in its certificate. */
+  /** The Bluetooth address in its certificate. */
   readonly bluetooth: string;
-  /** The address that wakes it. */
+  /** The MAC address that wakes it. */
   readonly mac: string;
   /** SHA-256 of its certificate, in lower-case hex. */
   readonly fingerprint: string;
-  /** What it did something for. */
+  /** The keys that had an effect. */
   readonly keys: readonly ReceivedKey[] = [];
-  /** Links that it was told to open, whether it could or not. */
+  /** The links that it was asked to open, known or not. */
   readonly links: readonly string[] = [];
   readonly #options: AndroidTvOptions;
   readonly #remote: Listener;
@@ -89,41 +88,41 @@ export class AndroidTvSimulator extends SimulatedSet {
   #accepted = 0;
 
   constructor(options: AndroidTvSimulatorOptions) {
-    const known = identify(options);
+    const resolved = identify(options);
     const emit = (type: "wake" | "discovery", text: string) => options.onEvent?.({ type, text });
-    super({ host: known.host, wakeMac: known.mac, wakePort: known.wakePort, emit });
-    this.#options = known;
-    this.bluetooth = known.bluetooth;
-    this.mac = known.mac;
-    this.#name = known.name;
-    this.#level = known.volume?.level ?? 0;
-    for (const certificate of known.paired) this.#paired.set(digest(certificate), certificate);
-    const certificate = known.certificate ?? createCertificateFor(known.commonName, known.keyKind);
+    super({ host: resolved.host, wakeMac: resolved.mac, wakePort: resolved.wakePort, emit });
+    this.#options = resolved;
+    this.bluetooth = resolved.bluetooth;
+    this.mac = resolved.mac;
+    this.#name = resolved.name;
+    this.#level = resolved.volume?.level ?? 0;
+    for (const certificate of resolved.paired) this.#paired.set(digest(certificate), certificate);
+    const certificate = resolved.certificate ?? createCertificateFor(resolved.commonName, resolved.keyKind);
     const { raw } = new X509Certificate(certificate.cert);
     this.fingerprint = digest(raw);
     this.#service = new PairingService({
       certificate: raw,
-      name: known.name,
+      name: resolved.name,
       paired: (client) => {
         this.#paired.set(digest(client), client);
         options.onEvent?.({ type: "pairing", text: "is paired" });
       },
-      tell: (text) => options.onEvent?.({ type: "pairing", text }),
+      log: (text) => options.onEvent?.({ type: "pairing", text }),
     });
-    this.#remote = this.#port(known.remotePort, certificate, (socket) => this.#serve(socket));
-    this.#pairing = this.#port(known.pairingPort, certificate, (socket) => this.#service.serve(socket));
-    this.addInterval(known.pingMs, () => this.#sendPings());
-    if (known.mdns)
+    this.#remote = this.#port(resolved.remotePort, certificate, (socket) => this.#serve(socket));
+    this.#pairing = this.#port(resolved.pairingPort, certificate, (socket) => this.#service.serve(socket));
+    this.addInterval(resolved.pingMs, () => this.#sendPings());
+    if (resolved.mdns)
       this.setDiscovery(
         createAnnouncer({
-          host: known.host,
-          hostName: known.hostName,
+          host: resolved.host,
+          hostName: resolved.hostName,
           services: () => [
             {
               type: "_androidtvremote2._tcp",
               name: this.#name,
               port: this.#remote.port,
-              txt: { bt: known.bluetooth.toUpperCase() },
+              txt: { bt: resolved.bluetooth.toUpperCase() },
             },
           ],
         }),
@@ -140,17 +139,17 @@ export class AndroidTvSimulator extends SimulatedSet {
     );
   }
 
-  /** 0 before the first start when free ports were asked for; kept from then on. */
+  /** 0 before the first start if any free ports were asked for. */
   get ports() {
     return { remote: this.#remote.port, pairing: this.#pairing.port, wake: this.wakePort };
   }
 
-  /** Certificates that it lets in, in DER. */
+  /** The certificates of paired clients, in DER. */
   get paired(): readonly Uint8Array[] {
     return [...this.#paired.values()];
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     return {
       name: this.#name,
@@ -159,14 +158,14 @@ export class AndroidTvSimulator extends SimulatedSet {
       level: this.#level,
       muted: this.#muted,
       text: this.#typed,
-      /** What is on its screen to be typed elsewhere. */
+      /** The pairing code on the screen, or null. */
       code: this.#service.code,
       wrongSecrets: this.#service.wrongSecrets,
-      /** Connections that are open now, and have been let in. */
+      /** How many paired clients are connected. */
       clients: this.#clients.size,
-      /** Those that were hung up on. */
+      /** How many clients were disconnected because they are unpaired or it was booting. */
       rejected: this.#rejected,
-      /** Connections of whatever kind so far. */
+      /** How many TCP connections were accepted so far, on both ports. */
       accepted: this.#accepted,
       paired: this.#paired.size,
     };
@@ -176,12 +175,12 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#name = name;
   }
 
-  /** Somebody takes the code from its screen. */
+  /** Somebody closes the pairing code on the screen. */
   dismiss(): void {
     this.#service.dismiss();
   }
 
-  /** A field that takes text is opened, or closed. */
+  /** A text field is opened or closed. */
   focus(isOpen: boolean): void {
     this.#focus = isOpen;
     if (!isOpen) return;
@@ -189,14 +188,14 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#sendCounters();
   }
 
-  /** Its own remote turns it on or off. */
+  /** The original remote turns it on or off. */
   turn(isOn: boolean): void {
     if (isOn === (this.#power === "on")) return;
     if (isOn) this.enqueueInBackground(() => this.powerOn());
     else this.#sleep(this.#options.standby);
   }
 
-  /** It goes off, deep asleep or not. */
+  /** Turns it off, to standby or to deep sleep. */
   powerOff(how: "standby" | "off" = this.#options.standby): Promise<void> {
     return this.enqueue(async () => {
       if (this.#power === "on") this.#fallAsleep(how);
@@ -205,17 +204,17 @@ export class AndroidTvSimulator extends SimulatedSet {
     });
   }
 
-  /** Its lines stay open, and nothing is heard of it any more. */
+  /** Its connections stay open, but it neither answers nor sends. */
   fallSilent(silent = true): void {
     this.#silent = silent;
   }
 
-  /** Another app comes to the front; null is home. */
+  /** Brings an app to the front; null for home. */
   show(front: string | null): void {
     this.#show(front ?? HOME);
   }
 
-  /** Its volume is changed otherwise, such as by what is cast to it. */
+  /** The volume is changed by something else, such as Cast. */
   setVolume(level: number, muted = this.#muted): void {
     this.#level = level;
     this.#muted = muted;
@@ -270,9 +269,9 @@ export class AndroidTvSimulator extends SimulatedSet {
     const client: Client = { socket, features: null, isActive: false, missed: 0, pendingSends: Promise.resolve() };
     this.#clients.add(client);
     socket.on("close", () => this.#clients.delete(client));
-    const read = readFrames(readVarint, (said) => {
+    const read = readFrames(readVarint, (message) => {
       client.missed = 0;
-      if (!this.#silent) this.#handleMessage(client, said);
+      if (!this.#silent) this.#handleMessage(client, message);
     });
     socket.on("data", (bytes: Buffer) => {
       if (!read(bytes)) socket.destroy();
@@ -286,12 +285,12 @@ export class AndroidTvSimulator extends SimulatedSet {
     });
   }
 
-  #handleMessage(client: Client, said: Fields): void {
-    if (said.has(1)) {
-      client.features = numberIn(messageIn(said, 1), 1) & this.#options.features;
+  #handleMessage(client: Client, message: Fields): void {
+    if (message.has(1)) {
+      client.features = numberIn(messageIn(message, 1), 1) & this.#options.features;
       return this.#send(client, { 2: {} });
     }
-    if (said.has(2) && client.features !== null && !client.isActive) {
+    if (message.has(2) && client.features !== null && !client.isActive) {
       client.isActive = true;
       this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
       this.#sendVolume(client);
@@ -299,22 +298,22 @@ export class AndroidTvSimulator extends SimulatedSet {
       if (this.#focus) this.#sendCounters();
       return;
     }
-    // Nothing is done for who has not been greeted.
+    // Other messages count only after the handshake.
     if (!client.isActive) return;
-    if (said.has(10)) {
-      const key = messageIn(said, 10);
+    if (message.has(10)) {
+      const key = messageIn(message, 10);
       this.#receiveKey(numberIn(key, 1), numberIn(key, 2));
-    } else if (said.has(21)) this.#edit(messageIn(said, 21));
-    else if (said.has(90)) this.#open(textIn(messageIn(said, 90), 1));
+    } else if (message.has(21)) this.#edit(messageIn(message, 21));
+    else if (message.has(90)) this.#open(textIn(messageIn(message, 90), 1));
   }
 
-  #receiveKey(code: number, way: number): void {
-    if (way < 1 || way > 3) return;
+  #receiveKey(code: number, direction: number): void {
+    if (direction < 1 || direction > 3) return;
     if (this.#power !== "on" && code !== KEYS.power && code !== KEYS.wake) return;
-    pushCapped(this.keys as ReceivedKey[], { code, direction: way });
-    const how = { 1: " is down", 2: " is up", 3: "" }[way] ?? "";
+    pushCapped(this.keys as ReceivedKey[], { code, direction });
+    const how = { 1: " is down", 2: " is up", 3: "" }[direction] ?? "";
     this.#options.onEvent?.({ type: "key", text: `key ${code}${how}` });
-    if (way !== 2) this.#applyKey(code);
+    if (direction !== 2) this.#applyKey(code);
   }
 
   #applyKey(code: number): void {
@@ -340,7 +339,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     });
   }
 
-  /** What it said last comes through before its ports close. */
+  /** Closes the ports after the queued messages were sent. */
   async #closeAfterFlush(): Promise<void> {
     await Promise.all([...this.#clients].map(({ pendingSends }) => pendingSends));
     await new Promise((resolve) => setTimeout(resolve, FLUSH_MS));
@@ -353,12 +352,12 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#sendPower();
   }
 
-  /** Text goes where the cursor is, if it is meant for the field that is open now. */
-  #edit(said: Fields): void {
-    const info = messageIn(said, 3);
+  /** Inserts text at the cursor if the counters match the open field. */
+  #edit(batch: Fields): void {
+    const info = messageIn(batch, 3);
     const object = messageIn(info, 2);
     const value = textIn(object, 3);
-    const isIts = numberIn(said, 1) === this.#counters.ime && numberIn(said, 2) === this.#counters.field;
+    const isIts = numberIn(batch, 1) === this.#counters.ime && numberIn(batch, 2) === this.#counters.field;
     const isWhole = numberIn(object, 1) === value.length - 1 && numberIn(object, 2) === value.length - 1;
     if (!this.#focus || !isIts || !isWhole || numberIn(info, 1) !== 1) return;
     this.#typed += value;
@@ -370,7 +369,7 @@ export class AndroidTvSimulator extends SimulatedSet {
   #open(link: string): void {
     pushCapped(this.links as string[], link);
     const app = APPS.find((one) => one.links.some((start) => link.startsWith(start)));
-    // Nobody is told what is not there, but who looks at the screen.
+    // The client is not told whether an app can open the link.
     this.#options.onEvent?.({ type: "link", text: app ? `opens ${link}` : `cannot open ${link}` });
     if (app && this.#power === "on") this.#show(app.package);
   }

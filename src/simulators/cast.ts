@@ -1,6 +1,6 @@
 /**
- * A simulated Cast device: CASTV2 over TLS, announced over mDNS. It refuses what hardware refuses (players.md 3.3): a message
- * before CONNECT is dropped, whoever says nothing for a while is hung up on, and what runs is spoken to over its own transport.
+ * A simulated Cast device: CASTV2 over TLS, announced over mDNS. As on hardware (players.md 3.3) a message before CONNECT is
+ * dropped, a silent client is disconnected, and a running app is addressed by its own transport id.
  */
 import { randomUUID } from "node:crypto";
 import type { TLSSocket } from "node:tls";
@@ -24,34 +24,34 @@ const DISCOVERY = `${PREFIX}receiver.discovery`;
 const SETUP = `${PREFIX}setup`;
 const PLATFORM = "receiver-0";
 const AUTH = `${PREFIX}tp.deviceauth`;
-/** A response with a signature and a certificate of a byte each, which senders that check them refuse. */
+/** A response with a signature and a certificate of one byte each, which strict senders refuse. */
 const AUTHENTIC = Buffer.from("12060a0100120100", "hex");
 const BACKDROP = "E8C28D3C";
 
-/** One that has connected, and to whom it said CONNECT, under which name. */
+/** A client connection with its virtual connections, as `source destination`. */
 interface Client {
   readonly socket: TLSSocket;
   readonly connectedPaths: Set<string>;
   lastMessageAt: number;
 }
 
-/** What runs. */
+/** The running app. */
 interface Session {
   readonly app: SimulatedCastApp;
   readonly sessionId: string;
   readonly transportId: string;
 }
 
-/** One message that did something, or was to. */
+/** A received command. */
 export interface ReceivedCommand {
   readonly type: string;
   readonly content: JsonObject;
 }
 
 export class CastSimulator extends SimulatedSet {
-  /** As it is announced: 32 characters of hex. */
+  /** The announced id: 32 hex characters. */
   readonly id: string;
-  /** What it was told to do, in order, refused or not: LAUNCH, STOP, SET_VOLUME, LOAD, PLAY, ... */
+  /** The received commands in order, refused or not: LAUNCH, STOP, SET_VOLUME, LOAD, PLAY, ... */
   readonly commands: readonly ReceivedCommand[] = [];
   readonly #options: CastOptions;
   readonly #listener: Listener;
@@ -66,29 +66,29 @@ export class CastSimulator extends SimulatedSet {
   #silent = false;
 
   constructor(options: CastSimulatorOptions) {
-    const known = identify(options);
+    const resolved = identify(options);
     const emit = (type: "wake" | "discovery", text: string) => options.onEvent?.({ type, text });
-    super({ host: known.host, wakeMac: known.mac, wakePort: 0, emit });
-    this.id = known.id;
-    this.#options = known;
-    this.#name = known.name;
-    this.#level = known.volume.level;
-    this.#standBy = known.standBy;
-    this.#player = new Player(known, () => this.#broadcastMediaStatus());
-    this.#listener = this.addPort(known.port, (track) =>
+    super({ host: resolved.host, wakeMac: resolved.mac, wakePort: 0, emit });
+    this.id = resolved.id;
+    this.#options = resolved;
+    this.#name = resolved.name;
+    this.#level = resolved.volume.level;
+    this.#standBy = resolved.standBy;
+    this.#player = new Player(resolved, () => this.#broadcastMediaStatus());
+    this.#listener = this.addPort(resolved.port, (track) =>
       createTlsServer({ ...sharedCertificate("cast") }, (socket) => this.#serve(socket), track),
     );
-    this.addInterval(known.heartbeatMs, () => this.#sendPings());
-    if (known.mdns)
+    this.addInterval(resolved.heartbeatMs, () => this.#sendPings());
+    if (resolved.mdns)
       this.setDiscovery(
         createAnnouncer({
-          host: known.host,
-          // Each port of a machine announces a host name of its own: some senders dial it (3.5).
-          hostName: known.hostName,
+          host: resolved.host,
+          // Some senders connect to the announced host name, so each device needs its own (3.5).
+          hostName: resolved.hostName,
           services: () => [
             {
               type: "_googlecast._tcp",
-              name: `${known.model.replaceAll(" ", "-")}-${this.id}`,
+              name: `${resolved.model.replaceAll(" ", "-")}-${this.id}`,
               port: this.port,
               txt: this.#announcement,
             },
@@ -116,12 +116,12 @@ export class CastSimulator extends SimulatedSet {
     };
   }
 
-  /** 0 before the first start when a free port was asked for; kept from then on. */
+  /** 0 before the first start if any free port was asked for. */
   get port(): number {
     return this.#listener.port;
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     return {
       name: this.#name,
@@ -132,7 +132,7 @@ export class CastSimulator extends SimulatedSet {
       muted: this.#muted,
       standBy: this.#standBy,
       playback: this.#player.state,
-      /** Connections that are open now. */
+      /** How many connections are open. */
       clients: this.#clients.size,
     };
   }
@@ -141,20 +141,20 @@ export class CastSimulator extends SimulatedSet {
     this.#name = name;
   }
 
-  /** Somebody turns its knob, or uses another sender. */
+  /** The volume is changed at the device or by another sender. */
   setVolume(level: number, muted = this.#muted): void {
     this.#level = level;
     this.#muted = muted;
     this.#broadcastReceiverStatus();
   }
 
-  /** The screen that it is plugged into goes to standby or comes on; `null`: it does not say. */
+  /** The TV over HDMI goes to standby or turns on; null if it does not report that. */
   setStandBy(standBy: boolean | null): void {
     this.#standBy = standBy;
     this.#broadcastReceiverStatus();
   }
 
-  /** Another sender launches an app, or leaves it. */
+  /** Another sender launches an app. */
   launch(appId: string): void {
     if (!this.#startApp(appId)) throw new Error(`the device has no app ${appId}`);
     this.#broadcastReceiverStatus();
@@ -165,7 +165,7 @@ export class CastSimulator extends SimulatedSet {
     this.#broadcastReceiverStatus();
   }
 
-  /** Another sender plays something in the app that runs. */
+  /** Another sender plays something in the running app. */
   play(media: SharedMedia = {}): void {
     this.#player.play(media);
   }
@@ -174,17 +174,17 @@ export class CastSimulator extends SimulatedSet {
     this.#player.command("PAUSE", {});
   }
 
-  /** What plays comes to its end. */
+  /** Playback reaches its end. */
   endPlayback(): void {
     this.#player.end("FINISHED");
   }
 
-  /** Its lines stay open, and nothing is heard of it any more (3.4). */
+  /** Its connections stay open, but it neither answers nor sends (3.4). */
   fallSilent(silent = true): void {
     this.#silent = silent;
   }
 
-  /** Its power is cut, with that of the set it is plugged into. */
+  /** Loses power, as with the USB port of a TV that turns off. */
   cutPower(): Promise<void> {
     return this.enqueue(async () => {
       this.#power = false;
@@ -211,7 +211,7 @@ export class CastSimulator extends SimulatedSet {
     this.#player.end("INTERRUPTED");
   }
 
-  /** Pings all, and hangs up on those who have said nothing since the last two (3.4). */
+  /** Pings all clients, and disconnects those that were silent for two and a half intervals (3.4). */
   #sendPings(): void {
     const { heartbeatMs } = this.#options;
     for (const client of this.#clients) {
@@ -236,27 +236,27 @@ export class CastSimulator extends SimulatedSet {
 
   #handleMessage(client: Client, { source, destination, namespace, text }: Message): void {
     const content = parseObject(text);
-    const way = `${source} ${destination}`;
+    const path = `${source} ${destination}`;
     const { type } = content;
     if (namespace === CONNECTION) {
       const isThere = destination === PLATFORM || destination === this.#session?.transportId;
-      if (type === "CONNECT" && isThere) client.connectedPaths.add(way);
+      if (type === "CONNECT" && isThere) client.connectedPaths.add(path);
       else if (type === "CONNECT") this.#send(client, destination, source, CONNECTION, { type: "CLOSE" });
-      else if (type === "CLOSE") client.connectedPaths.delete(way);
+      else if (type === "CLOSE") client.connectedPaths.delete(path);
       return;
     }
     if (namespace === HEARTBEAT) {
       if (type === "PING") this.#send(client, destination, source, HEARTBEAT, { type: "PONG" });
       return;
     }
-    // Some senders say nothing else before this is answered, such as VLC.
+    // Some senders, such as VLC, send nothing else before this is answered.
     if (namespace === AUTH && !client.socket.destroyed)
       client.socket.write(
         writeMessage({ source: destination, destination: source, namespace, text: "", bytes: AUTHENTIC }),
       );
     // Hardware drops what comes before CONNECT (3.3).
-    if (!client.connectedPaths.has(way)) return;
-    const answer = (said: JsonObject) => this.#send(client, destination, source, namespace, said);
+    if (!client.connectedPaths.has(path)) return;
+    const answer = (response: JsonObject) => this.#send(client, destination, source, namespace, response);
     const { requestId } = content;
     if (destination === PLATFORM) {
       const { reportsId } = this.#options;
@@ -295,7 +295,7 @@ export class CastSimulator extends SimulatedSet {
     return { type: "eureka_info", request_id, response_code: 200, response_string: "OK", data };
   }
 
-  #handleReceiver(content: JsonObject, answer: (said: JsonObject) => void): void {
+  #handleReceiver(content: JsonObject, answer: (response: JsonObject) => void): void {
     const { type, requestId } = content;
     if (type === "GET_STATUS") return answer(this.#receiverStatus(requestId));
     if (type === "GET_APP_AVAILABILITY") {
@@ -312,7 +312,7 @@ export class CastSimulator extends SimulatedSet {
       const fails = this.#options.launchErrors[appId];
       if (fails !== undefined || !this.#startApp(appId))
         return answer({ type: "LAUNCH_ERROR", requestId, reason: fails ?? "NOT_FOUND" });
-      // Newer receivers say all this before the answer (3.3).
+      // Newer receivers send these two before the response (3.3).
       answer({ type: "LAUNCH_STATUS", launchRequestId: requestId, requestId: 0, status: "USER_ALLOWED" });
       this.#broadcastReceiverStatus();
       return answer(this.#receiverStatus(requestId));
@@ -342,14 +342,14 @@ export class CastSimulator extends SimulatedSet {
     answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
   }
 
-  #handleMedia(content: JsonObject, answer: (said: JsonObject) => void): void {
+  #handleMedia(content: JsonObject, answer: (response: JsonObject) => void): void {
     const { type, requestId, mediaSessionId } = content;
     if (type === "GET_STATUS") return answer(this.#mediaStatus(requestId));
     this.#recordCommand(content);
     if (type === "LOAD") {
       const isPlayer = this.#session?.app.plays !== false;
       const failed = isPlayer ? this.#player.load(objectIn(content["media"])) : "LOAD_FAILED";
-      // Its status comes to all before the answer to the one who asked.
+      // The status is broadcast before the response.
       return answer(
         failed === null
           ? this.#mediaStatus(requestId)
@@ -377,13 +377,13 @@ export class CastSimulator extends SimulatedSet {
   #startApp(appId: string): boolean {
     const app = this.#options.apps.find((one) => one.appId === appId);
     if (!app) return false;
-    // What runs already is only brought to the front.
+    // A running app is only brought to the front.
     if (this.#session?.app === app) return true;
     this.#endApp();
     const transportId = randomUUID();
     this.#session = { app, transportId, sessionId: transportId };
     this.#player.reset();
-    // By HDMI it turns the screen on.
+    // Launching an app turns the TV on over HDMI.
     if (this.#standBy === true) this.#standBy = false;
     this.#options.onEvent?.({ type: "launch", text: `shows ${app.name}` });
     return true;
@@ -395,10 +395,10 @@ export class CastSimulator extends SimulatedSet {
     this.#session = null;
     this.#player.end("CANCELLED");
     for (const client of this.#clients)
-      for (const way of [...client.connectedPaths]) {
-        const [source = "", destination] = way.split(" ");
+      for (const path of [...client.connectedPaths]) {
+        const [source = "", destination] = path.split(" ");
         if (destination !== ended.transportId) continue;
-        client.connectedPaths.delete(way);
+        client.connectedPaths.delete(path);
         this.#send(client, ended.transportId, source, CONNECTION, { type: "CLOSE" });
       }
     this.#options.onEvent?.({ type: "stop", text: `leaves ${ended.app.name}` });
@@ -444,10 +444,10 @@ export class CastSimulator extends SimulatedSet {
     if (this.#session) this.#broadcast(this.#session.transportId, MEDIA, this.#mediaStatus(0));
   }
 
-  /** To all who have said CONNECT to who tells it: some senders take nothing else than what is for everybody (3.5). */
+  /** Sends to all clients connected to `source`, addressed to `*`: some senders accept status only in broadcasts (3.5). */
   #broadcast(source: string, namespace: string, content: JsonObject): void {
     for (const client of this.#clients)
-      if ([...client.connectedPaths].some((way) => way.endsWith(` ${source}`)))
+      if ([...client.connectedPaths].some((path) => path.endsWith(` ${source}`)))
         this.#send(client, source, "*", namespace, content);
   }
 

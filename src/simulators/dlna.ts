@@ -1,4 +1,4 @@
-/** A DLNA renderer (UPnP MediaRenderer), as one of the programs that they are built with. */
+/** A simulated DLNA renderer (UPnP MediaRenderer), built with one of the usual programs. */
 import { soapAnswer, soapFault } from "./bench/documents.ts";
 import { createHttpServer, type RecordedRequest, type Reply, type Request } from "./bench/http.ts";
 import { digest, macOf } from "./bench/identity.ts";
@@ -18,9 +18,9 @@ const XML = ["CONTENT-TYPE", 'text/xml; charset="utf-8"'] as const;
 
 export class DlnaSimulator extends SimulatedSet {
   readonly uuid: string;
-  /** What had an effect, in order: the action, and what it was given. */
+  /** The actions that had an effect, in order, with their main arguments. */
   readonly commands: readonly string[];
-  /** What came in: the last thousand. */
+  /** The last thousand requests. */
   readonly requests: readonly RecordedRequest[];
   readonly #model: Model;
   readonly #http: Listener;
@@ -37,7 +37,7 @@ export class DlnaSimulator extends SimulatedSet {
     this.requests = requests;
     this.#model = model;
     this.#subscribers = new Subscribers(model);
-    const answer = (request: Request, body: Buffer) => hungUp(this.#answer(request, body), stack.oneCallEach);
+    const answer = (request: Request, body: Buffer) => withHangUp(this.#answer(request, body), stack.oneCallEach);
     const headers = [["SERVER", stack.server]] as const;
     this.#http = this.addPort(options.port ?? 0, (track) =>
       createHttpServer({ headers, limit: BODY_LIMIT, record: requests, answer }, track),
@@ -47,12 +47,12 @@ export class DlnaSimulator extends SimulatedSet {
     this.setDiscovery(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
   }
 
-  /** 0 before the first start when a free port was asked for; kept from then on. */
+  /** 0 before the first start if any free port was asked for. */
   get port(): number {
     return this.#http.port;
   }
 
-  /** Where its description is. */
+  /** The path of its description. */
   get path(): string {
     return this.#model.stack.descriptionPath(this.uuid);
   }
@@ -61,13 +61,13 @@ export class DlnaSimulator extends SimulatedSet {
     return `http://${this.host}:${this.port}${this.path}`;
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     const { transport, media, volume, muted, positionMs } = this.#model;
     return { transport, uri: media?.uri ?? null, volume, muted, positionMs, isOn: this.#isOn };
   }
 
-  /** The ids of those that it tells of its changes. */
+  /** The ids of its subscriptions. */
   get subscribers(): readonly string[] {
     return this.#subscribers.ids;
   }
@@ -76,24 +76,24 @@ export class DlnaSimulator extends SimulatedSet {
     this.#model.name = name;
   }
 
-  /** Plays something that somebody else handed to it. */
+  /** Plays something for another controller. */
   play(uri = "http://192.0.2.1/film.mp4"): void {
     this.#model.load({ uri, metadata: "" });
     this.#model.play();
   }
 
-  /** What it plays ends by itself. */
+  /** Playback reaches its end. */
   endMedia(): void {
     this.#model.end();
   }
 
-  /** Its volume as somebody else sets it. */
+  /** Another controller sets the volume. */
   setVolume(volume: number): void {
     this.#model.volume = volume;
     this.#model.changed("RenderingControl");
   }
 
-  /** Off at the switch: nothing answers. */
+  /** Switched off: nothing answers. */
   sleep(): Promise<void> {
     return this.enqueue(async () => {
       this.#isOn = false;
@@ -106,7 +106,7 @@ export class DlnaSimulator extends SimulatedSet {
     return this.#isOn;
   }
 
-  /** No packet wakes it. */
+  /** No magic packet wakes it. */
   protected get isAsleep(): boolean {
     return false;
   }
@@ -149,11 +149,11 @@ export function createDlnaSimulator(options: DlnaSimulatorOptions): DlnaSimulato
   return new DlnaSimulator(options);
 }
 
-function hungUp(reply: Reply, isAlone: boolean): Reply {
-  return isAlone && typeof reply !== "string" ? { ...reply, hangUp: true } : reply;
+function withHangUp(reply: Reply, oneCallEach: boolean): Reply {
+  return oneCallEach && typeof reply !== "string" ? { ...reply, hangUp: true } : reply;
 }
 
-/** The arguments of an action: elements that hold text and nothing else. */
+/** The arguments of an action: elements with only text. */
 function argsIn(body: string): Args {
   const found = [...body.matchAll(/<(\w+)>([^<]*)<\/\1>/g)].map(([, name = "", text = ""]) => [name, plain(text)]);
   return Object.fromEntries(found);
@@ -166,7 +166,7 @@ function fault(code: number): Reply {
   return { status: 500, headers: [XML], body: soapFault(code, code === 501 ? "Action Failed" : "Not now") };
 }
 
-/** The answers to a search: one for each thing that is searched for; a newer version answers for the older ones, too. */
+/** The replies to a search, one per matching target. A newer version also replies for older ones. */
 function repliesTo(model: Model, location: string, target: string): readonly (readonly string[])[] {
   const { uuid, stack } = model;
   const device = "urn:schemas-upnp-org:device:MediaRenderer:";

@@ -1,9 +1,9 @@
-/** A simulated Google TV: one box that has a remote service, and takes what is cast. It has one volume, and one screen. */
+/** A simulated Google TV: a box with an Android TV remote service and a Cast receiver that share volume and screen. */
 import { type AndroidTvSimulator, type AndroidTvSimulatorOptions, createAndroidTvSimulator } from "./androidtv.ts";
 import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "./cast.ts";
 
 export interface GoogleTvSimulatorOptions {
-  /** What its owner called it. */
+  /** The name given by its owner. */
   name: string;
   host?: string;
   remote?: Partial<Omit<AndroidTvSimulatorOptions, "onEvent" | "volume">>;
@@ -11,8 +11,8 @@ export interface GoogleTvSimulatorOptions {
   onEvent?: (event: { readonly text: string }) => void;
 }
 
-const MOST = 100;
-/** What is cast runs in this app. */
+const MAX_LEVEL = 100;
+/** The app that shows casts. */
 const SHELL = "com.google.android.apps.mediashell";
 
 export class GoogleTvSimulator {
@@ -21,29 +21,29 @@ export class GoogleTvSimulator {
   readonly cast: CastSimulator;
 
   constructor({ name, host, remote, cast, onEvent }: GoogleTvSimulatorOptions) {
-    const place = { name, model: "Google TV Streamer", ...(host !== undefined && { host }) };
+    const common = { name, model: "Google TV Streamer", ...(host !== undefined && { host }) };
     this.remote = createAndroidTvSimulator({
-      ...place,
+      ...common,
       ...remote,
-      volume: { level: MOST / 2, max: MOST },
+      volume: { level: MAX_LEVEL / 2, max: MAX_LEVEL },
       onEvent: (event) => {
         onEvent?.(event);
         const { level, muted, power } = this.remote.state;
-        if (event.type === "volume") this.cast.setVolume(level / MOST, muted);
-        // The remote turns it off, and Cast knows what became of the screen.
+        if (event.type === "volume") this.cast.setVolume(level / MAX_LEVEL, muted);
+        // Cast reports the standby state that the remote caused.
         if (event.type === "power") this.cast.setStandBy(power !== "on");
-        queueMicrotask(() => this.#leaveCast());
+        queueMicrotask(() => this.#endCast());
       },
     });
     this.cast = createCastSimulator({
-      ...place,
+      ...common,
       ...cast,
       volume: { level: 0.5 },
       standBy: false,
       onEvent: (event) => {
         onEvent?.(event);
         const { level, muted } = this.cast.state;
-        if (event.type === "volume") this.remote.setVolume(Math.round(level * MOST), muted);
+        if (event.type === "volume") this.remote.setVolume(Math.round(level * MAX_LEVEL), muted);
         if (event.type === "launch") this.remote.show(SHELL);
         if (event.type === "stop" && this.remote.state.front === SHELL) this.remote.show(null);
       },
@@ -51,8 +51,8 @@ export class GoogleTvSimulator {
     this.host = this.remote.host;
   }
 
-  /** What is cast ends when something else comes to the front. */
-  #leaveCast(): void {
+  /** A cast ends when another app comes to the front or the box turns off. */
+  #endCast(): void {
     const { power, front } = this.remote.state;
     if (this.cast.state.app !== null && (power !== "on" || front !== SHELL)) this.cast.leave();
   }

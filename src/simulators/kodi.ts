@@ -14,26 +14,26 @@ export type { ReceivedCall } from "./kodi/model.ts";
 export type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
 
-/** What plays when the test, and no call, starts it. */
+/** Something that a test plays without a call. */
 export interface ShownMedia {
   title?: string;
-  /** `plugin://<add-on>/…` is played for that add-on. */
+  /** `plugin://<add-on>/…` plays it for that add-on. */
   path?: string;
   kind?: "video" | "audio";
-  /** Null is a stream without an end. */
+  /** Null for a stream without an end. */
   durationMs?: number | null;
-  /** Negative ones are answered as Kodi answers them: milliseconds of -99. */
+  /** A negative position is reported as Kodi does: milliseconds of -99. */
   positionMs?: number;
 }
 
-/** Time for an answer to go out before its sockets close. */
+/** The time for a response to go out before the sockets close. */
 const FLUSH_MS = 30;
 
-/** A Kodi. */
+/** A simulated Kodi. */
 export class KodiSimulator extends SimulatedSet {
   readonly uuid: string;
   readonly mac: string;
-  /** The calls that came in, in order: the last thousand. */
+  /** The last thousand calls, in order. */
   readonly calls: readonly ReceivedCall[];
   readonly #model: Model;
   readonly #wire: Wire;
@@ -62,7 +62,7 @@ export class KodiSimulator extends SimulatedSet {
       this.setDiscovery(createAnnouncer({ host, hostName, services: () => this.#services() }));
   }
 
-  /** All are announced with the same texts (players.md 2.3). */
+  /** All services have the same TXT record (players.md 2.3). */
   #services(): AnnouncedService[] {
     const { name } = this.#model;
     const service = (type: string, port: number | undefined) =>
@@ -70,7 +70,7 @@ export class KodiSimulator extends SimulatedSet {
     return [...service("_xbmc-jsonrpc-h._tcp", this.#http?.port), ...service("_xbmc-jsonrpc._tcp", this.#tcp?.port)];
   }
 
-  /** HTTP. 0 before the first start when a free port was asked for, and where it is off; kept from then on. */
+  /** The HTTP port; 0 if the web server is off, and before the first start if any free port was asked for. */
   get port(): number {
     return this.#http?.port ?? 0;
   }
@@ -79,12 +79,12 @@ export class KodiSimulator extends SimulatedSet {
     return { tcp: this.#tcp?.port ?? null, wake: this.wakePort };
   }
 
-  /** What was typed into the last keyboard. */
+  /** The text typed into the last keyboard. */
   get text(): string {
     return this.#model.typed;
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     const { power, volume, muted, dialog, folder, screensaver, playing, launched } = this.#model;
     return {
@@ -92,10 +92,10 @@ export class KodiSimulator extends SimulatedSet {
       volume,
       muted,
       screensaver,
-      /** What is on top: a window or a dialog. */
+      /** The window or dialog on top. */
       window: inFront(this.#model).window,
       dialog: dialog?.kind ?? null,
-      /** The folder of the plug-in in front; empty when there is none. */
+      /** The folder of the plug-in in front; empty if there is none. */
       folder,
       playback: playing && {
         player: playing.player,
@@ -107,9 +107,9 @@ export class KodiSimulator extends SimulatedSet {
         durationMs: playing.durationMs,
         channel: playing.channel?.id ?? null,
       },
-      /** The add-on started last, with its parameters. */
+      /** The last add-on that was started, with its parameters. */
       launched: launched.at(-1) ?? null,
-      /** Who is connected now. */
+      /** How many clients are connected now. */
       clients: this.#wire.clients,
       /** Whether it is announced now. */
       discoverable: this.isDiscoverable,
@@ -120,12 +120,12 @@ export class KodiSimulator extends SimulatedSet {
     this.#model.name = name;
   }
 
-  /** Its owner has its web server ask for another password; null for none. */
+  /** Changes the password of the web server; null for none. */
   setPassword(password: string | null): void {
     this.#model.password = password;
   }
 
-  /** Its owner sets another folder for pictures of its screen; null for none. */
+  /** Changes the folder of screenshots; null for none. */
   setScreenshots(screenshots: SimulatedScreenshots | null): void {
     this.#model.screenshots = screenshots;
   }
@@ -149,7 +149,7 @@ export class KodiSimulator extends SimulatedSet {
     openChannel(this.#model, channel);
   }
 
-  /** Playback ends by itself. */
+  /** Playback reaches its end. */
   endPlayback(): void {
     stop(this.#model, true);
   }
@@ -158,7 +158,7 @@ export class KodiSimulator extends SimulatedSet {
     openDialog(this.#model, kind, options);
   }
 
-  /** Somebody at the player closes it. */
+  /** Somebody at the player closes the dialog. */
   closeDialog(): void {
     closeDialog(this.#model);
   }
@@ -170,21 +170,21 @@ export class KodiSimulator extends SimulatedSet {
     this.notify("GUI.OnScreensaverActivated", null);
   }
 
-  /** Any notification, to everybody on the WebSocket and on TCP. */
+  /** Sends a notification to all WebSocket and TCP clients. */
   notify(method: string, content: unknown): void {
     this.#model.notify(method, content);
   }
 
-  /** The machine goes to sleep; a magic packet with its address wakes it. */
+  /** The machine goes to sleep; a magic packet wakes it. */
   sleep(): Promise<void> {
     this.notify("System.OnSleep", null);
-    return this.enqueue(() => this.#shutDown("asleep", "told"));
+    return this.enqueue(() => this.#shutDown("asleep", "clean"));
   }
 
-  /** The program ends as by Application.Quit, or dies without a word; a magic packet does nothing then. */
+  /** Kodi quits, or crashes without a notification; a magic packet has no effect then. */
   end(how: "quit" | "crash"): Promise<void> {
     if (how === "quit") this.notify("System.OnQuit", { exitcode: 0 });
-    return this.enqueue(() => this.#shutDown("ended", how === "quit" ? "told" : "crash"));
+    return this.enqueue(() => this.#shutDown("ended", how === "quit" ? "clean" : "crash"));
   }
 
   protected get isReachable(): boolean {
@@ -199,10 +199,10 @@ export class KodiSimulator extends SimulatedSet {
     stop(this.#model, false);
   }
 
-  async #shutDown(power: Exclude<Power, "on">, how: "told" | "crash"): Promise<void> {
+  async #shutDown(power: Exclude<Power, "on">, how: "clean" | "crash"): Promise<void> {
     const model = this.#model;
     if (model.power !== "on") return;
-    if (how === "told") {
+    if (how === "clean") {
       await new Promise((resolve) => setTimeout(resolve, FLUSH_MS));
       if (power === "ended") this.#wire.sendGoodbye();
     }
@@ -212,7 +212,7 @@ export class KodiSimulator extends SimulatedSet {
     await this.goOffline();
   }
 
-  /** The machine wakes, or somebody starts the program again. */
+  /** The machine wakes, or somebody starts Kodi again. */
   protected async powerOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;

@@ -23,13 +23,13 @@ import { turnOff, turnOn } from "./roku/remote.ts";
 export type { Media } from "./roku/apps.ts";
 export type { AccessMode, RokuEvent, RokuSimulatorOptions, SimulatedApp } from "./roku/options.ts";
 
-/** A Roku. */
+/** A simulated Roku. */
 export class RokuSimulator extends SimulatedSet {
   readonly serial: string;
   readonly mac: string;
-  /** The keys accepted, as the set names them, in order; characters go to `text`. */
+  /** The accepted keys in order, by the names of the set; typed characters are in `text`. */
   readonly keys: readonly string[];
-  /** What came in on the ECP and installer ports: the last thousand. */
+  /** The last thousand requests to the ECP and installer ports. */
   readonly requests: readonly RecordedRequest[];
   readonly #model: Model;
   readonly #ecp: Listener;
@@ -62,7 +62,7 @@ export class RokuSimulator extends SimulatedSet {
     this.setDiscovery(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
   }
 
-  /** 0 before the first start when a free port was asked for; kept from then on. */
+  /** The ECP port; 0 before the first start if any free port was asked for. */
   get port(): number {
     return this.#ecp.port;
   }
@@ -76,7 +76,7 @@ export class RokuSimulator extends SimulatedSet {
     return this.#model.text;
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     const { power, active, background, screensaver, channel, playback, volume, muted, held, ...model } = this.#model;
     return {
@@ -84,9 +84,9 @@ export class RokuSimulator extends SimulatedSet {
       volume,
       muted,
       screensaver,
-      /** The id of the app in front; null is home. */
+      /** The id of the app in front; null for home. */
       activeApp: active,
-      /** The television input in front, if one is. */
+      /** The TV input in front, or null. */
       input: active?.startsWith("tvinput.") ? active : null,
       channel: channel?.number ?? null,
       background: [...background],
@@ -97,11 +97,11 @@ export class RokuSimulator extends SimulatedSet {
         live: playback.media.live ?? false,
         title: playback.media.title ?? null,
       },
-      /** Keys that went down and have not come up. */
+      /** Keys that are down now. */
       held: [...held],
       lastLaunch: model.lastLaunch,
       sideloaded: model.sideloaded && { ...model.sideloaded },
-      /** Whether searches are answered now. */
+      /** Whether it answers searches now. */
       discoverable: this.isDiscoverable,
     };
   }
@@ -114,7 +114,7 @@ export class RokuSimulator extends SimulatedSet {
     this.#model.name = name;
   }
 
-  /** Somebody brings an installed app to the front; null goes home. */
+  /** Brings an installed app to the front; null goes home. */
   show(id: string | null): void {
     const app = id === null ? undefined : findApp(this.#model, id);
     if (app === undefined) goHome(this.#model);
@@ -125,7 +125,7 @@ export class RokuSimulator extends SimulatedSet {
     this.#model.apps = apps;
   }
 
-  /** Starts playback in the app in front, or in the first app when the set is at home. */
+  /** Starts playback in the app in front, or in the first app if the home screen is shown. */
   play(media: Media): void {
     const model = this.#model;
     model.active ??= model.apps.find(({ id }) => !id.startsWith("tvinput."))?.id ?? null;
@@ -136,17 +136,17 @@ export class RokuSimulator extends SimulatedSet {
     this.#model.screensaver = on;
   }
 
-  /** A line on the BrightScript console. */
+  /** Prints a line on the BrightScript console. */
   log(line: string): void {
     this.#model.console.print(line);
   }
 
-  /** What goes wrong with the next installs, until null. */
+  /** Makes the next installs fail, until null. */
   installFault(kind: InstallFault | null): void {
     this.#model.installFault = kind;
   }
 
-  /** Standby still answers; deep is silent everywhere until a magic packet with its address comes. */
+  /** In standby the set still answers; in deep sleep all ports are closed until a magic packet arrives. */
   sleep(kind: "standby" | "deep"): Promise<void> {
     const model = this.#model;
     return this.enqueue(async () => {
@@ -184,7 +184,7 @@ export function createRokuSimulator(options: RokuSimulatorOptions): RokuSimulato
   return new RokuSimulator(options);
 }
 
-/** The answer to a search (1.1): exactly what a set on OS 15.3.4 was captured saying, in its order and case. */
+/** The reply to a search (1.1), in the order and case of a capture from a set on OS 15.3.4. */
 function reply({ identity }: Model, port: number): string[] {
   const { softwareVersion, seed, serial, mac, host, legacy } = identity;
   const location = `LOCATION: http://${host}:${port}/`;

@@ -15,11 +15,11 @@ import { answerRest } from "./samsung/rest.ts";
 export type { Certificate } from "./bench/certificate.ts";
 export type { Prompting, SamsungSimulatorOptions } from "./samsung/options.ts";
 
-/** Whether real sets share their certificate is in no source; a client must not count on either. */
+/** No source says whether real sets share a certificate; clients must not rely on it. */
 const COMMON_NAME = "SmartViewSDK";
 const CHANNEL = "/api/v2/channels/samsung.remote.control";
 
-/** A Samsung set of 2016 or newer (smart-tvs.md 3). */
+/** A simulated Samsung set of 2016 or newer (smart-tvs.md 3). */
 export class SamsungSimulator extends SimulatedSet {
   readonly duid: string;
   /** The address of the interface in use. */
@@ -77,7 +77,7 @@ export class SamsungSimulator extends SimulatedSet {
     );
   }
 
-  /** Reads the body, which is small, and answers. */
+  /** Reads the request body before the handler responds. */
   #withBody(answer: (model: Model, request: IncomingMessage, body: string, response: ServerResponse) => void) {
     return (request: IncomingMessage, response: ServerResponse) => {
       let body = "";
@@ -89,7 +89,7 @@ export class SamsungSimulator extends SimulatedSet {
     };
   }
 
-  /** 0 before the first start when a free port was asked for, kept from then on; null is closed. */
+  /** 0 before the first start if any free port was asked for; null for a closed port. */
   get ports(): { secure: number | null; plain: number | null; renderer: number | null; wake: number } {
     return {
       secure: this.#secure?.port ?? null,
@@ -99,12 +99,12 @@ export class SamsungSimulator extends SimulatedSet {
     };
   }
 
-  /** What came in, the oldest first. */
+  /** What was received, oldest first. */
   get received() {
     return this.#model.received;
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     const { power, art, front, volume, muted, text, focused, prompt, tokens } = this.#model;
     return {
@@ -114,23 +114,23 @@ export class SamsungSimulator extends SimulatedSet {
       muted,
       text,
       focused,
-      /** The id of the app on the screen; null at home and in standby. */
+      /** The id of the app in front; null at home and in standby. */
       front: power === "on" ? front : null,
-      /** Whether a request is on the screen. */
+      /** Whether a prompt is shown. */
       prompting: prompt !== null,
       tokens: [...tokens] as readonly string[],
-      /** Connections of the channel: now, and the most that there were. */
+      /** Open channel connections: now, and the highest number so far. */
       channels: { open: this.#channels.size, most: this.#mostChannels },
       discoverable: this.isDiscoverable,
     };
   }
 
-  /** What becomes of the next requests. */
+  /** How the next prompts are answered. */
   setPrompting(prompting: Prompting): void {
     this.#model.prompting = prompting;
   }
 
-  /** The person allows or denies what is on the screen; false when there is nothing. */
+  /** Allows or denies the prompt on the screen; false if there is none. */
   answerPrompt(allow: boolean): boolean {
     const { prompt } = this.#model;
     prompt?.end(allow ? "allowed" : "denied");
@@ -141,19 +141,19 @@ export class SamsungSimulator extends SimulatedSet {
     this.#model.name = name;
   }
 
-  /** An app, chosen with the remote; null is home. */
+  /** Opens an app with the remote; null for home. */
   open(id: string | null): void {
     this.#model.front = id;
   }
 
-  /** A text field gets the focus, or loses it; its text is empty then. */
+  /** A text field gets or loses the focus; it is empty at first. */
   focus(on: boolean): void {
     this.#model.focused = on;
     if (on) this.#model.text = "";
     for (const channel of this.#channels) channel.announceFocus();
   }
 
-  /** Hangs up on every channel, as firmware does now and then. */
+  /** Closes every channel connection, as firmware does now and then. */
   hangUp(): void {
     for (const channel of this.#channels) channel.terminate();
   }
@@ -181,7 +181,7 @@ export class SamsungSimulator extends SimulatedSet {
     model.prompt?.end("gone");
     Object.assign(model, { power: "standby", front: null, focused: false, art: false });
     model.emit("power", "power off");
-    // What was sent with the key goes out first.
+    // Pending messages go out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
     this.hangUp();
     if (this.#options.standby === "off") await this.goOffline();

@@ -16,28 +16,28 @@ export type { Certificate } from "./bench/certificate.ts";
 export type { PlayState, Received } from "./webos/model.ts";
 export type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
 
-/** The name that every set gives; all of them have one certificate (smart-tvs.md 1.3). */
+/** The common name on the certificate of every set (smart-tvs.md 1.3). */
 const COMMON_NAME = "LGE TV SSG";
 
-/** A certificate under the name that every set gives. */
+/** A certificate with the common name of every set. */
 export function createCertificate(): Certificate {
   return createCertificateFor(COMMON_NAME);
 }
 
-/** What a set was logged telling while it went off; nothing came after these (MaxvandeLaar/homey-webos-plus#18). */
+/** The `processing` values of a set that is turning off, as logged; nothing came after them (MaxvandeLaar/homey-webos-plus#18). */
 const GOING_OFF = ["Request Active Standby", "Request Suspend", "Prepare Suspend"];
 
-/** An LG set. */
+/** A simulated LG set. */
 export class WebosSimulator extends SimulatedSet {
-  /** `deviceUUID` of the hello. */
+  /** The `deviceUUID` of the hello. */
   readonly uuid: string;
   readonly mac: string;
   readonly wifiMac: string;
-  /** SHA-256 of the certificate on the secure port, as `getPeerCertificate().fingerprint256` says it. */
+  /** SHA-256 of the certificate on the secure port, in the form of `getPeerCertificate().fingerprint256`. */
   readonly fingerprint: string;
-  /** What came in, and the prompts that were shown for it. */
+  /** Received requests, and the prompts that were shown. */
   readonly received: Received;
-  /** The keys that are known, with what each was granted. */
+  /** The known client keys with their permissions. */
   readonly clientKeys: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #model: Model;
   readonly #options: WebosSimulatorOptions;
@@ -52,7 +52,7 @@ export class WebosSimulator extends SimulatedSet {
     const { host, uuid, mac, wifiMac } = model.identity;
     const { securePort = 3001, plainPort = 3000, certificate = sharedCertificate(COMMON_NAME) } = options;
     const { secure, plain } = model.firmware;
-    // Wired: only the address of the interface in use wakes the set (smart-tvs.md 1.2).
+    // The set is wired: only the address of the interface in use wakes it (smart-tvs.md 1.2).
     super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
     this.uuid = uuid;
     this.mac = mac;
@@ -90,7 +90,7 @@ export class WebosSimulator extends SimulatedSet {
     return listener;
   }
 
-  /** 0 before the first start when a free port was asked for, kept from then on; null is closed. */
+  /** 0 before the first start if any free port was asked for; null for a closed port. */
   get ports(): { secure: number | null; plain: number | null; wake: number; description: number } {
     return {
       secure: this.#secure?.port ?? null,
@@ -100,56 +100,56 @@ export class WebosSimulator extends SimulatedSet {
     };
   }
 
-  /** What has been typed into the field in front. */
+  /** The text of the focused field. */
   get text(): string {
     return this.#model.text;
   }
 
-  /** A view of it at one moment. */
+  /** A snapshot of the state. */
   get state() {
     const { power, active, behaviour, channel, playback, volume, muted, focused, prompt } = this.#model;
     const ssap = [...this.#connections].filter((link) => link instanceof Connection);
     const silent = power === "standby" && behaviour.standby !== "active-standby";
     return {
       power,
-      /** As `getPowerState` says it; null for a set that is off and says nothing. */
+      /** The value of `getPowerState`; null if the set is off and answers nothing. */
       powerState: silent ? null : powerState(this.#model),
-      /** The id of the app in front; inputs and live TV are apps. Null in standby. */
+      /** The id of the app in front, where inputs and live TV are apps too; null in standby. */
       activeApp: power === "on" ? active : null,
       channel: channel?.number ?? null,
       playback: playback?.playState ?? null,
-      /** The true level, even where a soundbar hides it. */
+      /** The real level, even if a soundbar hides it. */
       volume,
       muted,
       /** Whether a text field has the focus. */
       focused,
-      /** Whether a pairing prompt is on the screen. */
+      /** Whether a pairing prompt is shown. */
       prompting: prompt !== null,
-      /** SSAP connections open now, and how many of them have registered. */
+      /** How many SSAP connections are open, and how many are registered. */
       connections: { open: ssap.length, registered: ssap.filter(({ registered }) => registered).length },
-      /** Whether searches are answered now. */
+      /** Whether it answers searches now. */
       discoverable: this.isDiscoverable,
     };
   }
 
-  /** What becomes of the next prompts. */
+  /** How the next prompts are answered. */
   setPrompting(prompting: Prompting): void {
     this.#model.behaviour.prompting = prompting;
   }
 
-  /** The person accepts or denies the prompt on the screen; false when there is none. */
+  /** Accepts or denies the prompt on the screen; false if there is none. */
   answerPrompt(accept: boolean): boolean {
     const { prompt } = this.#model;
     prompt?.end(accept ? "accepted" : "denied");
     return prompt !== null;
   }
 
-  /** Every client has to pair again (home-assistant/core#82524). */
+  /** Forgets all clients, so that each must pair again (home-assistant/core#82524). */
   forgetKeys(): void {
     this.#model.clientKeys.clear();
   }
 
-  /** A button of the remote that came with the set. */
+  /** Presses a button of the original remote. */
   press(button: string): void {
     applyButton(this.#model, button);
   }
@@ -166,17 +166,17 @@ export class WebosSimulator extends SimulatedSet {
     setMuted(this.#model, muted, "setMuted");
   }
 
-  /** An app or an input, chosen with the remote. */
+  /** Opens an app or input with the remote. */
   open(id: string): void {
     bringToFront(this.#model, id);
   }
 
-  /** The app in front plays, or null: it stops. */
+  /** Sets the playback of the app in front; null stops it. */
   play(playState: PlayState | null): void {
     setPlayback(this.#model, playState);
   }
 
-  /** A text field gets the focus, or loses it; its text is empty then. */
+  /** A text field gets or loses the focus; its text is cleared. */
   focus(on: boolean): void {
     setFocus(this.#model, on);
   }
@@ -199,7 +199,7 @@ export class WebosSimulator extends SimulatedSet {
     this.#closeConnections();
   }
 
-  /** Cuts every connection; the ports stay. */
+  /** Closes every connection; the ports stay open. */
   #closeConnections(): void {
     for (const link of this.#connections) link.terminate();
   }
@@ -219,7 +219,7 @@ export class WebosSimulator extends SimulatedSet {
     model.emit("power", "power off");
     model.feeds.changed("app");
     if (standby === "active-standby") return model.feeds.changed("power");
-    // What is about to be sent goes out first.
+    // Pending messages go out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
     for (const link of this.#connections) link.silent = true;
     await this.stopDiscovery();
@@ -254,7 +254,7 @@ export function createWebosSimulator(options: WebosSimulatorOptions): WebosSimul
   return new WebosSimulator(options);
 }
 
-/** Since 2022 the plain port takes TCP and resets whoever asks something (smart-tvs.md 2.2). */
+/** Since 2022 the plain port accepts TCP and resets each request (smart-tvs.md 2.2). */
 const createResettingServer: Build = (track) =>
   createTcpServer((socket) => {
     track(socket);
@@ -263,7 +263,7 @@ const createResettingServer: Build = (track) =>
 
 const ICON = /^\/resources\/[0-9a-f]{40}\/(.+)\.png$/;
 
-/** "Hello world" is what a browser sees there (home-assistant/core#11539); icons are drawn. */
+/** Serves "Hello world" at `/` (home-assistant/core#11539), and app icons. */
 function answerHttp(request: IncomingMessage, response: ServerResponse): void {
   const [, app] = ICON.exec(request.url ?? "") ?? [];
   if (app !== undefined) response.writeHead(200, { "Content-Type": "image/png" }).end(picture(app, 80, 80));

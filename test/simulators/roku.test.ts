@@ -1,4 +1,4 @@
-/** What roku.md says of a set and no other test reaches: the table of refusals, the captured reply, the installer's door. */
+/** Facts of roku.md that no other test covers: the table of refusals, the captured reply, the installer that closes early. */
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import type { AccessMode } from "../../src/simulators/roku.ts";
@@ -24,7 +24,6 @@ const TABLE: readonly [method: string, path: string, open: Cell, limited: Cell, 
   ["GET", "/query/audio-device", 200, refusedText, [401, ""]],
   ["GET", "/query/app-state/12", 200, refusedText, [401, ""]],
   ["GET", "/query/chanperf", [202, ""], refusedText, [401, ""]],
-  ["GET", "/query/registry/dev", [202, ""], refusedText, [401, ""]],
   ["POST", "/keypress/Up", [200, ""], [403, ""], [401, ""]],
   ["POST", "/keydown/Up", [200, ""], [403, ""], [401, ""]],
   ["POST", "/keyup/Down", [202, ""], [403, ""], [401, ""]],

@@ -1,10 +1,10 @@
-/** What an Android TV can be made to be, and what it has when nothing is said. */
+/** The options of a simulated Android TV, and its defaults. */
 import type { Certificate } from "../bench/certificate.ts";
 import { digest, macOf } from "../bench/identity.ts";
 
 interface AndroidApp {
   readonly package: string;
-  /** What the links begin with that open it. */
+  /** The prefixes of links that open it. */
   readonly links: readonly string[];
 }
 
@@ -14,39 +14,39 @@ interface AndroidTvEvent {
 }
 
 export interface AndroidTvSimulatorOptions {
-  /** What its owner called it, and what is announced. */
+  /** The name given by its owner, which is announced. */
   name: string;
   host?: string;
-  /** 0 is a free one. */
+  /** Default 6466, and 6467 for pairing; 0 is any free port. */
   remotePort?: number;
   pairingPort?: number;
   wakePort?: number;
   mdns?: boolean;
   model?: string;
   vendor?: string;
-  /** The address of its Bluetooth, which stands in its certificate. Default: made from the name. */
+  /** The Bluetooth address in its certificate. Default: derived from the name. */
   bluetooth?: string;
-  /** The certificate that it shows; default one of its own. */
+  /** Default: a new certificate. */
   certificate?: Certificate;
-  /** The kind of key in it; nobody can be paired but with `rsa`, the default, and the other takes less time. */
+  /** The kind of key in the certificate. Pairing needs `rsa`, the default; `ec` is generated faster. */
   keyKind?: "rsa" | "ec";
-  /** The address that wakes it. */
+  /** The MAC address that wakes it. */
   mac?: string;
-  /** Bits; default 639: ping, key, text, voice, one that nobody knows, power, volume, links. */
+  /** Feature bits. Default 639: ping, key, text, voice, an unknown one, power, volume, links. */
   features?: number;
-  /** Null: it tells none, as a box that leaves that to its screen. */
+  /** Null: it reports no volume, like a box whose TV controls it. */
   volume?: { level?: number; max?: number } | null;
-  /** Certificates in DER that it has been paired with. */
+  /** The certificates of paired clients, in DER. */
   paired?: readonly Uint8Array[];
-  /** A stranger's: it lets in whoever comes, and tells what it is shown. */
+  /** An impostor: it accepts any client and reports its certificate as an event. */
   acceptsAnyClient?: boolean;
-  /** What it goes to when it is turned off: it stays on the network, or closes its ports. */
+  /** What turning it off leads to: `standby` keeps its ports open, `off` closes them. */
   standby?: "standby" | "off";
-  /** Whether it knows the keys that only wake, and only put to sleep; else the one that toggles. */
+  /** Whether it supports the keys WAKEUP and SLEEP besides the power toggle. */
   knowsWake?: boolean;
-  /** From its waking until it lets anybody in: it hangs up on all meanwhile. */
+  /** The time after waking during which it disconnects every client. */
   startMs?: number;
-  /** Between two pings; who has left three unanswered is hung up on. */
+  /** The interval of pings. A client with three unanswered ones is disconnected. */
   pingMs?: number;
   onEvent?: (event: AndroidTvEvent) => void;
 }
@@ -58,7 +58,7 @@ export const APPS: readonly AndroidApp[] = [
   { package: "com.plexapp.android", links: ["plex://"] },
 ];
 
-/** Everything about a set that never changes while it exists. */
+/** What never changes while a set exists. */
 export type AndroidTvOptions = ReturnType<typeof identify>;
 
 export function identify(options: AndroidTvSimulatorOptions) {

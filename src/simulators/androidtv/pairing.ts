@@ -1,4 +1,4 @@
-/** How a set lets somebody in (players.md 4.1): it shows a code, and hears what only who has read it can say. */
+/** Pairing (players.md 4.1): the set shows a code, and the client proves that it knows it. */
 import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import {
@@ -19,18 +19,18 @@ const BAD_CONFIGURATION = 401;
 const BAD_SECRET = 402;
 const HEXADECIMAL = 3;
 const INPUT = 1;
-/** How long it shows a code. */
+/** How long a code is shown. */
 const CODE_MS = 300_000;
 
 export interface PairingOptions {
-  /** Its own certificate, in DER. */
+  /** The certificate of the set, in DER. */
   readonly certificate: Uint8Array;
   readonly name: string;
   paired(certificate: Uint8Array): void;
-  tell(text: string): void;
+  log(text: string): void;
 }
 
-/** What the screen shows, and for whom. */
+/** The code on the screen and its client. */
 interface Shown {
   readonly code: string;
   readonly secret: Buffer;
@@ -47,17 +47,17 @@ export class PairingService {
     this.#options = options;
   }
 
-  /** What is on the screen now. */
+  /** The code on the screen, or null. */
   get code(): string | null {
     return this.#shown?.code ?? null;
   }
 
-  /** Secrets that were wrong. */
+  /** How many secrets were wrong. */
   get wrongSecrets(): number {
     return this.#wrongSecrets;
   }
 
-  /** Somebody takes the code from the screen. */
+  /** Somebody closes the code on the screen. */
   dismiss(): void {
     this.#shown?.socket.end();
     this.#hide();
@@ -65,50 +65,50 @@ export class PairingService {
 
   serve(socket: TLSSocket): void {
     const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
-    // Who shows no certificate could never be known again.
+    // A client without a certificate could not be recognized later.
     if (!raw) return void socket.destroy();
     const client = Buffer.from(raw);
     let step = 0;
-    const say = (message: MessageFields, status = OK) =>
+    const send = (message: MessageFields, status = OK) =>
       socket.write(encodeWithLength({ 1: 2, 2: status, ...message }));
     const refuse = (status: number) => {
-      say({}, status);
+      send({}, status);
       socket.end();
     };
-    const take = (said: Fields) => {
-      if (numberIn(said, 2) !== OK) return void socket.destroy();
-      if (said.has(10) && step === 0) {
-        // Whoever pairs now has the screen.
-        if (this.#shown || textIn(messageIn(said, 10), 1) === "") return refuse(ERROR);
+    const handle = (message: Fields) => {
+      if (numberIn(message, 2) !== OK) return void socket.destroy();
+      if (message.has(10) && step === 0) {
+        // Only one client can pair at a time.
+        if (this.#shown || textIn(messageIn(message, 10), 1) === "") return refuse(ERROR);
         step = 1;
-        return void say({ 11: { 1: this.#options.name } });
+        return void send({ 11: { 1: this.#options.name } });
       }
-      if (said.has(20) && step === 1) {
+      if (message.has(20) && step === 1) {
         step = 2;
-        return void say({ 20: { 1: { 1: HEXADECIMAL, 2: 6 }, 3: INPUT } });
+        return void send({ 20: { 1: { 1: HEXADECIMAL, 2: 6 }, 3: INPUT } });
       }
-      if (said.has(30) && step === 2) {
-        const encoding = messageIn(messageIn(said, 30), 1);
+      if (message.has(30) && step === 2) {
+        const encoding = messageIn(messageIn(message, 30), 1);
         if (numberIn(encoding, 1) !== HEXADECIMAL || numberIn(encoding, 2) !== 6) return refuse(BAD_CONFIGURATION);
         step = 3;
         this.#show(socket, client);
-        return void say({ 31: {} });
+        return void send({ 31: {} });
       }
-      if (said.has(40) && step === 3 && this.#shown?.socket === socket) {
-        const secret = bytesIn(messageIn(said, 40), 1);
+      if (message.has(40) && step === 3 && this.#shown?.socket === socket) {
+        const secret = bytesIn(messageIn(message, 40), 1);
         if (secret.equals(this.#shown.secret)) {
           this.#options.paired(client);
           this.#hide();
-          return void say({ 41: { 1: secret } });
+          return void send({ 41: { 1: secret } });
         }
         this.#wrongSecrets += 1;
-        this.#options.tell("was given a wrong code");
+        this.#options.log("was given a wrong code");
         this.#hide();
         return refuse(BAD_SECRET);
       }
       refuse(ERROR);
     };
-    const read = readFrames(readVarint, take);
+    const read = readFrames(readVarint, handle);
     socket.on("error", () => socket.destroy());
     socket.on("data", (bytes: Buffer) => {
       if (!read(bytes)) socket.destroy();
@@ -125,7 +125,7 @@ export class PairingService {
         .digest();
     let rest: Buffer;
     let secret: Buffer;
-    // So that 000000 is wrong whenever a test types it.
+    // Tests use 000000 as a wrong code.
     do {
       rest = randomBytes(2);
       secret = hashed(rest);
@@ -136,7 +136,7 @@ export class PairingService {
     const timer = setTimeout(() => this.dismiss(), CODE_MS);
     timer.unref?.();
     this.#shown = { code, secret, socket, timer };
-    this.#options.tell(`shows the code ${code}`);
+    this.#options.log(`shows the code ${code}`);
   }
 
   #hide(): void {
@@ -145,7 +145,7 @@ export class PairingService {
   }
 }
 
-/** Modulus and exponent of the RSA key in a certificate, one behind the other. */
+/** The modulus and the exponent of the RSA key in a certificate. */
 function numbersOf(certificate: Uint8Array): Buffer {
   const { n = "", e = "" } = new X509Certificate(certificate).publicKey.export({ format: "jwk" });
   return Buffer.concat([Buffer.from(n, "base64url"), Buffer.from(e, "base64url")]);

@@ -1,4 +1,4 @@
-/** Certificates that sets sign themselves. */
+/** Self-signed certificates. */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 export interface Certificate {
@@ -13,7 +13,7 @@ interface KeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** All sets of this process that have an RSA key share one: making one takes its time. */
+/** Shared by all sets of this process, because generating an RSA key is slow. */
 let rsa: KeyPair | null = null;
 
 function rsaKeys(): KeyPair {
@@ -21,7 +21,7 @@ function rsaKeys(): KeyPair {
   return rsa;
 }
 
-/** A self-signed certificate under a common name, good from 2018 to 2034; no two are the same. */
+/** Makes a self-signed certificate, valid from 2018 to 2034. Each has its own serial number. */
 export function createCertificateFor(commonName: string, kind: "ec" | "rsa" = "ec"): Certificate {
   const { publicKey, privateKey } = kind === "ec" ? generateKeyPairSync("ec", { namedCurve: "P-256" }) : rsaKeys();
   const algorithm = kind === "ec" ? ECDSA_WITH_SHA256 : RSA_WITH_SHA256;
@@ -44,14 +44,14 @@ export function createCertificateFor(commonName: string, kind: "ec" | "rsa" = "e
 
 const shared = new Map<string, Certificate>();
 
-/** The one certificate of all sets of this process under a common name: making one takes its time. */
+/** One certificate per common name for all sets of this process, because generating one is slow. */
 export function sharedCertificate(commonName: string): Certificate {
   const certificate = shared.get(commonName) ?? createCertificateFor(commonName);
   shared.set(commonName, certificate);
   return certificate;
 }
 
-/** One DER value: its tag, its length, its content. */
+/** A DER value: tag, length, content. */
 function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

@@ -9,21 +9,21 @@ export interface Sender {
 
 type OnDatagram = (datagram: Buffer, from: Sender) => void;
 
-/** A port that hears; one that was found free at the first start is kept. */
+/** A UDP port. A free port found at the first start is kept for later starts. */
 export class UdpPort implements Part {
   readonly #host: string;
   readonly #onDatagram: OnDatagram;
   #port: number;
   #socket: Socket | null = null;
 
-  /** Port 0 is a free one. */
-  constructor(host: string, port: number, hear: OnDatagram) {
+  /** Port 0 means any free port. */
+  constructor(host: string, port: number, onDatagram: OnDatagram) {
     this.#host = host;
     this.#port = port;
-    this.#onDatagram = hear;
+    this.#onDatagram = onDatagram;
   }
 
-  /** The port in use, or wanted; 0 until the first start. */
+  /** 0 until the first start if any free port was asked for. */
   get port(): number {
     return this.#port;
   }
@@ -44,26 +44,26 @@ export class UdpPort implements Part {
 }
 
 /**
- * Sockets for a group: the first hears it, the others have the set's own addresses, so that what is answered comes from there.
- * Null when the port cannot be had.
+ * Opens sockets for a multicast group: the first receives, the others are bound to the given addresses for sending.
+ * Null if the port is taken.
  */
 export async function joinGroup(
   group: string,
   port: number,
   host: string,
-  hear: OnDatagram,
+  onDatagram: OnDatagram,
   addresses: readonly string[],
 ) {
-  const places = ["0.0.0.0", ...addresses];
-  const sockets = places.map(() => createUdpSocket({ type: "udp4", reuseAddr: true }, hear));
-  const [ears] = sockets;
-  // The system lists loopback under one address only.
-  const own = host.startsWith("127.") ? "127.0.0.1" : host;
+  const binds = ["0.0.0.0", ...addresses];
+  const sockets = binds.map(() => createUdpSocket({ type: "udp4", reuseAddr: true }, onDatagram));
+  const [receiver] = sockets;
+  // The loopback interface is known by one address only.
+  const interfaceAddress = host.startsWith("127.") ? "127.0.0.1" : host;
   try {
-    for (const [at, socket] of sockets.entries()) await bind(socket, port, places[at] ?? host);
-    ears?.addMembership(group, own);
-    ears?.setMulticastInterface(own);
-    ears?.setMulticastLoopback(true);
+    for (const [at, socket] of sockets.entries()) await bind(socket, port, binds[at] ?? host);
+    receiver?.addMembership(group, interfaceAddress);
+    receiver?.setMulticastInterface(interfaceAddress);
+    receiver?.setMulticastLoopback(true);
     return sockets;
   } catch {
     for (const socket of sockets) closeQuietly(socket);
@@ -71,13 +71,13 @@ export async function joinGroup(
   }
 }
 
-function createUdpSocket(options: SocketOptions, hear: OnDatagram): Socket {
+function createUdpSocket(options: SocketOptions, onDatagram: OnDatagram): Socket {
   const socket = createSocket(options);
-  socket.on("message", (datagram: Uint8Array, from: Sender) => hear(Buffer.from(datagram), from));
+  socket.on("message", (datagram: Uint8Array, from: Sender) => onDatagram(Buffer.from(datagram), from));
   return socket;
 }
 
-/** Errors after this are nobody's. */
+/** Later errors of the socket are ignored. */
 function bind(socket: Socket, port: number, address: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("error", reject);
@@ -93,6 +93,6 @@ export function closeQuietly(socket: Socket): void {
   try {
     socket.close();
   } catch {
-    // It was never open.
+    // It was never bound.
   }
 }

@@ -1,12 +1,12 @@
-/** What sets serve: XML, the descriptions of UPnP, and pictures. */
+/** Documents that sets serve: XML, UPnP descriptions, SOAP, and pictures. */
 import { createHash } from "node:crypto";
 import { crc32, deflateSync } from "node:zlib";
 
 type Attributes = Readonly<Record<string, string | null | undefined>>;
-/** A text; children; or children that hold a text each, by their names. Null, or a text or a list that is empty: an empty element. */
+/** A text, a list of children, or names and texts of children. Null or empty makes an empty element. */
 type Content = string | readonly string[] | Readonly<Record<string, string | null>> | null;
 
-/** An element; an attribute that is null or undefined is left out. */
+/** An XML element. Attributes that are null or undefined are left out. */
 export function element(name: string, attributes: Attributes = {}, content: Content = null): string {
   const words = Object.entries(attributes).filter((entry): entry is [string, string] => typeof entry[1] === "string");
   const open = [name, ...words.map(([key, value]) => `${key}="${escapeXml(value)}"`)].join(" ");
@@ -20,7 +20,7 @@ export function element(name: string, attributes: Attributes = {}, content: Cont
 
 const isList = (content: object): content is readonly string[] => Array.isArray(content);
 
-/** An element for each. */
+/** One element per entry. */
 export function textElements(content: Readonly<Record<string, string | null>>): string[] {
   return Object.entries(content).map(([name, text]) => element(name, {}, text));
 }
@@ -29,7 +29,7 @@ export function xmlDocument(root: string): string {
   return `<?xml version="1.0" encoding="UTF-8" ?>\n${root}\n`;
 }
 
-/** A description of UPnP's: what the device says of itself, and the services that it has. */
+/** A UPnP device description. */
 export function upnpDescription(device: Readonly<Record<string, string>>, services: readonly string[]): string {
   const root = element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
     element("specVersion", {}, { major: "1", minor: "0" }),
@@ -38,17 +38,17 @@ export function upnpDescription(device: Readonly<Record<string, string>>, servic
   return `<?xml version="1.0"?>\n${root}\n`;
 }
 
-/** What an action of a service answers. */
+/** The SOAP response of an action. */
 export function soapAnswer(action: string, service: string, values: Readonly<Record<string, string>>): string {
   return soapEnvelope(element(`u:${action}Response`, { "xmlns:u": service }, values));
 }
 
-/** A refusal, with the code of UPnP. */
+/** A SOAP fault with a UPnP error code. */
 export function soapFault(errorCode: number, errorDescription: string): string {
   const error = { errorCode: String(errorCode), errorDescription };
   const detail = element("UPnPError", { xmlns: "urn:schemas-upnp-org:control-1-0" }, error);
-  const said = textElements({ faultcode: "s:Client", faultstring: "UPnPError" });
-  return soapEnvelope(element("s:Fault", {}, [...said, element("detail", {}, [detail])]));
+  const fault = textElements({ faultcode: "s:Client", faultstring: "UPnPError" });
+  return soapEnvelope(element("s:Fault", {}, [...fault, element("detail", {}, [detail])]));
 }
 
 function soapEnvelope(content: string): string {
@@ -63,7 +63,7 @@ function escapeXml(text: string): string {
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** A picture (PNG) of one colour drawn from a word, so that every app has an icon of its own. */
+/** A PNG of one colour that is derived from a word, so that icons of apps differ. */
 export function picture(word: string, width = 290, height = 218): Uint8Array {
   const [red = 0, green = 0, blue = 0] = createHash("sha256").update(word).digest();
   const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(width * 3, Buffer.from([red, green, blue]))]);

@@ -1,10 +1,10 @@
-/** HTTP/1.1 by hand: the order and case of headers, empty answers and hang-ups are part of what is simulated. */
+/** HTTP/1.1 by hand: the order and case of headers, empty responses and closed connections are part of the simulation. */
 import { createServer, type Server, type Socket } from "node:net";
 import { pushCapped } from "./set.ts";
 
 export interface Request {
   readonly method: string;
-  /** The path and query exactly as sent: digest authentication compares it. */
+  /** The path and query exactly as sent, as digest authentication needs it. */
   readonly target: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -16,41 +16,41 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers?: readonly Header[];
   readonly body?: string | Uint8Array;
-  /** Close the connection after it, unannounced. */
+  /** Closes the connection afterwards without announcing it. */
   readonly hangUp?: boolean;
 }
 
-/** `reset` cuts the connection, `never` leaves it open without a word. */
+/** `reset` resets the connection; `never` leaves it open without a response. */
 export type Reply = HttpResponse | "reset" | "never";
 
 export interface RecordedRequest {
   readonly method: string;
-  /** With the query, as sent. */
+  /** The path and query as sent. */
   readonly path: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** 0 when nothing was answered. */
+  /** 0 if there was no response. */
   readonly status: number;
   /** Bytes of the body that were read. */
   readonly bytes: number;
 }
 
 export interface HttpOptions {
-  /** Said with every answer, before its own headers. */
+  /** Sent with every response, before its own headers. */
   readonly headers?: readonly Header[];
-  /** Bytes of a body; a longer one is answered with 413. */
+  /** The limit of a body in bytes; a longer one gets 413. */
   readonly limit: number;
-  /** What is answered as soon as the head is there, with the body unread and the connection closed. */
+  /** A response to send right after the head, without reading the body; the connection is closed then. */
   refuse?(request: Request): HttpResponse | null;
   answer(request: Request, body: Buffer): Reply | Promise<Reply>;
-  /** Where requests are recorded: the last thousand. */
+  /** Records the last thousand requests. */
   readonly record?: RecordedRequest[];
 }
 
 const IDLE_MS = 60_000;
 const KEPT_REQUESTS = 1_000;
 const HEAD_LIMIT = 16 * 1024;
-/** A client that asks and never reads is cut off. */
+/** A client that never reads its responses is disconnected. */
 const UNREAD_LIMIT = 8 * 1024 * 1024;
 
 export function createHttpServer(options: HttpOptions, track: (socket: Socket) => void): Server {
@@ -62,13 +62,13 @@ export function createHttpServer(options: HttpOptions, track: (socket: Socket) =
   });
 }
 
-/** Reads requests off one connection, one after the other. */
+/** Serves the requests of one connection one after the other. */
 class Connection {
   readonly #socket: Socket;
   readonly #options: HttpOptions;
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** With so many bytes there is something to do. */
+  /** How many bytes must arrive before the next step. */
   #neededBytes = 1;
   #request: Request | null = null;
   #busy = false;
@@ -97,7 +97,7 @@ class Connection {
     this.#busy = false;
   }
 
-  /** False when more has to arrive first. */
+  /** False if more bytes must arrive first. */
   #readHead(bytes: Buffer): boolean {
     const end = bytes.indexOf("\r\n\r\n");
     if (end < 0) {
@@ -130,7 +130,7 @@ class Connection {
     return true;
   }
 
-  /** What is left to read, and how much of it there has to be. */
+  /** Sets the unread bytes and how many the next step needs. */
   #setBuffer(rest: Buffer, wanted: number): true {
     this.#pieces = [rest];
     this.#bytes = rest.length;
@@ -152,7 +152,7 @@ class Connection {
     }
   }
 
-  /** Answers and closes; what the client still sends is not read. */
+  /** Responds and closes; further bytes of the client are not read. */
   #close(request: Request | null, answer: HttpResponse, bytes = 0): void {
     this.#closed = true;
     this.#socket.pause();
@@ -166,7 +166,7 @@ class Connection {
   }
 }
 
-/** Null when it is not the head of an HTTP/1 request. */
+/** Null if it is no head of an HTTP/1 request. */
 function parseHead(head: string): Request | null {
   const [first = "", ...lines] = head.replace(/^(\r\n)+/, "").split("\r\n");
   const [, method, target, version] = /^([A-Za-z-]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? [];
@@ -181,7 +181,7 @@ function parseHead(head: string): Request | null {
   return { method: method.toUpperCase(), target, headers };
 }
 
-/** NaN when the head states no length that can be followed: a body in chunks is refused with 400. */
+/** The body length; NaN if the head states none that is supported: a chunked body is refused with 400. */
 function lengthOf({ headers }: Request): number {
   const length = headers["transfer-encoding"] ?? headers["content-length"] ?? "0";
   return /^\d{1,15}$/.test(length) ? Number(length) : Number.NaN;
@@ -199,7 +199,7 @@ const REASONS: Readonly<Record<number, string>> = {
   500: "Internal Server Error",
 };
 
-/** An empty answer has no Content-Type (roku.md 1.2), so only what the answer brings is said. */
+/** No header is added but Content-Length: an empty response of a Roku has no Content-Type (roku.md 1.2). */
 function render(request: Request | null, answer: HttpResponse, always: readonly Header[] = []): Uint8Array {
   const body = Buffer.from(answer.body ?? "");
   const lines = [

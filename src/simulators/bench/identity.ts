@@ -1,7 +1,7 @@
-/** Who a set is: whatever only has to be stable comes from its name, so that the same name is the same set. */
+/** Stable ids derived from the name of a set, so that the same name is the same set. */
 import { createHash } from "node:crypto";
 
-/** SHA-256 in 64 characters of hex: always the same for the same words. */
+/** SHA-256 as 64 hex characters. */
 export function digest(words: string | Uint8Array): string {
   return createHash("sha256").update(words).digest("hex");
 }
@@ -10,7 +10,7 @@ export function uuidOf(words: string): string {
   return digest(words).replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-4$3-8$4-$5");
 }
 
-/** A locally administered address from ten characters of hex. */
+/** A locally administered MAC address from ten hex characters. */
 export function macOf(hex: string): string {
   return ["02", ...(hex.slice(0, 10).match(/../g) ?? [])].join(":");
 }

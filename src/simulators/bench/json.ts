@@ -1,13 +1,13 @@
-/** JSON that came in, of whatever shape. */
+/** Reading received JSON of any shape. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** An object as it is; whatever else came is as good as an empty one. */
+/** The value if it is an object, else an empty object. */
 export function objectIn(value: unknown): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
-/** The object that a text is; an empty one where it is none. */
+/** Parses a JSON object; an empty object if the text is none. */
 export function parseObject(text: string): JsonObject {
   try {
     return objectIn(JSON.parse(text));

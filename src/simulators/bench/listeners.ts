@@ -1,22 +1,22 @@
-/** The TCP ports of a set, and what can be made to go wrong on them. */
+/** The TCP ports of a set, with faults to inject. */
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTls, type TLSSocket, type TlsOptions } from "node:tls";
 
 /**
- * What goes wrong: nobody listens; a connection is taken and nothing is answered; it is cut, or answered with noise, once
- * something is asked; or all that is said takes a second each way.
+ * `refuse`: nothing listens. `hang`: connections are accepted and never answered. `drop`: the connection is closed at the
+ * first bytes. `garbage`: random bytes are the answer. `slow`: everything is delayed by a second in each direction.
  */
 export type Fault = "refuse" | "hang" | "drop" | "garbage" | "slow";
 
-/** Makes the server of a port; every connection goes to `track` first. */
+/** Creates the server of a port. It must pass every connection to `track` first. */
 export type Build = (track: (socket: Socket) => void) => Server;
 
 const SLOW_MS = 1_000;
-/** How long a set that comes back waits for a port of its own that is taken. */
+/** How long a restarted set waits for its port if it is taken. */
 const portRetryMs = 10_000;
 
-/** A port: one that was found free at the first start is kept, so that a set comes back where it was. */
+/** A TCP port. A free port found at the first start is kept, so that a set comes back at the same address. */
 export class Listener {
   readonly #host: string;
   readonly #build: Build;
@@ -26,14 +26,14 @@ export class Listener {
   #wasOpen = false;
   #fault: Fault | null = null;
 
-  /** Port 0 is a free one. */
+  /** Port 0 means any free port. */
   constructor(host: string, port: number, build: Build) {
     this.#host = host;
     this.#port = port;
     this.#build = build;
   }
 
-  /** The port in use, or wanted; 0 until the first start. */
+  /** 0 until the first start if any free port was asked for. */
   get port(): number {
     return this.#port;
   }
@@ -54,7 +54,7 @@ export class Listener {
     this.#wasOpen = true;
   }
 
-  /** While it was closed, the system may have given its port to somebody's connection: it is waited for then. */
+  /** Retries: while the port was closed, the system may have given it to another connection. */
   async #listen(build: () => Server, port: number): Promise<number> {
     const latest = performance.now() + (this.#wasOpen ? portRetryMs : 0);
     for (;;) {
@@ -70,7 +70,7 @@ export class Listener {
     }
   }
 
-  /** Frees the port and cuts every connection. */
+  /** Closes the port and every connection. */
   async close(): Promise<void> {
     const closed = this.#servers
       .splice(0)
@@ -79,7 +79,7 @@ export class Listener {
     await Promise.all(closed);
   }
 
-  /** What is open is cut. Null: all is well again. */
+  /** Injects a fault, or ends it with null. Open connections are closed. */
   async fault(kind: Fault | null): Promise<void> {
     if (kind === this.#fault) return;
     const open = this.#servers.length > 0 || this.#fault === "refuse";
@@ -89,7 +89,7 @@ export class Listener {
   }
 }
 
-/** A server of TLS; who connects goes to `track` before TLS is up. */
+/** A TLS server. `track` gets each connection before the handshake. */
 export function createTlsServer(
   options: TlsOptions,
   serve: (socket: TLSSocket) => void,

@@ -1,4 +1,4 @@
-/** What announces itself over mDNS (RFC 6762). */
+/** Announcing services over mDNS (RFC 6762). */
 import type { Socket } from "node:dgram";
 import { closeQuietly, joinGroup, type Sender } from "./datagrams.ts";
 import type { Discovery } from "./set.ts";
@@ -6,7 +6,7 @@ import type { Discovery } from "./set.ts";
 const GROUP = "224.0.0.251";
 const PORT = 5353;
 const IN = 1;
-/** With the cache-flush bit, as records that only one host has are sent. */
+/** With the cache-flush bit, for records that only one host has. */
 const IN_FLUSH = 0x8001;
 const A = 1;
 const PTR = 12;
@@ -15,7 +15,7 @@ const SRV = 33;
 const ANY = 255;
 
 export interface AnnouncedService {
-  /** As in `_http._tcp`. */
+  /** Such as `_http._tcp`. */
   readonly type: string;
   readonly name: string;
   readonly port: number;
@@ -28,19 +28,19 @@ export interface AnnouncerOptions {
   services(): readonly AnnouncedService[];
 }
 
-/** Announces services at the address given and at no other, and says goodbye when it closes. */
+/** Announces services at the given address only, and takes them back when it closes. */
 export function createAnnouncer({ host, hostName, services }: AnnouncerOptions): Discovery {
   let socket: Socket | null = null;
-  const say = (chosen: readonly AnnouncedService[], ttl: number, to = { address: GROUP, port: PORT }) =>
+  const send = (chosen: readonly AnnouncedService[], ttl: number, to = { address: GROUP, port: PORT }) =>
     new Promise<void>((resolve) => {
       if (socket === null) resolve();
       else socket.send(response(host, hostName, chosen, ttl), to.port, to.address, () => resolve());
     });
-  const hear = (datagram: Buffer, asker: Sender) => {
+  const onQuery = (datagram: Buffer, sender: Sender) => {
     const asked = questions(datagram);
     const chosen = services().filter((service) => asked.some((question) => isAbout(question, service, hostName)));
-    // Who asks from another port cannot hear the group (RFC 6762, 6.7).
-    if (chosen.length > 0) void say(chosen, 120, asker.port === PORT ? undefined : asker);
+    // A query from another port is answered by unicast, because its sender is not in the group (RFC 6762, 6.7).
+    if (chosen.length > 0) void send(chosen, 120, sender.port === PORT ? undefined : sender);
   };
   return {
     get on() {
@@ -48,11 +48,11 @@ export function createAnnouncer({ host, hostName, services }: AnnouncerOptions):
     },
     async open() {
       if (socket !== null) return;
-      [socket = null] = (await joinGroup(GROUP, PORT, host, hear, [])) ?? [];
-      await say(services(), 120);
+      [socket = null] = (await joinGroup(GROUP, PORT, host, onQuery, [])) ?? [];
+      await send(services(), 120);
     },
     async close() {
-      await say(services(), 0);
+      await send(services(), 0);
       if (socket !== null) closeQuietly(socket);
       socket = null;
     },
@@ -72,7 +72,7 @@ function isAbout({ name, type }: Question, service: AnnouncedService, hostName: 
   return asked === `${hostName}.local`.toLowerCase() && wanted(A);
 }
 
-/** What a query asks; nothing when it is no query, or is broken. */
+/** The questions of a query; none if the packet is no query or is malformed. */
 function questions(packet: Buffer): Question[] {
   if (packet.length < 12 || (packet.readUInt16BE(2) & 0x8000) !== 0) return [];
   const found: Question[] = [];

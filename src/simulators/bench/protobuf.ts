@@ -1,6 +1,6 @@
-/** Protobuf over a stream of frames, as sets read and write it. */
+/** Protobuf messages over a stream of frames. */
 
-/** A message, field by field: a number, or what has a length. */
+/** A decoded message: numbers, and bytes of length-delimited fields. */
 export type Fields = ReadonlyMap<number, number | Buffer>;
 export type Value = number | string | Uint8Array | MessageFields;
 export interface MessageFields {
@@ -9,10 +9,10 @@ export interface MessageFields {
 
 const maxMessageBytes = 65_536;
 
-/** How long the message is that a frame holds, and where it begins; null while too little of the frame has come. */
+/** The length of a message and where it begins in the frame; null while the head is incomplete. */
 type Head = readonly [length: number, start: number] | null;
 
-/** Reads messages from a stream, in whatever pieces they come; false when what came is none, and the line is to be cut. */
+/** Reads messages from a stream of chunks. The returned function answers false for invalid bytes: the connection must be closed then. */
 export function readFrames(
   headOf: (bytes: Buffer) => Head,
   onMessage: (fields: Fields) => void,
@@ -34,7 +34,7 @@ export function readFrames(
   };
 }
 
-/** Null for what is no message. */
+/** Null for an invalid message. */
 function parse(body: Buffer): Fields | null {
   const fields = new Map<number, number | Buffer>();
   for (let at = 0; at < body.length; ) {
@@ -53,7 +53,7 @@ function parse(body: Buffer): Fields | null {
   return fields;
 }
 
-/** The message in a field; an empty one where it is none. */
+/** The message in a field; empty if there is none. */
 export function messageIn(fields: Fields, field: number): Fields {
   const value = fields.get(field);
   return (value instanceof Buffer && parse(value)) || new Map();
@@ -73,7 +73,7 @@ export function bytesIn(fields: Fields, field: number): Buffer {
   return value instanceof Buffer ? value : Buffer.alloc(0);
 }
 
-/** A number of the length that it needs; null where it is not whole. */
+/** Reads a varint; null if it is incomplete. */
 export function readVarint(bytes: Buffer, from = 0): [value: number, after: number] | null {
   let value = 0;
   for (let at = from, weight = 1; at < bytes.length && at < from + 10; at += 1, weight *= 128) {
@@ -84,13 +84,13 @@ export function readVarint(bytes: Buffer, from = 0): [value: number, after: numb
   return null;
 }
 
-/** A message with its length before it. */
+/** Encodes a message with its length before it. */
 export function encodeWithLength(message: MessageFields): Buffer {
   const body = encode(message);
   return Buffer.concat([Buffer.from(encodeVarint(body.length)), body]);
 }
 
-/** A message; numbers that are zero are left out, as most do. */
+/** Encodes a message without fields that are zero, as most encoders do. */
 export function encode(message: MessageFields): Buffer {
   const parts = Object.entries(message).flatMap(([field, value]) => {
     const key = Number(field) * 8;

@@ -1,32 +1,32 @@
-/** What every simulated set stands on: its ports, how it is found, and its life from plug to plug. */
+/** The base of every simulated set: its ports, its discovery, its power, and one queue for its steps. */
 import { UdpPort } from "./datagrams.ts";
 import { type Build, type Fault, Listener } from "./listeners.ts";
 
-/** What is opened and closed, and does nothing when it is so already. */
+/** Something that is opened and closed. Doing so twice has no effect. */
 export interface Part {
   open(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How a set is found: by SSDP, by mDNS, by both. */
+/** How a set is found: SSDP, mDNS, or both. */
 export interface Discovery extends Part {
-  /** Whether searches are answered now. */
+  /** Whether it answers searches now. */
   readonly on: boolean;
 }
 
 export interface SetOptions {
-  /** Address to bind and to announce. */
+  /** The address to bind and to announce. */
   readonly host: string;
-  /** The address that a magic packet has to carry. */
+  /** The MAC address that a magic packet must carry. */
   readonly wakeMac: string;
-  /** UDP port for magic packets; 0, the default, is a free one. */
+  /** The UDP port for magic packets; 0, the default, is any free port. */
   readonly wakePort: number | undefined;
   emit(type: "wake" | "discovery", text: string): void;
 }
 
 /**
- * A set on real sockets, of which nothing is open before `start`. Its steps, `start`, `stop` and those given to `inTurn`,
- * never overlap.
+ * A set on real sockets. Nothing is open before `start`. Its steps (`start`, `stop`, and those given to `enqueue`) never
+ * overlap.
  */
 export abstract class SimulatedSet {
   readonly host: string;
@@ -40,25 +40,25 @@ export abstract class SimulatedSet {
   #endBoot = () => {};
   #lastStep: Promise<unknown> = Promise.resolve();
 
-  constructor(place: SetOptions) {
-    this.host = place.host;
-    this.#options = place;
+  constructor(options: SetOptions) {
+    this.host = options.host;
+    this.#options = options;
     // A magic packet is six bytes of 0xff and the address sixteen times, anywhere in the datagram.
-    const magic = Buffer.from("ff".repeat(6) + place.wakeMac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
-    this.#waker = new UdpPort(place.host, place.wakePort ?? 0, (datagram) => {
+    const magic = Buffer.from("ff".repeat(6) + options.wakeMac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
+    this.#waker = new UdpPort(options.host, options.wakePort ?? 0, (datagram) => {
       if (!this.isAsleep || !datagram.includes(magic)) return;
-      place.emit("wake", "woken by a magic packet");
+      options.emit("wake", "woken by a magic packet");
       this.enqueueInBackground(() => this.powerOn());
     });
   }
 
-  /** Whether its ports are open when it is plugged in. */
+  /** Whether its ports are open while it is plugged in. */
   protected abstract get isReachable(): boolean;
-  /** Whether a magic packet does something. */
+  /** Whether a magic packet turns it on. */
   protected abstract get isAsleep(): boolean;
-  /** From any sleep to where it works; nothing when it works already. */
+  /** Turns the set on; does nothing if it is on. */
   protected abstract powerOn(): Promise<void>;
-  /** Whatever is under way ends: the set is about to lose its power. */
+  /** Ends everything that is under way, before the set loses its power. */
   protected abstract unplug(): void;
 
   start(): Promise<void> {
@@ -75,7 +75,7 @@ export abstract class SimulatedSet {
     });
   }
 
-  /** Does not wait for a set that is about to work. */
+  /** Does not wait for a boot that is under way. */
   stop(): Promise<void> {
     this.#stopping += 1;
     this.#endBoot();
@@ -88,7 +88,7 @@ export abstract class SimulatedSet {
     return this.enqueue(() => this.powerOn());
   }
 
-  /** What goes wrong on all its ports from now on; null is nothing. */
+  /** Injects a fault on all ports; null ends it. */
   fault(kind: Fault | null): Promise<void> {
     return this.enqueue(async () => {
       for (const listener of this.#listeners) await listener.fault(kind);
@@ -103,12 +103,12 @@ export abstract class SimulatedSet {
     return this.#pluggedIn;
   }
 
-  /** Whether it can be found now. */
+  /** Whether it answers searches now. */
   protected get isDiscoverable(): boolean {
     return this.#discovery?.on ?? false;
   }
 
-  /** One more port; they are opened in the order in which they were added. */
+  /** Adds a port. Ports are opened in the order in which they were added. */
   protected addPort(port: number, build: Build): Listener {
     const listener = new Listener(this.host, port, build);
     this.#listeners.push(listener);
@@ -116,12 +116,12 @@ export abstract class SimulatedSet {
     return listener;
   }
 
-  /** What is open when the ports are, and is none of them. */
+  /** Adds something that is open while the ports are. */
   protected addPart(part: Part): void {
     this.#parts.push(part);
   }
 
-  /** Does something every so often while its ports are open. */
+  /** Repeats a step while the ports are open. */
   protected addInterval(ms: number, step: () => void): void {
     let timer: ReturnType<typeof setInterval> | undefined;
     this.addPart({
@@ -136,7 +136,7 @@ export abstract class SimulatedSet {
     });
   }
 
-  /** From a magic packet until it works again; ends at once when it is to stop. */
+  /** Waits for the set to boot; ends at once when it is stopped. */
   protected waitForBoot(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#stopping > 0 ? 0 : ms);
@@ -151,32 +151,32 @@ export abstract class SimulatedSet {
     this.#discovery = discovery;
   }
 
-  /** All ports open, and found last. */
+  /** Opens all ports, then discovery. */
   protected async goOnline(): Promise<void> {
     for (const part of this.#parts) await part.open();
     await this.#discovery?.open();
     if (this.#discovery?.on === false) this.#options.emit("discovery", "discovery is off: its port is taken");
   }
 
-  /** No longer found; the ports stay. */
+  /** Stops answering searches; the ports stay open. */
   protected async stopDiscovery(): Promise<void> {
     await this.#discovery?.close();
   }
 
-  /** Not found, and every port closed. */
+  /** Stops discovery and closes every port. */
   protected async goOffline(): Promise<void> {
     await this.stopDiscovery();
     await Promise.all(this.#parts.map((part) => part.close()));
   }
 
-  /** Runs after every step before it, whether they failed or not. */
+  /** Runs a step after all earlier ones, even if they failed. */
   protected enqueue(step: () => Promise<void>): Promise<void> {
     const next = this.#lastStep.then(step);
     this.#lastStep = next.catch(() => {});
     return next;
   }
 
-  /** Like `inTurn`, for a step that nobody waits for. */
+  /** Like `enqueue`, without waiting for the result. */
   protected enqueueInBackground(step: () => Promise<void>): void {
     this.enqueue(step).catch(() => {});
   }
@@ -189,14 +189,14 @@ export abstract class SimulatedSet {
   }
 }
 
-/** The words of a text, for tables of names. */
+/** Splits a text into its words. */
 export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
 
-/** Adds to a list of what came in, of which only the last are kept. */
-export function pushCapped<T>(list: T[], one: T, most = 10_000): T {
-  list.push(one);
-  if (list.length > most) list.shift();
-  return one;
+/** Appends to a list and drops its oldest items beyond the limit. */
+export function pushCapped<T>(list: T[], item: T, limit = 10_000): T {
+  list.push(item);
+  if (list.length > limit) list.shift();
+  return item;
 }

@@ -1,4 +1,4 @@
-/** What answers searches by SSDP (UPnP Device Architecture 1.0). */
+/** Answering SSDP searches (UPnP Device Architecture 1.0). */
 import type { Socket } from "node:dgram";
 import { closeQuietly, joinGroup, type Sender } from "./datagrams.ts";
 import type { Discovery } from "./set.ts";
@@ -9,22 +9,22 @@ const PORT = 1900;
 export interface ResponderOptions {
   readonly host: string;
   readonly delayMs: number;
-  /** The header lines of each reply to a search for a target, which comes in lower case; none for what is ignored. */
+  /** The header lines of each reply to a search. `target` is in lower case; no replies ignore the search. */
   replies(target: string): readonly (readonly string[])[];
 }
 
-/** One socket hears the group; another, bound to the set's own address, answers, so that datagram and LOCATION agree. */
+/** One socket receives from the group; another, bound to the address of the set, replies, so that datagram and LOCATION agree. */
 export function createResponder({ host, delayMs, replies }: ResponderOptions): Discovery {
   const timers = new Set<ReturnType<typeof setTimeout>>();
   let sockets: readonly Socket[] | null = null;
-  const hear = (datagram: Buffer, asker: Sender) => {
+  const onSearch = (datagram: Buffer, sender: Sender) => {
     const target = targetOf(datagram.toString("latin1"));
     const found = target === null ? [] : replies(target);
     if (found.length === 0) return;
     const timer = setTimeout(() => {
       timers.delete(timer);
       for (const lines of found)
-        sockets?.[1]?.send([...lines, "", ""].join("\r\n"), asker.port, asker.address, () => {});
+        sockets?.[1]?.send([...lines, "", ""].join("\r\n"), sender.port, sender.address, () => {});
     }, delayMs);
     timers.add(timer);
   };
@@ -33,7 +33,7 @@ export function createResponder({ host, delayMs, replies }: ResponderOptions): D
       return sockets !== null;
     },
     async open() {
-      sockets ??= await joinGroup(GROUP, PORT, host, hear, [host]);
+      sockets ??= await joinGroup(GROUP, PORT, host, onSearch, [host]);
     },
     async close() {
       for (const timer of timers) clearTimeout(timer);
@@ -43,14 +43,14 @@ export function createResponder({ host, delayMs, replies }: ResponderOptions): D
   };
 }
 
-/** The header lines of a reply, as most devices give them: what was found of the device of a UUID, and where that says what it is. */
-export function upnpReply(found: {
+/** The header lines of a search reply, as most UPnP devices send them. `location` is the address of the description. */
+export function upnpReply(reply: {
   readonly location: string;
   readonly server: string;
   readonly target: string;
   readonly uuid: string;
 }): readonly string[] {
-  const { location, server, target, uuid } = found;
+  const { location, server, target, uuid } = reply;
   return [
     "HTTP/1.1 200 OK",
     "CACHE-CONTROL: max-age=1800",

@@ -4,7 +4,7 @@ import type { Server, Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Certificate } from "./certificate.ts";
 
-// Not imports: the binary would hold bytecode of these modules, half a megabyte that only the demo uses.
+// Not imported statically: the binary would hold half a megabyte of bytecode that only the demo uses.
 const { createServer: createHttpServer } = process.getBuiltinModule("node:http");
 const { createServer: createHttpsServer } = process.getBuiltinModule("node:https");
 const { WebSocketServer } = process.getBuiltinModule("node:module").createRequire(import.meta.url)(
@@ -14,10 +14,10 @@ const { WebSocketServer } = process.getBuiltinModule("node:module").createRequir
 const MAX_MESSAGE = 1024 * 1024;
 
 export interface WebOptions {
-  /** Null: no TLS. */
+  /** Null for a port without TLS. */
   readonly certificate: Certificate | null;
   answer(request: IncomingMessage, response: ServerResponse): void;
-  /** Who takes a WebSocket at this path and query; null cuts the connection. Pings are answered by hand. */
+  /** The handler of a WebSocket at this path and query; null closes the connection. The handler must answer pings. */
   upgrade?(url: string): ((socket: WebSocket) => void) | null;
 }
 
@@ -27,9 +27,9 @@ export function createWebServer(options: WebOptions, track: (socket: Socket) => 
   const upgrades = new WebSocketServer({ noServer: true, autoPong: false, maxPayload: MAX_MESSAGE });
   server.on("connection", track);
   server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    const take = options.upgrade?.(request.url ?? "") ?? null;
-    if (take === null) socket.destroy();
-    else upgrades.handleUpgrade(request, socket, head, take);
+    const accept = options.upgrade?.(request.url ?? "") ?? null;
+    if (accept === null) socket.destroy();
+    else upgrades.handleUpgrade(request, socket, head, accept);
   });
   return server;
 }

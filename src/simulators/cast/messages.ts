@@ -1,4 +1,4 @@
-/** CASTV2 in bytes, as a device reads and writes it (players.md 3.1). */
+/** Reading and writing CASTV2 messages (players.md 3.1). */
 import { encode, readFrames, textIn } from "../bench/protobuf.ts";
 
 export interface Message {
@@ -6,11 +6,11 @@ export interface Message {
   readonly destination: string;
   readonly namespace: string;
   readonly text: string;
-  /** In its place. */
+  /** A binary payload in place of `text`. */
   readonly bytes?: Uint8Array;
 }
 
-/** Reads messages from a stream; false when what came is none, and the line is to be cut. */
+/** Reads messages from a stream. The returned function answers false for invalid bytes: the connection must be closed then. */
 export function readMessages(onMessage: (message: Message) => void): (bytes: Buffer) => boolean {
   const headOf = (bytes: Buffer) => (bytes.length < 4 ? null : ([bytes.readUInt32BE(0), 4] as const));
   return readFrames(headOf, (fields) => {
@@ -19,7 +19,7 @@ export function readMessages(onMessage: (message: Message) => void): (bytes: Buf
   });
 }
 
-/** Of its numbers, the version and the type of the payload, neither may be left out. */
+/** The version and the payload type must be written even when they are zero. */
 export function writeMessage({ source, destination, namespace, text, bytes }: Message): Buffer {
   const body = Buffer.concat([
     Buffer.from([0x08, 0]),

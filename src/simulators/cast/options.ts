@@ -1,21 +1,21 @@
-/** What a Cast device can be made to be, and what it has when nothing is said. */
+/** The options of a simulated Cast device, and its defaults. */
 import { digest, macOf } from "../bench/identity.ts";
 
 export interface SimulatedCastApp {
   readonly appId: string;
   readonly name: string;
-  /** Whether it speaks the media namespace. Default true. */
+  /** Whether it supports the media namespace. Default true. */
   readonly media?: boolean;
-  /** Whether it takes files from anybody, as the default receiver does. Default false but for that. */
+  /** False for an app that refuses to load files. Default: it loads them. */
   readonly plays?: boolean;
 }
 
-/** A file that can be loaded; what is not listed loads, where its type is one that is played. */
+/** A media file. An unlisted one loads if its type can be played. */
 interface SimulatedMedia {
   readonly url: string;
-  /** Default two minutes; null is one without an end. */
+  /** Default two minutes; null for a stream without an end. */
   readonly durationMs?: number | null;
-  /** Why it cannot be loaded. */
+  /** The error of loading it. */
   readonly fails?: "LOAD_FAILED" | "LOAD_CANCELLED";
 }
 
@@ -25,38 +25,38 @@ interface CastEvent {
 }
 
 export interface CastSimulatorOptions {
-  /** What its owner called it: `fn`. */
+  /** The name given by its owner: `fn`. */
   name: string;
-  /** Default: made from the name. */
+  /** Default: derived from the name. */
   id?: string;
   host?: string;
-  /** 0 is a free one. */
+  /** Default 8009; 0 is any free port. */
   port?: number;
   mdns?: boolean;
-  /** `md`. */
+  /** The model name: `md`. */
   model?: string;
-  /** `ca`: 1 video out, 4 audio out, 32 a group. Default a device with a screen. */
+  /** The bits of `ca`: 1 video out, 4 audio out, 32 group. Default 5, a device with a screen. */
   capabilities?: number;
-  /** The id that it tells over its line: its own, or that of the speaker that leads a group. Null: it does not tell one. */
+  /** The id reported over the connection: its own, or that of the leader of a group. Null reports none. */
   reportsId?: string | null;
-  /** `refuses`: a fixed volume says so; others take the command and ignore it. */
+  /** `refuses`: a fixed volume refuses commands instead of ignoring them. */
   volume?: {
     level?: number;
     controlType?: "attenuation" | "fixed" | "master";
     stepInterval?: number;
     refuses?: boolean;
   };
-  /** What the screen says over HDMI; null where nothing is known. */
+  /** The standby state of the TV over HDMI; null if it is not known. */
   standBy?: boolean | null;
-  /** What an idle device says that it runs. */
+  /** The app that an idle device reports. */
   idle?: "backdrop" | "nothing";
   apps?: readonly SimulatedCastApp[];
-  /** Reasons of a LAUNCH_ERROR by app id. */
+  /** The reason of a LAUNCH_ERROR by app id. */
   launchErrors?: Readonly<Record<string, string>>;
   media?: readonly SimulatedMedia[];
-  /** From the load of a file to its start. */
+  /** The time from loading a file to its start. */
   bufferMs?: number;
-  /** Between two pings; who has said nothing for two and a half of them is hung up on. */
+  /** The interval of pings. A client that is silent for two and a half intervals is disconnected. */
   heartbeatMs?: number;
   onEvent?: (event: CastEvent) => void;
 }
@@ -69,7 +69,7 @@ const APPS: readonly SimulatedCastApp[] = [
   { appId: "0F5096E8", name: "Chrome Mirroring", media: false },
 ];
 
-/** Everything about a device that never changes while it exists. */
+/** What never changes while a device exists. */
 export type CastOptions = ReturnType<typeof identify>;
 
 export function identify(options: CastSimulatorOptions) {
@@ -89,7 +89,7 @@ export function identify(options: CastSimulatorOptions) {
     volume: {
       level: volume.level ?? 0.5,
       controlType: volume.controlType ?? "attenuation",
-      // As hardware says it (3.5).
+      // The value of hardware (3.5).
       stepInterval: volume.stepInterval ?? 0.05000000074505806,
       refuses: volume.refuses ?? false,
     },

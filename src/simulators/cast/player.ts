@@ -1,10 +1,10 @@
-/** What plays in the app that runs (players.md 3.2, 3.3). */
+/** Playback in the running app (players.md 3.2, 3.3). */
 import type { JsonObject } from "../bench/json.ts";
 import type { CastOptions } from "./options.ts";
 
 type State = "PLAYING" | "PAUSED" | "BUFFERING";
 
-/** What another sender plays. */
+/** Media played by another sender. */
 export interface SharedMedia {
   readonly title?: string;
   readonly artist?: string;
@@ -17,18 +17,18 @@ export interface SharedMedia {
 interface Playing {
   readonly mediaSessionId: number;
   readonly media: JsonObject;
-  /** `supportedMediaCommands`: what can be done to it. */
+  /** The bits of `supportedMediaCommands`. */
   readonly supportedCommands: number;
   readonly durationMs: number | null;
   state: State;
   positionMs: number;
-  /** When it was there, on the monotonic clock. */
+  /** The time of `positionMs`, on the monotonic clock. */
   at: number;
 }
 
 /** Pause, seek, volume, mute; a queue adds 64 and 128. */
 const USUAL = 15;
-/** What a receiver has a decoder for; others fail to load. */
+/** The playable types; others fail to load. */
 const PLAYED =
   /^(video\/(mp4|webm|x-matroska)|audio\/(mpeg|mp4|ogg|wav|flac)|image\/(jpeg|png|gif|webp)|application\/(dash\+xml|x-mpegurl|vnd\.apple\.mpegurl))$/i;
 
@@ -40,9 +40,9 @@ export class Player {
   #sessions = 0;
   #starting: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: CastOptions, tell: () => void) {
+  constructor(options: CastOptions, onChange: () => void) {
     this.#options = options;
-    this.#onChange = tell;
+    this.#onChange = onChange;
   }
 
   get sessionId(): number | null {
@@ -56,13 +56,13 @@ export class Player {
     return { url: media["contentId"], media, state, positionMs: position(playing), durationMs: playing.durationMs };
   }
 
-  /** A new app: its sessions are numbered anew. */
+  /** A new app starts to number its sessions at 1. */
   reset(): void {
     this.#sessions = 0;
     this.#ended = null;
   }
 
-  /** As `MEDIA_STATUS` has it; null: nothing was ever loaded. */
+  /** The entry of `MEDIA_STATUS`; null if nothing was ever loaded. */
   get status(): JsonObject | null {
     const playing = this.#playing;
     if (playing === null)
@@ -79,7 +79,7 @@ export class Player {
     };
   }
 
-  /** Loads a file; what is said where it cannot. */
+  /** Loads a file. Returns the error, or null. */
   load(media: JsonObject): string | null {
     const { contentId, contentType } = media;
     if (typeof contentId !== "string" || typeof contentType !== "string") return "INVALID_REQUEST";
@@ -133,7 +133,7 @@ export class Player {
     this.#onChange();
   }
 
-  /** PLAY, PAUSE, SEEK, STOP, QUEUE_UPDATE; why it is refused. */
+  /** Executes PLAY, PAUSE, SEEK, STOP or QUEUE_UPDATE. Returns the error, or null. */
   command(type: string, content: JsonObject): string | null {
     const playing = this.#playing;
     if (playing === null) return "INVALID_COMMAND";

@@ -1,13 +1,13 @@
-/** What the services of a renderer do, and how its program refuses (players.md 8). */
+/** The actions of the services, with the refusals of each program (players.md 8). */
 import { pushCapped } from "../bench/set.ts";
 import { actionsOf, type ServiceName, SINK } from "./documents.ts";
 import type { Model } from "./model.ts";
 
 export type Args = Readonly<Record<string, string>>;
-/** What an action answers, or the code of its refusal. */
+/** The values that an action returns, or the code of its error. */
 export type Result = Args | number;
 
-/** Does one action; unknown ones are refused. */
+/** Executes an action. */
 export function performAction(model: Model, service: ServiceName, action: string, args: Args): Result {
   const { stack } = model;
   if (!actionsOf(model, service).includes(action)) return stack.unknownAction;
@@ -119,7 +119,7 @@ function rendering(model: Model, action: string, args: Args): Result {
     if (stack.volumeOver === "clamps") model.volume = volumeMax;
     return {};
   }
-  // 23 becomes 22 on its way through a scale of its own.
+  // Converting to an internal scale rounds: 23 becomes 22.
   model.volume = stack.hidesVolume && wanted % 10 === 3 ? wanted - 1 : wanted;
   model.changed("RenderingControl");
   return {};

@@ -1,4 +1,4 @@
-/** The description of a renderer, and what its services say that they can. */
+/** The descriptions of a renderer and of its services. */
 import { element, textElements, upnpDescription, xmlDocument } from "../bench/documents.ts";
 import type { Model } from "./model.ts";
 
@@ -32,7 +32,7 @@ export function description(model: Model): string {
       },
     );
   });
-  const said = {
+  const device = {
     deviceType: `urn:schemas-upnp-org:device:MediaRenderer:${stack.version}`,
     friendlyName: name,
     manufacturer: options.manufacturer ?? stack.manufacturer,
@@ -41,8 +41,8 @@ export function description(model: Model): string {
     UDN: `uuid:${uuid}`,
     ...(options.page !== undefined && { presentationURL: `http://${model.host}:${options.page}/` }),
   };
-  if (!options.embedded) return upnpDescription(said, services);
-  const inner = element("device", {}, [...textElements(said), element("serviceList", {}, services)]);
+  if (!options.embedded) return upnpDescription(device, services);
+  const inner = element("device", {}, [...textElements(device), element("serviceList", {}, services)]);
   const outer = {
     deviceType: "urn:schemas-upnp-org:device:ZonePlayer:1",
     friendlyName: "Zone",
@@ -74,7 +74,7 @@ const TRANSPORT = [
   "GetCurrentTransportActions",
 ];
 
-/** The actions that a service has; a gmediarender knows no next and no previous. */
+/** The actions of a service; gmediarender has no Next and Previous. */
 export function actionsOf({ stack, volumeMax }: Model, service: ServiceName): readonly string[] {
   if (service === "ConnectionManager") return ["GetProtocolInfo"];
   if (service === "RenderingControl")

@@ -1,4 +1,4 @@
-/** Who is told of what changes (UPnP Device Architecture 1.0, section 4). */
+/** Event subscriptions (UPnP Device Architecture 1.0, section 4). */
 import { connect } from "node:net";
 import { element } from "../bench/documents.ts";
 import type { HttpResponse, Request } from "../bench/http.ts";
@@ -41,7 +41,7 @@ export class Subscribers {
     const known = sid === undefined ? undefined : this.#all.get(sid);
     if (method === "UNSUBSCRIBE") {
       if (sid !== undefined) this.#all.delete(sid);
-      if (known) this.#model.emit("events", `${service}: nobody is told any more`);
+      if (known) this.#model.emit("events", `${service}: unsubscribed`);
       return { status: known ? 200 : 412 };
     }
     if (sid !== undefined) {
@@ -53,8 +53,8 @@ export class Subscribers {
     const id = `uuid:${uuidOf(`${this.#model.uuid} ${Date.now()} ${this.#count++}`)}`;
     const subscription = { service, callback: new URL(url), until: 0, sequence: 0 };
     this.#all.set(id, subscription);
-    this.#model.emit("events", `${service}: tells ${subscription.callback.host}`);
-    // The first call may come before the answer that tells the id.
+    this.#model.emit("events", `${service}: ${subscription.callback.host} subscribed`);
+    // The first notification may arrive before the response with the subscription id.
     this.#notify(id, subscription);
     return this.#confirm(id, subscription, headers["timeout"]);
   }
@@ -78,7 +78,7 @@ export class Subscribers {
     }
   }
 
-  /** The last change of a service, as XML within XML. */
+  /** The state of a service, as XML within XML. */
   #lastChange(service: ServiceName): string {
     const { stack, transport, volume, muted } = this.#model;
     const value = (name: string, val: string, more = {}) => element(name, { val, ...more });
@@ -113,7 +113,7 @@ export class Subscribers {
       "",
       "",
     ].join("\r\n");
-    // From its own address: who is called takes nobody else's word.
+    // Sent from the address of the renderer, because subscribers accept no other.
     const place = { host: callback.hostname, port: Number(callback.port || 80), localAddress: this.#model.host };
     const socket = connect(place, () => socket.end(head + body));
     socket.setTimeout(CALL_MS, () => socket.destroy());

@@ -1,4 +1,4 @@
-/** What a renderer knows of itself. */
+/** The state of a renderer. */
 import { uuidOf } from "../bench/identity.ts";
 import { STACKS, type Stack, type StackName } from "./stacks.ts";
 
@@ -9,30 +9,30 @@ export interface DlnaEvent {
 
 export interface DlnaSimulatorOptions {
   name: string;
-  /** Default: derived from the name, so the same name is the same renderer. */
+  /** Default: derived from the name. */
   uuid?: string;
-  /** Which program it is built with. Default gmediarender. */
+  /** The program it is built with. Default gmediarender. */
   stack?: StackName;
-  /** Address to bind and to announce. */
+  /** The address to bind and to announce. */
   host?: string;
-  /** 0 is a free one. */
+  /** 0 is any free port. */
   port?: number;
-  /** The port of the page that it names, at its own address: a Kodi names its web server. Default: it names none. */
+  /** The port of its `presentationURL`: Kodi names its web server. Default: there is none. */
   page?: number;
   model?: string;
   manufacturer?: string;
-  /** Answer searches. */
+  /** Whether it answers searches. */
   ssdp?: boolean;
   ssdpDelayMs?: number;
-  /** The end of its volume, in its own numbers; null: it has none. Default 100. */
+  /** The highest volume; null for a renderer without volume. Default 100. */
   volumeMax?: number | null;
-  /** Milliseconds of whatever it is handed. Default two minutes. */
+  /** The duration of all media. Default two minutes. */
   durationMs?: number;
-  /** It has no transport: it is loud or not, and plays nothing that it is handed. */
+  /** It has no AVTransport service, so it cannot be given media. */
   soundOnly?: boolean;
-  /** A renderer within another device, as in some speakers. */
+  /** The renderer is embedded in another device, as in some speakers. */
   embedded?: boolean;
-  /** Takes no subscription. */
+  /** It accepts no subscriptions. */
   silent?: boolean;
   onEvent?: (event: DlnaEvent) => void;
 }
@@ -50,15 +50,15 @@ export class Model {
   readonly stack: Stack;
   readonly options: DlnaSimulatorOptions;
   readonly volumeMax: number | null;
-  /** What had an effect, in order: the action, and what it was given. */
+  /** The actions that had an effect, in order, with their main arguments. */
   readonly commands: string[] = [];
   readonly emit: (type: DlnaEvent["type"], text: string) => void;
-  /** Told of each change, with the service that it is of. */
+  /** Called for each change with its service. */
   changed: (service: "AVTransport" | "RenderingControl") => void = () => {};
   name: string;
   transport: Transport;
   media: Media | null = null;
-  /** What plays was handed over in the midst of something else. */
+  /** Whether the media was set while something else played. */
   isTakenOver = false;
   volume: number;
   muted = false;
@@ -110,7 +110,7 @@ export class Model {
     this.changed("AVTransport");
   }
 
-  /** Also its end by itself. */
+  /** Stops playback, also at its end. */
   end(): void {
     this.#halt("STOPPED");
     this.#position = 0;
@@ -123,7 +123,7 @@ export class Model {
     this.changed("AVTransport");
   }
 
-  /** Nothing is under way any more. */
+  /** Ends everything that is under way. */
   unplug(): void {
     clearTimeout(this.#ends);
     this.media = null;

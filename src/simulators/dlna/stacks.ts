@@ -1,4 +1,4 @@
-/** How the programs differ that renderers are built with (players.md 8): what each was seen to do. */
+/** How the programs that renderers are built with differ, as observed (players.md 8). */
 
 export type StackName = "kodi" | "gmediarender" | "rygel" | "tv";
 
@@ -6,32 +6,32 @@ export interface Stack {
   readonly manufacturer: string;
   readonly model: string;
   readonly server: string;
-  /** Of its device and its services. */
+  /** The version of the device and service types. */
   readonly version: 1 | 2;
   readonly descriptionPath: (uuid: string) => string;
   readonly idle: "STOPPED" | "NO_MEDIA_PRESENT";
-  /** UPnP codes; 200 is a yes without an effect. */
+  /** A UPnP error code; 200 means success without effect. */
   readonly playNothing: 200 | 501 | 701;
-  /** To what plays already, since it was handed over in the midst of something else. */
+  /** The result of Play for media that was set while something played, and so plays already. */
   readonly playTakenOver: 200 | 701;
   readonly pauseStopped: 200 | 501 | 701;
   readonly unknownAction: 401 | 501;
   readonly nextNothing: 200 | 501 | 711;
   readonly volumeOver: "clamps" | "ignores" | "refuses";
   readonly otherInstance: 200 | 718;
-  /** What is refused of a file: one of which nothing is said, or that is not there. */
+  /** The result for media without metadata, and for a missing file. */
   readonly emptyMetadata: 200 | 714;
   readonly missingFile: "ends" | 716;
   readonly time: (seconds: number) => string;
   readonly unknownTime: string;
   readonly channel: "Channel" | "channel";
-  /** What can be done now: as it is, in capitals, with words of its own that hold escaped commas, or always all. */
+  /** The form of the current actions: always all, in capitals, or with vendor actions that contain escaped commas. */
   readonly actions: "all" | "capitals" | "vendor";
-  /** Seconds that a subscription is given, whatever was asked for. */
+  /** The duration of subscriptions in seconds, whatever was requested; null grants the request. */
   readonly timeout: number | null;
-  /** Each connection carries one call, and nobody says so. */
+  /** Closes the connection after each call without announcing it. */
   readonly oneCallEach: boolean;
-  /** Silent, its volume reads 0; and it is rounded down on the way. */
+  /** Reports volume 0 while muted, and rounds the volume. */
   readonly hidesVolume: boolean;
 }
 

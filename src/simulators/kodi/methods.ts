@@ -7,7 +7,7 @@ import { player } from "./methods/player.ts";
 import { playlist } from "./methods/playlist.ts";
 import { gui, pvr, system, xbmc } from "./methods/system.ts";
 
-/** What is simulated of the 172 methods that Kodi 20.1 has (players.md 7.1). */
+/** The simulated ones of the 172 methods of Kodi 20.1 (players.md 7.1). */
 export const methods: Methods = {
   ...addons,
   ...application,

@@ -16,29 +16,29 @@ import {
 import type { Playing } from "./playback.ts";
 import { HOME, type OpenDialog, type Window } from "./windows.ts";
 
-/** One call as it came in; `method` is empty when there was none. */
+/** A received call; `method` is empty if it named none. */
 export interface ReceivedCall {
   readonly via: "http" | "websocket" | "tcp";
   readonly method: string;
   readonly params: unknown;
-  /** The code of the error it was answered with. */
+  /** The code of the error in the response. */
   readonly error: number | null;
 }
 
-/** An entry of a play list. */
+/** An entry of a playlist. */
 export interface ListItem {
   readonly file: string;
   readonly title: string;
 }
 
-/** A picture of the screen in its folder. */
+/** A screenshot file. */
 export interface Shot {
-  /** None while it is being written. */
+  /** Empty while the file is being written. */
   bytes: Uint8Array;
   readonly at: Date;
 }
 
-/** What the player knows of itself. The files around this one read and change it; nothing else holds state. */
+/** The whole state of a player, which the other files read and change. */
 export class Model {
   readonly identity: Identity;
   readonly addons: readonly SimulatedAddon[];
@@ -47,12 +47,11 @@ export class Model {
   readonly channels: readonly SimulatedChannel[];
   readonly startMs: number;
   readonly emit: (type: KodiEvent["type"], text: string) => void;
-  /** The calls that came in. */
   readonly calls: ReceivedCall[] = [];
   name: string;
-  /** The port of its web server; null where that is off. */
+  /** The port of the web server; null if it is off. */
   webPort: () => number | null = () => 0;
-  /** What its web server asks for; null asks nothing. */
+  /** The password of the web server; null for none. */
   password: string | null;
   power: Power = "on";
   volume = 80;
@@ -60,27 +59,27 @@ export class Model {
   playing: Playing | null = null;
   opening?: ReturnType<typeof setTimeout>;
   window: Window = HOME;
-  /** The windows below it, which Back goes to. */
+  /** The windows below, for Back. */
   below: Window[] = [];
   dialog: OpenDialog | null = null;
-  /** The folder in front, if it is one of a plug-in. */
+  /** The plug-in folder in front, or empty. */
   folder = "";
   screensaver = false;
-  /** What was typed into the last keyboard. */
+  /** The text typed into the last keyboard. */
   typed = "";
   readonly launched: { readonly id: string; readonly params: unknown }[] = [];
   lastChannel: number | null = null;
-  /** Whether it has looked up its MAC address, which it does once that is asked for. */
+  /** Whether it has looked up its MAC address, which the first request for it starts. */
   knowsMac = false;
-  /** What is in the play lists, by their ids. */
+  /** The playlists by id. */
   readonly lists = new Map<number, ListItem[]>();
-  /** Where pictures of its screen go, and those that are there; null where its owner has set no folder. */
+  /** The settings of screenshots; null if no folder is set. */
   screenshots: SimulatedScreenshots | null;
   readonly shots = new Map<string, Shot>();
-  /** Tells everybody on the WebSocket and on TCP. */
+  /** Notifies all WebSocket and TCP clients. */
   notify: (method: string, content: unknown, sender?: string) => void = () => {};
-  /** The end of the process, or the sleep of the machine; an answer given before still goes out. */
-  shutDown: (power: Exclude<Power, "on">, how: "told" | "crash") => void = () => {};
+  /** Ends the process or puts the machine to sleep, after pending responses have gone out. */
+  shutDown: (power: Exclude<Power, "on">, how: "clean" | "crash") => void = () => {};
 
   constructor(options: KodiSimulatorOptions) {
     this.identity = identify(options);
@@ -95,7 +94,7 @@ export class Model {
     this.screenshots = options.screenshots ?? null;
   }
 
-  /** What a start of the program forgets. */
+  /** Resets what a start of Kodi resets. */
   forget(): void {
     Object.assign(this, { window: HOME, below: [], dialog: null, folder: "", screensaver: false, knowsMac: false });
     this.lists.clear();

@@ -1,39 +1,39 @@
-/** What a player can be made to be, and what it has when nothing is said. */
+/** The options of a simulated Kodi, and its defaults. */
 import { digest, macOf, uuidOf } from "../bench/identity.ts";
 
 export interface SimulatedAddon {
   id: string;
   name: string;
   version?: string;
-  /** What it provides: `executable` is a script, any other a plug-in with a folder of its own. */
+  /** `executable` is a script; any other is a plug-in with a folder. */
   content: "video" | "audio" | "image" | "executable";
   /** Default true. */
   enabled?: boolean;
-  /** `image://…/`, which its web server then serves under `/image/`. Default none. */
+  /** `image://…/`, served by the web server under `/image/`. Default none. */
   thumbnail?: string;
 }
 
-/** Where pictures of its screen go. Its web server gives them, and says which there are, only where that is a source. */
+/** The folder of screenshots. The web server lists and serves them only if the folder is a source. */
 export interface SimulatedScreenshots {
   folder: string;
   /** Default true. */
   isSource?: boolean;
 }
 
-/** Something that can be opened; what is not listed is there when it is a URL, and missing when it is a path. */
+/** A media file. An unlisted URL can be opened, an unlisted path is missing. */
 export interface SimulatedMedia {
   file: string;
   title?: string;
-  /** Who made it. Default nobody. */
+  /** Default none. */
   artist?: readonly string[];
   kind?: "video" | "audio";
-  /** Default two minutes; null is a stream without an end. */
+  /** Default two minutes; null for a stream without an end. */
   durationMs?: number | null;
-  /** The opening is taken and fails then, with a dialog that says so. */
+  /** Opening it is accepted and then fails with a dialog. */
   broken?: boolean;
-  /** As of an add-on: what is shown of it while it plays. Default none. */
+  /** `image://…/`, as of an add-on. Default none. */
   thumbnail?: string;
-  /** The path of a picture beside the file, of which only its screen tells. Default none. */
+  /** The path of a picture beside the file, known only by an info label. Default none. */
   poster?: string;
 }
 
@@ -42,11 +42,11 @@ export interface SimulatedChannel {
   number: number;
   name: string;
   radio?: boolean;
-  /** The address of its logo, which is served like a thumbnail. Default none. */
+  /** The logo, served like a thumbnail. Default none. */
   logo?: string;
 }
 
-/** The types that Kodi has (players.md 7.2). */
+/** The types of favourites (players.md 7.2). */
 export type SimulatedFavourite = { title: string } & (
   | { type: "media"; path: string }
   | { type: "window"; window: string; windowparameter: string }
@@ -56,7 +56,7 @@ export type SimulatedFavourite = { title: string } & (
 
 export type Power = "on" | "asleep" | "ended";
 
-/** What happens, in words. */
+/** Something that happened, with a text for people. */
 export interface KodiEvent {
   readonly type:
     | "toast"
@@ -76,44 +76,44 @@ export interface KodiEvent {
 }
 
 export interface KodiSimulatorOptions {
-  /** What the owner called it: `services.devicename`. */
+  /** The name given by its owner: `services.devicename`. */
   name: string;
-  /** What mDNS says as `uuid`. Default: derived from the name, so the same name is the same player. */
+  /** The `uuid` of mDNS. Default: derived from the name. */
   uuid?: string;
-  /** Address to bind and to announce. */
+  /** The address to bind and to announce. */
   host?: string;
-  /** HTTP port; 0 is a free one. */
+  /** The HTTP port; 0 is any free port. */
   port?: number;
-  /** False: its owner has the web server off, and it is reached over its socket alone. Default true. */
+  /** False: the web server is off, and only the TCP port is open. Default true. */
   webServer?: boolean;
-  /** WebSocket and bare TCP; 0 is a free one. Null: other systems may not control it, and there is none. */
+  /** The port of WebSocket and TCP; 0 is any free port. Null: remote control is off, and the port is closed. */
   tcpPort?: number | null;
-  /** Asked over HTTP, and never on the other port (xbmc/xbmc#21306). Null, the default, asks nothing. */
+  /** The password over HTTP; the other port asks for none (xbmc/xbmc#21306). Default null: no password. */
   password?: string | null;
   /** Default `kodi`. */
   user?: string;
   mac?: string;
-  /** As `System.BuildVersion` begins. */
+  /** The first word of `System.BuildVersion`. */
   version?: string;
-  /** Announce both services over mDNS. */
+  /** Whether it announces its services over mDNS. */
   mdns?: boolean;
-  /** UDP port for magic packets; 0 is a free one. */
+  /** The UDP port for magic packets; 0 is any free port. */
   wakePort?: number;
-  /** What the system under it lets it do. Default: all of it. */
+  /** What the operating system allows. Default: everything. */
   power?: { shutdown?: boolean; suspend?: boolean; hibernate?: boolean; reboot?: boolean };
   addons?: SimulatedAddon[];
   favourites?: SimulatedFavourite[];
   media?: SimulatedMedia[];
-  /** Default: its owner has set no folder for them. */
+  /** Default: no folder is set. */
   screenshots?: SimulatedScreenshots;
-  /** What the tuner receives. Default: no tuner. */
+  /** The channels of the tuner. Default: no tuner. */
   channels?: SimulatedChannel[];
-  /** Time from the answer of Player.Open to the start. Default 20. */
+  /** The time from the response of Player.Open to the start of playback. Default 20. */
   startMs?: number;
   onEvent?: (event: KodiEvent) => void;
 }
 
-/** Everything about a player that never changes while it exists. */
+/** What never changes while a player exists. */
 export type Identity = ReturnType<typeof identify>;
 
 export function identify(options: KodiSimulatorOptions) {
@@ -155,7 +155,7 @@ export const MEDIA: readonly SimulatedMedia[] = [
   },
 ];
 
-/** The address of a picture, with its escapes in small letters, as Kodi writes them. */
+/** An `image://` address. Kodi writes its escapes in lower case. */
 export function imageOf(path: string, within = ""): string {
   const escaped = encodeURIComponent(path).replace(/%../g, (letters) => letters.toLowerCase());
   return `image://${within}${escaped}/`;

@@ -3,24 +3,24 @@ import { imageOf, type SimulatedChannel, type SimulatedMedia } from "./options.t
 import { FULLSCREEN, go, goBack, openDialog } from "./windows.ts";
 
 export interface Playing {
-  /** 0 for sound, 1 for video; what a plug-in resolves plays as 0 too, though it is video (Kodi 20.1, ran). */
+  /** 0 for audio, 1 for video; video of a plug-in plays as 0 too (Kodi 20.1, ran). */
   readonly player: 0 | 1;
   readonly kind: "video" | "audio";
   readonly file: string;
-  /** What was asked to play: the plug-in's own address. */
+  /** The path that was opened: of a plug-in its `plugin://` address. */
   readonly path: string;
   readonly title: string;
   readonly artist: readonly string[];
   readonly durationMs: number | null;
   readonly channel: SimulatedChannel | null;
-  /** `image://…/`, or nothing. */
+  /** `image://…/`, or empty. */
   readonly thumbnail: string;
-  /** The path of a picture beside the file, or nothing. */
+  /** The path of a picture beside the file, or empty. */
   readonly poster: string;
-  /** Where in its play list it is. */
+  /** The index in its playlist. */
   readonly position: number;
   speed: number;
-  /** The position at the moment `at`. */
+  /** The position at the time `at`. */
   positionMs: number;
   at: number;
   end?: ReturnType<typeof setTimeout>;
@@ -29,13 +29,13 @@ export interface Playing {
 const USUAL_MS = 120_000;
 
 export function position(playing: Playing): number {
-  // Kodi says 0 of a live channel (ran).
+  // Kodi reports 0 for a live channel (ran).
   if (playing.durationMs === null) return 0;
   const moved = playing.positionMs + (Date.now() - playing.at) * playing.speed;
   return Math.max(Math.min(moved, playing.durationMs), Math.min(0, playing.positionMs));
 }
 
-/** Starts after the answer has gone, with the storm that a real one sends (players.md 7.1). */
+/** Opens media. Playback starts after the response, with the notifications of a real player (players.md 7.1). */
 export function open(model: Model, media: SimulatedMedia, path = media.file): void {
   const { file, durationMs = USUAL_MS, kind = "video" } = media;
   const title = media.title ?? decodeURIComponent(file.split("/").findLast((part) => part !== "") ?? file);
@@ -51,7 +51,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   });
 }
 
-/** An entry of a play list: the player is the list's, whatever the entry is (Kodi 20.1, ran). */
+/** Plays an entry of a playlist, on the player of that list whatever the entry is (Kodi 20.1, ran). */
 export function openInList(model: Model, playlistid: number, at: number): void {
   const item = model.lists.get(playlistid)?.[at];
   if (item === undefined) return;
@@ -63,17 +63,16 @@ export function openInList(model: Model, playlistid: number, at: number): void {
   afterStartDelay(model, () => start(model, started));
 }
 
-/** Of a song its thumbnail is told by its screen alone, of what an add-on plays by its item too (Kodi 20.1, ran). */
 function artworkOf({ thumbnail = "", poster = "", artist = [] }: Partial<SimulatedMedia> = {}) {
   return { thumbnail, poster, artist };
 }
 
-/** A channel is shown by its logo, or asked for by its name, of which there is none (Kodi 20.1, ran). */
+/** The thumbnail of a channel: its logo, or an address made of its name that has no picture (Kodi 20.1, ran). */
 export function thumbnailOf({ name, radio = false, logo }: SimulatedChannel): string {
   return imageOf(logo ?? encodeURIComponent(name), `pvrchannel_${radio ? "radio" : "tv"}@`);
 }
 
-/** Past the end of the list it stops, before its beginning nothing happens (Kodi 20.1, ran). */
+/** Playback stops after the last entry; going before the first has no effect (Kodi 20.1, ran). */
 export function goTo(model: Model, playing: Playing, at: number): void {
   const items = model.lists.get(playing.player) ?? [];
   if (at >= items.length) stop(model, false);
@@ -93,7 +92,7 @@ export function openChannel(model: Model, channel: SimulatedChannel): void {
   );
 }
 
-/** Playing was announced, and a dialog followed (Kodi 20.1, ran: a URL that nobody answers). */
+/** A failed opening: playback is announced, then stopped, and a dialog opens (Kodi 20.1, ran with an unreachable URL). */
 function fail(model: Model, title: string): void {
   const item = { title, type: "movie" };
   model.notify("Player.OnPlay", { item, player: { playerid: 1, speed: 1 } });
@@ -113,7 +112,7 @@ function addToList(model: Model, playlistid: number, file: string, title: string
   model.notify("Playlist.OnAdd", { item: itemNotified(title, playlistid), playlistid, position: 0 });
 }
 
-/** What is told of an entry of a list: of sound no more than that it is there (Kodi 20.1, ran). */
+/** A playlist entry in a notification; audio has no title (Kodi 20.1, ran). */
 export function itemNotified(title: string, playlistid: number): Readonly<Record<string, unknown>> {
   return playlistid === 0 ? { type: "unknown" } : { title, type: "movie" };
 }
@@ -123,12 +122,12 @@ function afterStartDelay(model: Model, step: () => void): void {
   model.opening = setTimeout(step, model.startMs);
 }
 
-/** What starts: no channel, no picture and the first of its list unless it is said. */
+/** The facts of something that starts to play. */
 type Started = Pick<Playing, "player" | "kind" | "file" | "path" | "title" | "durationMs"> &
   Partial<Pick<Playing, "channel" | "thumbnail" | "poster" | "artist" | "position">>;
 
 export function start(model: Model, facts: Started, fromMs = 0): void {
-  // The one before is told to resume, under the new number, and to stop (Kodi 20.1, ran).
+  // Kodi announces that the previous item resumes, under the new player number, and stops (Kodi 20.1, ran).
   if (model.playing !== null) {
     model.notify("Player.OnResume", { ...playerEvent(model.playing), player: { playerid: facts.player, speed: 1 } });
     stop(model, false);
@@ -150,19 +149,19 @@ export function start(model: Model, facts: Started, fromMs = 0): void {
   watchEnd(model, playing);
 }
 
-/** The order in which Kodi 20.1 sent them; of sound it sends OnPlay and OnAVStart alone (ran). */
+/** The notifications of Kodi 20.1 in its order; for audio only OnPlay and OnAVStart (ran). */
 function announceStart(model: Model, playing: Playing): void {
-  const said = playerEvent(playing);
+  const event = playerEvent(playing);
   const video = playing.kind === "video";
-  if (video) model.notify("Player.OnAVChange", said);
-  model.notify("Player.OnPlay", said);
-  if (video) model.notify("Player.OnAVChange", said);
-  if (video) model.notify("Player.OnAVChange", said);
-  model.notify("Player.OnAVStart", said);
-  if (video) model.notify("Player.OnAVChange", said);
+  if (video) model.notify("Player.OnAVChange", event);
+  model.notify("Player.OnPlay", event);
+  if (video) model.notify("Player.OnAVChange", event);
+  if (video) model.notify("Player.OnAVChange", event);
+  model.notify("Player.OnAVStart", event);
+  if (video) model.notify("Player.OnAVChange", event);
 }
 
-/** The item as notifications describe it, which is less than GetItem does (Kodi 20.1, ran). */
+/** The item in a notification, with less than in GetItem (Kodi 20.1, ran). */
 function itemOf({ channel, kind, title }: Playing): Record<string, unknown> {
   if (channel) return { channeltype: channel.radio ? "radio" : "tv", id: channel.id, title, type: "channel" };
   return kind === "audio" ? { type: "unknown" } : { title, type: "movie" };
@@ -184,12 +183,12 @@ export function stop(model: Model, end: boolean): void {
 }
 
 export function setSpeed(model: Model, playing: Playing, speed: number): void {
-  hold(playing);
+  savePosition(playing);
   playing.speed = speed;
   watchEnd(model, playing);
 }
 
-/** Paused or not; nothing is said when it is so already (Kodi 20.1, ran). */
+/** Pauses or resumes; there is no notification if nothing changes (Kodi 20.1, ran). */
 export function pause(model: Model, playing: Playing, paused: boolean): void {
   if (paused === (playing.speed === 0)) return;
   setSpeed(model, playing, paused ? 0 : 1);
@@ -197,12 +196,12 @@ export function pause(model: Model, playing: Playing, paused: boolean): void {
 }
 
 export function seek(model: Model, playing: Playing, toMs: number): void {
-  hold(playing);
+  savePosition(playing);
   playing.positionMs = Math.max(0, Math.min(toMs, playing.durationMs ?? toMs));
   watchEnd(model, playing);
 }
 
-function hold(playing: Playing): void {
+function savePosition(playing: Playing): void {
   playing.positionMs = position(playing);
   playing.at = Date.now();
 }
@@ -214,7 +213,7 @@ function watchEnd(model: Model, playing: Playing): void {
   playing.end = setTimeout(() => stop(model, true), left);
 }
 
-/** Hours to milliseconds, each with the sign of the whole: that is how `milliseconds` gets to be -99 (players.md 7.2). */
+/** The parts of a time, each with the sign of the whole: `milliseconds` can be -99 (players.md 7.2). */
 export function timeOf(ms: number): Record<"hours" | "minutes" | "seconds" | "milliseconds", number> {
   const part = (size: number, of: number) => Math.trunc(ms / size) % of || 0;
   return {

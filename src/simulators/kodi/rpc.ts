@@ -5,7 +5,7 @@ import { methods } from "./methods.ts";
 import type { Model, ReceivedCall } from "./model.ts";
 import { mismatch, missing, typeOf } from "./schema.ts";
 
-/** The text to answer with; null when nothing is answered, as to what has no id, or to what the process died of. */
+/** The response text; null for a notification, and for a call that crashed the process. */
 export function answerText(model: Model, via: ReceivedCall["via"], body: string): string | null {
   let request: unknown;
   try {
@@ -49,7 +49,7 @@ function single(model: Model, via: ReceivedCall["via"], request: unknown): unkno
     }
     note(error.code);
     model.emit("refused", `refused ${String(method)}: ${error.message}`);
-    // What is wrong is answered even when it has no id.
+    // An invalid request is answered even without an id.
     return id === undefined && error.code !== -32600 ? null : errorOf(error, id ?? null);
   }
 }
@@ -71,7 +71,7 @@ function call(model: Model, name: string, params: object): unknown {
   const extra = Array.isArray(params)
     ? params.length > known.length
     : Object.keys(given).some((key) => !known.some((parameter) => parameter.name === key));
-  // What it names then is the last parameter that it knows (Kodi 20.1, ran).
+  // Kodi names the last known parameter then (Kodi 20.1, ran).
   const last = known.at(-1);
   const stack = last && { stack: { name: last.name, type: typeOf(last.schema) } };
   if (extra) throw new RpcError(-32602, { message: "Too many parameters", method: name, ...stack });

@@ -1,4 +1,4 @@
-/** What a parameter may be, and what Kodi says when it is not: the texts are those of Kodi 20.1 (ran). */
+/** The schemas of parameters, and the errors of values that do not match; the texts are those of Kodi 20.1 (ran). */
 export type Schema =
   | { readonly type: "string"; readonly enums?: readonly string[]; readonly name?: string }
   | { readonly type: "boolean" }
@@ -13,7 +13,7 @@ export interface Parameter {
   readonly required: boolean;
 }
 
-/** `stack` of an error -32602. */
+/** The `stack` of an error -32602. */
 interface SchemaError {
   readonly message?: string;
   readonly name?: string;
@@ -33,7 +33,7 @@ export const integer = (minimum?: number, maximum?: number): Schema => ({
   ...(minimum === undefined ? {} : { minimum }),
   ...(maximum === undefined ? {} : { maximum }),
 });
-/** The names of properties; `name` is what Kodi calls the type. */
+/** A list of property names; `name` is Kodi's name of the type. */
 export const names = (name: string, enums: readonly string[]): Schema => listOf({ type: "string", enums, name });
 
 export function typeOf(schema: Schema): string | readonly string[] {
@@ -78,13 +78,13 @@ export function mismatch(value: unknown, schema: Schema, name?: string): SchemaE
 type Wrong = (message?: string, property?: SchemaError) => SchemaError;
 
 function outside(value: number, schema: { minimum?: number; maximum?: number }, wrong: Wrong): SchemaError | null {
-  // What has no bound of its own has those of 32 bits (Kodi 20.1, ran).
+  // Without bounds of its own a number has those of 32 bits (Kodi 20.1, ran).
   const { minimum = -(2 ** 31), maximum = 2 ** 31 - 1 } = schema;
   if (value >= minimum && value <= maximum) return null;
   return wrong(`Value between ${minimum} (inclusive) and ${maximum} (inclusive) expected but ${value} received`);
 }
 
-/** Only the named properties are allowed, and at least one has to be there. */
+/** Only the named properties are allowed, and at least one is required. */
 function objects(value: object, schema: { properties?: Readonly<Record<string, Schema>> }, wrong: Wrong) {
   if (schema.properties === undefined) return null;
   const entries = Object.entries(value);
@@ -93,7 +93,7 @@ function objects(value: object, schema: { properties?: Readonly<Record<string, S
     const inner = schema.properties[key];
     const inside =
       inner === undefined ? wrong("Unexpected additional properties received") : mismatch(item, inner, key);
-    // Of a property alone nothing is said but what is wrong in it (Kodi 20.1, ran).
+    // The error of a property replaces a message of its own (Kodi 20.1, ran).
     if (inside !== null) return wrong(undefined, inside);
   }
   return null;

@@ -17,7 +17,7 @@ export function web(model: Model): HttpOptions {
     ],
     limit: LIMIT,
     answer(request, body) {
-      // A machine that sleeps in silence: what is asked is never answered.
+      // A sleeping machine never answers.
       if (model.power !== "on") return "never";
       const [path = "", query = ""] = request.target.split("?", 2);
       const reply = refuse(model, request, path) ?? answer(model, request, query, body.toString("utf8"));
@@ -48,7 +48,7 @@ const NOT_FOUND: HttpResponse = {
   body: "<html><head><title>File not found</title></head><body>File not found</body></html>",
 };
 
-/** What stands behind the first word of a path; null where its escapes are broken. */
+/** The decoded rest of a path after its first part; null for malformed escapes. */
 function nameIn(path: string): string | null {
   try {
     return decodeURIComponent(path.replace(/^\/\w+\//, ""));
@@ -57,14 +57,14 @@ function nameIn(path: string): string | null {
   }
 }
 
-/** A picture has no type; one without a name is a failure (Kodi 20.1, ran). */
+/** Pictures have no Content-Type; an empty name is an error (Kodi 20.1, ran). */
 function pictureAt(model: Model, name: string | null): HttpResponse {
   if (name === "") return { status: 500 };
   const body = name === null ? null : imageAt(model, name);
   return body === null ? NOT_FOUND : { status: 200, body };
 }
 
-/** What is there and in no source is 401 without a word of a login (Kodi 20.1, ran). */
+/** A file outside of all sources gets 401 without WWW-Authenticate (Kodi 20.1, ran). */
 function fileAt(model: Model, name: string | null): HttpResponse {
   if (name === "") return { status: 500 };
   const body = name === null ? null : bytesAt(model, name);
@@ -77,15 +77,15 @@ function fileAt(model: Model, name: string | null): HttpResponse {
 function isAllowed({ identity: { user }, password }: Model, given: string): boolean {
   if (password === null) return true;
   const wanted = Buffer.from(`Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`);
-  const said = Buffer.from(given);
-  return said.length === wanted.length && timingSafeEqual(said, wanted);
+  const sent = Buffer.from(given);
+  return sent.length === wanted.length && timingSafeEqual(sent, wanted);
 }
 
 function answer(model: Model, request: Request, query: string, body: string): Reply {
   const asked = request.method === "POST" ? body : new URLSearchParams(query).get("request");
-  // GET without a request is the description of everything (Kodi 20.1, ran).
+  // GET without a request describes all methods (Kodi 20.1, ran).
   if (asked === null) return { status: 200, headers: [JSON_TYPE], body: JSON.stringify(Object.keys(methods)) };
-  const said = answerText(model, "http", asked);
-  // A call without an id is done, and the connection closed without an answer (Kodi 20.1, ran).
-  return said === null ? "reset" : { status: 200, headers: [JSON_TYPE], body: said };
+  const response = answerText(model, "http", asked);
+  // A call without an id is executed, and the connection closed without a response (Kodi 20.1, ran).
+  return response === null ? "reset" : { status: 200, headers: [JSON_TYPE], body: response };
 }

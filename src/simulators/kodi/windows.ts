@@ -37,7 +37,7 @@ export type DialogKind =
 
 interface DialogFacts extends Window {
   readonly control: string;
-  /** What Input.OnInputRequested calls it. */
+  /** Its type in Input.OnInputRequested. */
   readonly input?: "keyboard" | "number";
 }
 
@@ -54,7 +54,7 @@ const DIALOGS: Readonly<Record<DialogKind, DialogFacts>> = {
 
 export interface DialogOptions {
   readonly title?: string;
-  /** The text in a keyboard's field. */
+  /** The initial text of a keyboard. */
   readonly value?: string;
 }
 
@@ -71,7 +71,6 @@ export function openDialog(model: Model, kind: DialogKind, options: DialogOption
   if (facts.input !== undefined) model.notify("Input.OnInputRequested", { title, type: facts.input, value });
 }
 
-/** `text` is what was typed; null is Back. */
 export function closeDialog(model: Model): void {
   const { dialog } = model;
   model.dialog = null;
@@ -93,7 +92,7 @@ export function goBack(model: Model): void {
   model.folder = "";
 }
 
-/** What the player shows on top. */
+/** The window or dialog on top. */
 export function inFront(model: Model): { window: Window; control: string } {
   const { dialog, window } = model;
   if (dialog !== null) return { window: { id: dialog.id, label: dialog.label }, control: dialog.control };

@@ -1,4 +1,4 @@
-/** The port that serves WebSocket and bare TCP alike: the frames of Kodi 20.1, faults and all; only what it was seen doing. */
+/** The port for both WebSocket and bare TCP, with the frames of Kodi 20.1 including its faults, as observed. */
 import { createHash } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Model } from "./model.ts";
@@ -10,7 +10,7 @@ const CLOSE = 8;
 const PING = 9;
 const PONG = 10;
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/** A client that sends more in one frame is cut off. */
+/** A client that sends a longer frame is disconnected. */
 const LONGEST = 1024 * 1024;
 
 interface Frame {
@@ -18,7 +18,7 @@ interface Frame {
   readonly payload: Buffer;
 }
 
-/** Any path is taken, no subprotocol and no extension is answered (Kodi 20.1, ran). Null when it is no upgrade. */
+/** The response to an upgrade: any path, no subprotocol, no extension (Kodi 20.1, ran). Null if the request is no upgrade. */
 function accept(head: string): string | null {
   const key = /^sec-websocket-key:\s*(\S+)/im.exec(head)?.[1];
   if (key === undefined || !/^upgrade:\s*websocket/im.test(head)) return null;
@@ -32,7 +32,7 @@ function accept(head: string): string | null {
   ].join("\r\n");
 }
 
-/** The first frame and what follows it; null when more has to arrive first. */
+/** The first frame and the rest; null if more bytes must arrive first. */
 function readFrame(bytes: Buffer): { frame: Frame; rest: Buffer } | "too-large" | null {
   const [first = 0, second = 0] = bytes;
   if (bytes.length < 2) return null;
@@ -60,15 +60,15 @@ function textFrame(payload: Buffer): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** A close frame inside a text frame, whatever the client's own said (players.md 7.1; bytes: Kodi 20.1, ran). */
+/** A close frame inside a text frame, whatever the close frame of the client held (players.md 7.1; bytes: Kodi 20.1, ran). */
 const closeAnswer = textFrame(Buffer.from([0x80 | CLOSE, 2, 0x03, 0xe8]));
 
-/** A pong without the ping's payload, inside a text frame: clients that ping lose the connection (Kodi 20.1, ran). */
+/** A pong without payload inside a text frame: clients that ping lose the connection (Kodi 20.1, ran). */
 const pongAnswer = textFrame(Buffer.from([0x80 | PONG, 0]));
 
 /**
- * Cuts JSON objects and arrays that come back to back, without a delimiter (players.md 7.1). What stands between them is
- * ignored, and one that is not there whole is kept (Kodi 20.1, ran).
+ * Splits JSON objects and arrays that follow each other without a delimiter (players.md 7.1). Text between them is ignored,
+ * and an incomplete one is kept as the rest (Kodi 20.1, ran).
  */
 function splitObjects(text: string): { bodies: string[]; rest: string } {
   const bodies: string[] = [];
@@ -93,16 +93,16 @@ function splitObjects(text: string): { bodies: string[]; rest: string } {
 }
 
 const NOTHING = Buffer.alloc(0);
-/** A client that never reads is cut off. */
+/** A client that never reads is disconnected. */
 const UNREAD_LIMIT = 4 * 1024 * 1024;
 const HEAD_LIMIT = 16 * 1024;
 
-/** Who is connected on the port that serves WebSocket and bare TCP alike, without asking for a password (players.md 7.1). */
+/** The clients of the port for WebSocket and TCP, which asks for no password (players.md 7.1). */
 export interface Wire {
   readonly clients: { readonly websocket: number; readonly tcp: number };
   server(track: (socket: Socket) => void): Server;
   broadcast(text: string): void;
-  /** What a WebSocket is sent when the program quits: the broken close frame again (players.md 7.1). */
+  /** Sends WebSocket clients the broken close frame, as Kodi does when it quits (players.md 7.1). */
   sendGoodbye(): void;
 }
 
@@ -146,13 +146,13 @@ function attach(socket: Socket, model: Model): Client {
   };
   const client: Client = {
     via: null,
-    // Who has not said anything yet is taken for TCP.
+    // A client that has sent nothing yet counts as TCP.
     send: (text) => write(client.via === "websocket" ? textFrame(Buffer.from(text)) : text),
     goodbye: () => client.via === "websocket" && write(closeAnswer),
   };
   const reply = (via: Via, body: string) => {
-    const said = answerText(model, via, body);
-    if (said !== null) client.send(said);
+    const response = answerText(model, via, body);
+    if (response !== null) client.send(response);
   };
   const upgrade = () => {
     const end = rest.indexOf("\r\n\r\n");

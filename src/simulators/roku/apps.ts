@@ -1,21 +1,21 @@
-/** Apps that come to the front and go, and what plays in them. */
+/** Launching and leaving apps, and playback in them. */
 import { printRun, printStep } from "./console.ts";
 import { appName, appType, findApp, type Model } from "./model.ts";
 import type { SimulatedApp } from "./options.ts";
 
-/** Plays the URL `u` that it is launched with; its owner has to have installed it (CONTROLS.md). */
+/** An app that plays the URL in its launch parameter `u` (CONTROLS.md). */
 const MEDIA_ASSISTANT = "782875";
 
 type LaunchOutcome = "launched" | "running" | "not-installed";
 
-/** Launching what runs already, without parameters, does nothing (1.8). */
+/** Launching a running app without parameters does nothing (1.8). */
 export function launch(model: Model, id: string, params: Record<string, string>): LaunchOutcome {
   const app = findApp(model, id);
   if (app === undefined) return "not-installed";
   const current = model.launching?.id ?? model.active;
   if (current === id && Object.keys(params).length === 0) return "running";
   model.lastLaunch = { id, params };
-  // Whether a launch wakes a sleeping set is in no source: it is accepted here and lost.
+  // No source says whether a launch wakes a sleeping set: here it is accepted without effect.
   if (model.power !== "on") return "launched";
   startLaunch(model, app, params, current === id);
   return "launched";
@@ -55,7 +55,7 @@ function tune(model: Model, params: Record<string, string>): void {
   model.channel = wanted ?? model.channel ?? model.channels[0] ?? null;
 }
 
-/** Takes the app in front off the screen: an app with Instant Resume stays in the background. */
+/** Leaves the app in front; one with Instant Resume stays in the background. */
 function leaveApp(model: Model, next: string | null): void {
   const { active } = model;
   model.playback = null;
@@ -73,7 +73,7 @@ export function goHome(model: Model): void {
   leaveApp(model, null);
 }
 
-/** What losing power does: nothing stays in the background, no key stays down. */
+/** Forgets what a loss of power forgets: background apps and held keys. */
 export function forgetRunning(model: Model): void {
   goHome(model);
   model.background.clear();
@@ -82,7 +82,7 @@ export function forgetRunning(model: Model): void {
 
 type ExitOutcome = "suspended" | "terminated" | "not-running";
 
-/** The app in front is suspended first if it can be, a second call terminates it (1.8). */
+/** Suspends the app in front if it can be; a second call terminates it (1.8). */
 export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {
   const inFront = (model.launching?.id ?? model.active) === id;
   if (!inFront && !model.background.has(id)) return "not-running";
@@ -94,7 +94,7 @@ export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {
   return suspended ? "suspended" : "terminated";
 }
 
-/** Ends the app wherever it is. */
+/** Ends an app in front or in the background. */
 export function terminate(model: Model, id: string): void {
   const wasInBackground = model.background.delete(id);
   if (model.launching?.id === id) cancelLaunch(model);
@@ -125,7 +125,7 @@ export interface Playback {
   readonly app: string;
   readonly media: Media;
   paused: boolean;
-  /** The position, and when it was true. */
+  /** The position at the time `at`. */
   positionMs: number;
   at: number;
 }
@@ -142,7 +142,7 @@ export function position(playback: Playback): number {
   return Math.min(playback.positionMs + elapsed, end ?? Number.POSITIVE_INFINITY);
 }
 
-/** `close` once the end is reached; the rest of the document stays, as sets keep it (1.6). */
+/** `close` at the end; the rest of the document stays, as on real sets (1.6). */
 export function playbackState(playback: Playback): "play" | "pause" | "close" {
   const { durationMs, live } = playback.media;
   if (!live && durationMs !== undefined && position(playback) >= durationMs) return "close";
@@ -150,15 +150,11 @@ export function playbackState(playback: Playback): "play" | "pause" | "close" {
 }
 
 export function togglePause(playback: Playback): void {
-  hold(playback, 0);
+  skip(playback, 0);
   playback.paused = !playback.paused;
 }
 
 export function skip(playback: Playback, byMs: number): void {
-  hold(playback, byMs);
-}
-
-function hold(playback: Playback, byMs: number): void {
   const end = playback.media.live ? position(playback) : (playback.media.durationMs ?? Number.POSITIVE_INFINITY);
   playback.positionMs = Math.max(0, Math.min(position(playback) + byMs, end));
   playback.at = Date.now();

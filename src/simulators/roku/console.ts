@@ -5,10 +5,10 @@ import type { Model } from "./model.ts";
 // brs-desktop replays up to 700 entries (2.2).
 const KEPT_LINES = 700;
 
-/** What the BrightScript console has printed: replayed to whoever connects, older runs included (2.2). */
+/** The output of the BrightScript console, replayed to each client with that of older runs (2.2). */
 export class ConsoleBuffer {
   readonly lines: string[] = [];
-  /** Who is connected, and hears each line as it comes. */
+  /** The connected client; it gets each line. */
   listener: ((line: string) => void) | null = null;
 
   print(line: string): void {
@@ -16,18 +16,18 @@ export class ConsoleBuffer {
     this.listener?.(line);
   }
 
-  /** A line with the time in front, as the firmware prints its own. */
+  /** Prints a line with a timestamp, as the firmware does. */
   stamp(line: string): void {
     this.print(`${timestamp(new Date())} ${line}`);
   }
 
-  /** A step of the app's life. */
+  /** Prints a beacon of the app life cycle. */
   beacon(name: string, what: string, kind = "signal"): void {
     this.stamp(`[beacon.${kind}] |${`${name} `.padEnd(27, "-")}> ${what}`);
   }
 }
 
-/** `MM-DD HH:MM:SS.mmm`, in the time of the set. */
+/** `MM-DD HH:MM:SS.mmm` in local time. */
 function timestamp(now: Date): string {
   const two = (value: number) => String(value).padStart(2, "0");
   const time = [now.getHours(), now.getMinutes(), now.getSeconds()].map(two).join(":");
@@ -68,14 +68,14 @@ export function printRun(model: Model, title: string): void {
   console.beacon("AppSplashComplete", "Duration(21 ms)");
 }
 
-/** The app comes back, stays in the background, or ends. */
+/** Prints that the app was resumed, suspended or ended. */
 export function printStep(model: Model, step: "Resume" | "Suspend" | "Exit"): void {
   model.console.beacon(`App${step}Initiate`, "TimeBase(0 ms)");
   model.console.beacon(`App${step}Complete`, "Duration(8 ms)", step === "Exit" ? "report" : "signal");
 }
 
 const CTRL_C = 0x03;
-/** A client that never reads is cut off. */
+/** A client that never reads is disconnected. */
 const UNREAD_LIMIT = 4 * 1024 * 1024;
 
 /** The BrightScript console (2.2): one client, the buffer replayed without a greeting, CRLF lines. */

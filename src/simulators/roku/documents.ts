@@ -1,4 +1,4 @@
-/** The documents that a set serves. An empty value is an empty element. */
+/** The documents of ECP. An empty value makes an empty element. */
 import { element, upnpDescription, xmlDocument } from "../bench/documents.ts";
 import { lifecycle, type Playback, playbackState, position } from "./apps.ts";
 import { appType, findApp, installed, type Model } from "./model.ts";
@@ -107,7 +107,7 @@ type Fields = Readonly<Record<string, string>>;
 
 const PLAYER_FIELDS: Fields = { "supports-cec-power-control": "true", "supports-cec-audio-volume-control": "true" };
 
-/** What a kind of set has and the others do not (1.3). */
+/** Fields of one kind of set only (1.3). */
 const KIND_FIELDS: Readonly<Record<RokuKind, (identity: Identity) => Fields>> = {
   tv: ({ screenSize }) => ({
     "screen-size": screenSize,
@@ -133,14 +133,14 @@ export function apps(model: Model): string {
 export function activeApp(model: Model): string {
   const app = model.active === null ? undefined : findApp(model, model.active);
   const children = [app === undefined ? home(model) : appElement(app)];
-  // Beside the app, which stays what it was (1.5).
+  // The screensaver is listed beside the app, which stays the same (1.5).
   if (model.screensaver) children.push(element("screensaver", SCREENSAVER, "Slow Skyline"));
   return xmlDocument(element("active-app", {}, children));
 }
 
 const SCREENSAVER = { id: "700900", type: "ssvr", version: "2.4.1" };
 
-// In standby the app is Roku too; only power-mode tells (1.5). Since OS 11 some sets give home an id.
+// In standby the app is Roku too; only power-mode differs (1.5). Since OS 11 some sets give home an id.
 function home({ identity }: Model): string {
   if (!identity.legacy) return element("app", {}, "Roku");
   const attributes = { id: "562859", type: "menu", version: "2.1.7", "ui-location": "home" };
@@ -157,7 +157,7 @@ export function mediaPlayer(model: Model): string {
   const { playback, active } = model;
   if (playback !== null) return xmlDocument(playing(model, playback));
   const app = active === null ? undefined : findApp(model, active);
-  // The home screen plays nothing in a plugin of its own.
+  // The home screen has a plugin of its own.
   const [state, id, name] = app ? ["close", app.id, app.name] : ["none", "native-ui", "Native UI"];
   return xmlDocument(element("player", { state, error: "false" }, [element("plugin", { id, name })]));
 }
@@ -166,7 +166,7 @@ function playing(model: Model, playback: Playback): string {
   const { app, media } = playback;
   const state = playbackState(playback);
   const at = position(playback);
-  // Live television shows a duration that moves along.
+  // The duration of live TV grows with the position.
   const duration = media.durationMs ?? (media.live ? at : undefined);
   const milliseconds = (name: string, value: number | undefined) =>
     value === undefined ? [] : [element(name, {}, `${Math.round(value)} ms`)];
@@ -182,7 +182,7 @@ function playing(model: Model, playback: Playback): string {
   ]);
 }
 
-/** `/query/audio-device`: the only place a volume can be read (1.7). Players know none. */
+/** `/query/audio-device`: the only document with a volume (1.7). Players have none. */
 export function audioDevice({ hasVolume, muted, volume }: Model): string {
   const [destination = "", all = ""] = hasVolume ? ["speakers", "speakers,spdif,lineout"] : ["hdmi", "hdmi"];
   const level = [element("muted", {}, String(muted)), ...(hasVolume ? [element("volume", {}, String(volume))] : [])];
@@ -205,7 +205,7 @@ export function tvChannels(model: Model): string {
   );
 }
 
-// Without a lineup the channel is there and empty (1.7).
+// Without a lineup the channel element is empty (1.7).
 export function tvActiveChannel({ channel, active }: Model): string {
   const content = channel && {
     ...tuned(channel),
@@ -222,24 +222,10 @@ function tuned({ number, name }: SimulatedChannel): Fields {
   return { number, name, type: "air-digital", "user-hidden": "false" };
 }
 
-/** Developer documents of the app in front: the envelope, with nothing an app would have put in it. */
-export function developerDocument(model: Model, word: string): string {
-  const id = model.active ?? "";
-  const title = findApp(model, id)?.name ?? null;
-  const content = { timestamp: String(Date.now()), "channel-id": id, "channel-title": title, status: "OK" };
-  return xmlDocument(element(word, {}, content));
-}
-
-/** `/query/registry/dev`, with nothing an app would have kept in it. */
-export function registry({ identity }: Model): string {
-  const kept = { "dev-id": identity.seed.slice(0, 40), plugins: "dev", "space-available": "32768", sections: null };
-  return xmlDocument(element("plugin-registry", {}, [element("registry", {}, kept), element("status", {}, "OK")]));
-}
-
-/** What `/exit-app` answers for an app that was running (1.8). */
+/** The response of `/exit-app` for an app that was running (1.8). */
 export const EXITED = xmlDocument(element("exit-app", {}, { status: "OK" }));
 
-/** `/query/app-state`; 404 for an app that is not there. */
+/** `/query/app-state`; 404 for an unknown app. */
 export function appState(model: Model, [id = ""]: readonly string[]): string | 404 {
   const app = findApp(model, id);
   if (app === undefined) return 404;

@@ -1,8 +1,7 @@
-/** The control port (ECP): who may ask what, and what is answered. */
+/** The control port (ECP): routes, access modes and responses. */
 import { isIP } from "node:net";
 import { picture } from "../bench/documents.ts";
 import type { HttpOptions, HttpResponse, Request } from "../bench/http.ts";
-import { words } from "../bench/set.ts";
 import { exitApp, launch } from "./apps.ts";
 import * as documents from "./documents.ts";
 import { findApp, type Model } from "./model.ts";
@@ -17,7 +16,7 @@ const LIMITED: HttpResponse = {
   body: "ECP command not allowed in Limited mode.",
 };
 
-/** What each mode answers instead of acting (1.2); null lets the request through. */
+/** The refusal of each access mode (1.2); null lets the request through. */
 const REFUSALS: Readonly<Record<Rule, Readonly<Record<"limited" | "disabled", HttpResponse | null>>>> = {
   open: { limited: null, disabled: null },
   basic: { limited: null, disabled: { status: 401 } },
@@ -29,7 +28,7 @@ const REFUSALS: Readonly<Record<Rule, Readonly<Record<"limited" | "disabled", Ht
 export function ecp(model: Model): HttpOptions {
   const { softwareVersion } = model.identity;
   return {
-    // npm roku-client takes no device whose Server header lacks the word Roku (1.1).
+    // npm roku-client ignores devices without the word Roku in the Server header (1.1).
     headers: [["Server", `Roku/${softwareVersion} UPnP/1.0 Roku/${softwareVersion}`]],
     record: model.requests,
     limit: BODY_LIMIT,
@@ -38,7 +37,7 @@ export function ecp(model: Model): HttpOptions {
 }
 
 function respond(model: Model, request: Request): HttpResponse {
-  // A name in Host is refused: the set's guard against DNS rebinding (1.2).
+  // A host name in `Host` is refused, against DNS rebinding (1.2).
   if (!isAddress(request.headers.host ?? "")) return { status: 403 };
   const [path = "", query = ""] = request.target.split(/\?(.*)/s);
   const words = decodeWords(path);
@@ -47,7 +46,7 @@ function respond(model: Model, request: Request): HttpResponse {
   const { route, rest } = found;
   const refusal = refused(model, route);
   if (refusal === null) return answerOf(route.act(model, rest, Object.fromEntries(new URLSearchParams(query))));
-  // A key that does not exist, an app that is not there: limited mode judges that before itself (1.2).
+  // Limited mode reports an unknown key or app before its own refusal (1.2).
   const fault = model.access === "limited" ? route.fault?.(model, rest) : null;
   if (fault) return { status: fault };
   model.emit("refused", refusalText(model.access, path, words ?? []));
@@ -66,7 +65,7 @@ function refusalText(access: AccessMode, path: string, [verb = "", word = ""]: s
   return `refused ${what}: network access is ${access}`;
 }
 
-/** The words of a path, each decoded by itself; null for a malformed escape, which is no route (1.2). */
+/** The decoded parts of a path; null for a malformed escape, which gets 404 (1.2). */
 function decodeWords(path: string): string[] | null {
   try {
     return path.split("/").slice(1).map(decodeURIComponent);
@@ -91,16 +90,16 @@ function isAddress(host: string): boolean {
 }
 
 type Rule = "open" | "basic" | "query" | "action" | "launch";
-/** Given the words after the route's own, and the query: an XML document, a status with nothing, or something else. */
+/** Gets the path parts after those of the route, and the query. Returns an XML document, a bare status, or a whole response. */
 type Act = (model: Model, words: string[], params: Record<string, string>) => string | number | HttpResponse;
 
 interface Route {
-  /** Which column of the table in 1.2 rules it. */
+  /** The access rule of the table in 1.2. */
   readonly rule: Rule;
   readonly act: Act;
-  /** How many words may follow. Default none. */
+  /** How many path parts may follow. Default 0. */
   readonly words?: number;
-  /** The status that says what is wrong with the words themselves, whatever the mode. */
+  /** The status for an unknown key or app, in any access mode. */
   fault?(model: Model, words: string[]): number | null;
 }
 
@@ -128,23 +127,11 @@ const onModern =
   (act: Act): Act =>
   (model, ...given) =>
     model.identity.legacy ? 404 : act(model, ...given);
-/** Every developer query needs developer mode (1.2). */
+/** Developer queries need developer mode (1.2). */
 const forDevelopers =
   (act: Act): Act =>
   (model, ...given) =>
     model.identity.developer === null ? 403 : act(model, ...given);
-
-const DEVELOPER_QUERIES = words(
-  "app-ui chanperf registry sgnodes r2d2-bitmaps fwbeacons sgrendezvous graphics-frame-rate",
-);
-
-function developerQuery(word: string): Route {
-  const act = forDevelopers((model) => {
-    if (model.active === null) return 202;
-    return word === "registry" ? documents.registry(model) : documents.developerDocument(model, word);
-  });
-  return { rule: "query", act, words: 2 };
-}
 
 function keyRoute(action: "press" | "down" | "up"): Route {
   const act: Act = (model, [word = ""]) => {
@@ -173,7 +160,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
   "GET query/tv-active-channel": { rule: "query", act: onTv(documents.tvActiveChannel) },
   "GET query/icon": { rule: "query", words: 1, act: (model, [id = ""]) => (findApp(model, id) ? image(id) : 404) },
   "GET query/app-state": { rule: "query", words: 1, act: forDevelopers(documents.appState) },
-  ...Object.fromEntries(DEVELOPER_QUERIES.map((word) => [`GET query/${word}`, developerQuery(word)])),
+  // Stands for all developer queries, which get 202 while there is nothing to report (1.2).
+  "GET query/chanperf": { rule: "query", words: 2, act: forDevelopers(() => 202) },
   "POST keypress": keyRoute("press"),
   "POST keydown": keyRoute("down"),
   "POST keyup": keyRoute("up"),
@@ -183,7 +171,6 @@ const ROUTES: Readonly<Record<string, Route>> = {
     act: (model, [id = ""], params) => LAUNCHED[launch(model, id, params)],
     fault: (model, [id = ""]) => (findApp(model, id) ? null : 404),
   },
-  "POST install": { rule: "action", words: 1, act: () => 200 },
   "POST input": {
     rule: "action",
     words: 1,
@@ -193,7 +180,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
       return 200;
     },
   },
-  // Roku's documentation has a status, clients read a document beside it (1.8).
+  // Roku documents only the status; clients also read a document (1.8).
   "POST exit-app": {
     rule: "action",
     words: 2,
@@ -203,5 +190,4 @@ const ROUTES: Readonly<Record<string, Route>> = {
       ),
     ),
   },
-  "POST search/browse": { rule: "action", act: () => 200 },
 };

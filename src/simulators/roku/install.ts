@@ -1,4 +1,4 @@
-/** Packages that are installed, converted and removed. */
+/** Installing and removing packages. */
 import { createHash } from "node:crypto";
 import { type UnzipFileInfo, type Unzipped, unzipSync } from "fflate";
 import { launch, terminate } from "./apps.ts";
@@ -6,18 +6,18 @@ import { type CompileError, printCompileFailed } from "./console.ts";
 import type { Message } from "./installer.ts";
 import type { Model } from "./model.ts";
 
-/** What an archive holds: only the manifest and the sources are looked at. */
+/** An uploaded archive; only its manifest and sources are read. */
 export interface Package {
   readonly bytes: number;
   readonly md5: string;
-  /** False when it is no zip from end to end. */
+  /** False if it is no complete ZIP. */
   readonly sound: boolean;
-  /** The words of the manifest, or null when the root of the archive has none. */
+  /** The entries of the manifest; null if the root of the archive has none. */
   readonly manifest: Readonly<Record<string, string>> | null;
   readonly errors: readonly CompileError[];
 }
 
-/** A line of a source file that stands for a mistake in it. */
+/** A line with this text in a source file simulates a compile error. */
 const COMPILE_ERROR = "#compile-error";
 const SAMPLE_LIMIT = 1024 * 1024;
 
@@ -48,7 +48,7 @@ export function readPackage(archive: Uint8Array): Package {
 /** Smaller archives are refused as corrupt (2.1). */
 const SMALLEST_BYTES = 512;
 
-const said = (type: Message["type"], text: string): Message => ({ type, text });
+const message = (type: Message["type"], text: string): Message => ({ type, text });
 
 export function installPackage(
   model: Model,
@@ -56,27 +56,27 @@ export function installPackage(
   fields: Readonly<Record<string, string>>,
 ): Message[] {
   if (model.sideloaded?.md5 === content.md5 && model.installFault === null) {
-    // Nothing is restarted: who wants the app to run launches it.
-    return [said("info", "Application Received: Identical to previous version -- not replacing.")];
+    // An identical package does not restart the app.
+    return [message("info", "Application Received: Identical to previous version -- not replacing.")];
   }
-  const received = said("success", `Application Received: ${content.bytes} bytes stored.`);
+  const received = message("success", `Application Received: ${content.bytes} bytes stored.`);
   const failure = examine(model, content);
   if (failure !== null) {
     model.emit("install-failed", failure);
-    return [received, said("error", failure)];
+    return [received, message("error", failure)];
   }
   const { manifest, md5, bytes } = content;
   const { title = "dev", major_version = "0", minor_version = "0", build_version = "0" } = manifest ?? {};
   const version = `${major_version}.${minor_version}.${build_version}`;
   terminate(model, "dev");
   const instantResume = manifest?.["sdk_instant_resume"] === "1";
-  model.sideloaded = { title, version, fileName, instantResume, fileType: "zip", md5, bytes };
+  model.sideloaded = { title, version, fileName, instantResume, md5, bytes };
   model.emit("install", `installed "${title}" ${version}`);
   if (fields.dev_autolaunch !== "0") launch(model, "dev", {});
-  return [received, said("success", "Install Success.")];
+  return [received, message("success", "Install Success.")];
 }
 
-/** What is wrong with the package, in the set's words; compile errors go to the console. */
+/** Why the package is refused, in the words of the set; compile errors go to the console. */
 function examine(model: Model, content: Package): string | null {
   const fault = model.installFault;
   if (content.bytes < SMALLEST_BYTES || !content.sound || fault === "bad-zip") {
@@ -93,19 +93,13 @@ function examine(model: Model, content: Package): string | null {
   return "Install Failure: Compilation Failed.";
 }
 
-export function convertPackage(model: Model): Message[] {
-  if (model.sideloaded === null) return [said("error", "Conversion failed")];
-  model.sideloaded.fileType = "squashfs";
-  return [said("success", "Conversion succeeded")];
-}
-
 export function deletePackage(model: Model): Message[] {
   const { sideloaded } = model;
-  if (sideloaded === null) return [said("error", "Delete Failed: No such file or directory.")];
+  if (sideloaded === null) return [message("error", "Delete Failed: No such file or directory.")];
   terminate(model, "dev");
   model.sideloaded = null;
   model.emit("delete", `deleted "${sideloaded.title}"`);
-  return [said("success", "Delete Succeeded."), said("success", "Uninstall Success.")];
+  return [message("success", "Delete Succeeded."), message("success", "Uninstall Success.")];
 }
 
 function parseManifest(text: string): Record<string, string> {

@@ -1,9 +1,9 @@
-/** The development application installer: who may use it, its forms and its page. */
+/** The development application installer: authentication, forms and page. */
 import { createHash, randomInt } from "node:crypto";
 import { element, picture } from "../bench/documents.ts";
 import type { HttpOptions, HttpResponse, Reply, Request } from "../bench/http.ts";
 import { pushCapped } from "../bench/set.ts";
-import { convertPackage, deletePackage, installPackage, type Package, readPackage } from "./install.ts";
+import { deletePackage, installPackage, type Package, readPackage } from "./install.ts";
 import type { Model, Sideloaded } from "./model.ts";
 import type { DeveloperOptions } from "./options.ts";
 
@@ -16,25 +16,25 @@ const UPLOAD_LIMIT = 512 * 1024 * 1024;
 
 /** The development application installer (2.1). */
 export function installer(model: Model, developer: DeveloperOptions): HttpOptions {
-  const gate = new DigestAuth(developer);
+  const auth = new DigestAuth(developer);
   return {
     record: model.requests,
     limit: UPLOAD_LIMIT,
-    // Answered without reading the body, and the socket is closed under whoever is still sending it.
-    refuse: (request) => (gate.isAuthorized(request) ? null : challenge(model, gate, request)),
+    // Sent without reading the body; the socket is closed while the client may still be sending.
+    refuse: (request) => (auth.isAuthorized(request) ? null : challenge(model, auth, request)),
     async answer(request, body) {
       const [path = ""] = request.target.split("?");
       if (request.method !== "POST") return get(model, path);
       const reply = FORMS[path]?.(model, await readForm(request, body)) ?? { status: 404 };
-      // The socket is closed after every form, unannounced: a pooled one is dead when it is used again (2.1).
+      // The set closes the socket after every form without announcing it, so a pooled connection is dead (2.1).
       return typeof reply === "string" ? reply : { ...reply, hangUp: true };
     },
   };
 }
 
-function challenge(model: Model, gate: DigestAuth, request: Request): HttpResponse {
+function challenge(model: Model, auth: DigestAuth, request: Request): HttpResponse {
   if (request.headers["authorization"] !== undefined) model.emit("refused", "refused the developer password");
-  return { status: 401, headers: [gate.challenge()] };
+  return { status: 401, headers: [auth.challenge()] };
 }
 
 function get(model: Model, path: string): HttpResponse {
@@ -43,7 +43,7 @@ function get(model: Model, path: string): HttpResponse {
   return { status: 200, headers: [["Content-Type", "image/png"]], body: picture("screenshot", 1280, 720) };
 }
 
-/** What a form said, once it was read to its end. */
+/** A submitted form. */
 interface Form {
   readonly fields: Readonly<Record<string, string>>;
   readonly archive: { readonly fileName: string; readonly content: Package } | null;
@@ -67,7 +67,6 @@ const FORMS: Readonly<Record<string, Submit>> = {
   "/plugin_install": (model, form) => {
     const { mysubmit = "" } = form.fields;
     if (/^(install|replace)$/i.test(mysubmit)) return (FAULTS[model.installFault ?? ""] ?? install)(model, form);
-    if (/^convert to (squashfs|cramfs)$/i.test(mysubmit)) return page(model, convertPackage(model));
     if (!/^delete(all)?$/i.test(mysubmit)) return page(model, []);
     const mayLack = model.identity.developer?.archiveOptional ?? true;
     return page(model, form.hasArchiveField || mayLack ? deletePackage(model) : MISSING_ARCHIVE);
@@ -84,7 +83,7 @@ const MISSING_ARCHIVE: readonly Message[] = [{ type: "error", text: 'Failure: Fo
 const install: Submit = (model, { archive, fields }) =>
   page(model, archive === null ? MISSING_ARCHIVE : installPackage(model, archive, fields));
 
-/** The set wants to phone home, or the connection drops in the middle (2.1); other faults are the package's. */
+/** Faults of the set: it wants a software update, or resets the connection (2.1). Other faults concern the package. */
 const FAULTS: Readonly<Record<string, Submit>> = {
   reset: () => "reset",
   "update-required": () => ({ status: 577 }),
@@ -99,7 +98,7 @@ function page(model: Model, messages: readonly Message[], image?: string): HttpR
   return { status: 200, headers, body: installerPage(model, messages, image) };
 }
 
-/** The page every form of the installer answers with, whether or not it worked (2.1). */
+/** The page that every form returns, after success and failure (2.1). */
 function installerPage(model: Model, messages: readonly Message[], image?: string): string {
   const { identity, sideloaded } = model;
   const params = {
@@ -130,12 +129,12 @@ ${shell.join("\n")}
 `;
 }
 
-function packageEntry({ fileName, fileType, md5, bytes }: Sideloaded): Record<string, string> {
+function packageEntry({ fileName, md5, bytes }: Sideloaded): Record<string, string> {
   const where = { id: "0", location: "nvram", pkgPath: "" };
-  return { appType: "channel", archiveFileName: fileName, fileType, md5, size: String(bytes), ...where };
+  return { appType: "channel", archiveFileName: fileName, fileType: "zip", md5, size: String(bytes), ...where };
 }
 
-/** For inside single quotes in a script. */
+/** Escapes a text for a single-quoted string in a script. */
 function scriptText(text: string): string {
   return text
     .replace(/[\\']/g, (character) => `\\${character}`)
@@ -146,7 +145,7 @@ function scriptText(text: string): string {
 const USER = "rokudev";
 const KEPT_NONCES = 256;
 
-/** Digest authentication as the installer has it: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
+/** The digest authentication of the installer: no algorithm, opaque or stale, and a decimal nonce (2.1). */
 class DigestAuth {
   readonly #nonces: string[] = [];
   readonly #password: string;
@@ -174,7 +173,7 @@ class DigestAuth {
       cnonce,
       response,
     } = parseDigest(headers["authorization"] ?? "");
-    // The uri must be the request line's, query and all (2.1).
+    // The uri must equal that of the request line, with the query (2.1).
     if (username !== USER || realm !== this.#realm || !this.#nonces.includes(nonce) || uri !== target) return false;
     if (qop !== undefined && (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc))) return false;
     const secret = md5(`${USER}:${realm}:${this.#password}`);
@@ -183,7 +182,7 @@ class DigestAuth {
   }
 }
 
-/** What a `Digest` header says; nothing when it is none. */
+/** The parameters of a `Digest` header; none for another scheme. */
 function parseDigest(header: string): Readonly<Record<string, string | undefined>> {
   const [, body = ""] = /^Digest\s+(.*)$/is.exec(header) ?? [];
   const words: Record<string, string> = Object.create(null);

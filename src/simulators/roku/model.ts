@@ -21,7 +21,6 @@ export interface Sideloaded {
   readonly bytes: number;
   readonly fileName: string;
   readonly instantResume: boolean;
-  fileType: "zip" | "squashfs";
 }
 
 interface Launch {
@@ -31,7 +30,7 @@ interface Launch {
 
 export type InstallFault = "compile" | "update-required" | "update-page" | "reset" | "bad-zip";
 
-/** What the set knows of itself. The files around this one read and change it; nothing else holds state. */
+/** The whole state of a set, which the other files read and change. */
 export class Model {
   readonly identity: Identity;
   apps: readonly SimulatedApp[];
@@ -82,7 +81,7 @@ export class Model {
   }
 }
 
-/** The installed apps, the sideloaded one among them (1.4). */
+/** The installed apps, including the sideloaded one (1.4). */
 export function installed(model: Model): readonly SimulatedApp[] {
   const { sideloaded } = model;
   if (sideloaded === null) return model.apps;

@@ -1,4 +1,4 @@
-/** What a set can be made to be, and what it is when nothing is said. */
+/** The options of a simulated Roku, and its defaults. */
 import { digest, macOf } from "../bench/identity.ts";
 
 export type AccessMode = "enabled" | "permissive" | "limited" | "disabled";
@@ -8,11 +8,11 @@ export interface SimulatedApp {
   /** Digits, `tvinput.hdmi1`, `31012_ab12` for a private app; `dev` is the sideloaded one. */
   id: string;
   name: string;
-  /** `appl` unless said otherwise, `tvin` for `tvinput.*`. Null leaves the attribute out, as old sets do. */
+  /** Default `appl`, or `tvin` for `tvinput.*`. Null leaves the attribute out, as old sets do. */
   type?: string | null;
   version?: string | null;
   subtype?: string;
-  /** Stays in the background when left, as most large apps do. Default true. */
+  /** Whether it stays in the background when left, as most large apps do. Default true. */
   instantResume?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface SimulatedChannel {
   name: string;
 }
 
-/** What happens, in words. */
+/** Something that happened, with a text for people. */
 export interface RokuEvent {
   readonly type:
     | "key"
@@ -42,41 +42,40 @@ export interface RokuEvent {
 export type Power = "on" | "standby" | "deep";
 
 export interface RokuSimulatorOptions {
-  /** What the owner called it: `user-device-name`. */
+  /** The name given by its owner: `user-device-name`. */
   name: string;
-  /** Default: derived from the name, so the same name is the same set. */
+  /** Default: derived from the name. */
   serial?: string;
   kind?: RokuKind;
   access?: AccessMode;
-  /** Address to bind and to announce. */
+  /** The address to bind and to announce. */
   host?: string;
-  /** ECP port; 0 is a free one. */
+  /** The ECP port; 0 is any free port. */
   port?: number;
   vendor?: string;
   model?: string;
-  modelNumber?: string;
   mac?: string;
   softwareVersion?: string;
   screenSize?: string;
-  /** Answer searches for the set. */
+  /** Whether it answers searches. */
   ssdp?: boolean;
   ssdpDelayMs?: number;
-  /** Null, the default: developer mode is off. */
+  /** Default null: developer mode is off. */
   developer?: DeveloperOptions | null;
-  /** UDP port for magic packets; 0 is a free one. */
+  /** The UDP port for magic packets; 0 is any free port. */
   wakePort?: number;
   /** Firmware 11: no WAKEUP, no `ecp-setting-mode`, no audio-device, no exit-app, home is an app of its own. */
   legacy?: boolean;
   /** Sources disagree on `/launch` in limited mode (1.2): field reports say it works. Default true. */
   limitedLaunch?: boolean;
   apps?: SimulatedApp[];
-  /** What the tuner of a TV receives. */
+  /** The channels of a TV. */
   channels?: SimulatedChannel[];
-  /** Of a hundred, when it starts. Default 18. */
+  /** The volume at the start, 0 to 100. Default 18. */
   volume?: number;
-  /** Time until a launched app is the active one. */
+  /** The time until a launched app is in front. Default 50. */
   launchMs?: number;
-  /** Time until Home has left an app. */
+  /** The time until Home leaves an app. Default 0. */
   homeMs?: number;
   onEvent?: (event: RokuEvent) => void;
 }
@@ -85,9 +84,9 @@ export interface DeveloperOptions {
   password: string;
   installerPort?: number;
   consolePort?: number;
-  /** Take a Delete form without an `archive` field. Default true, as the usual deploy tool sends it; false is as 2.1 has it. */
+  /** Whether a Delete form may lack the `archive` field. Default true, for the usual deploy tool; false follows 2.1. */
   archiveOptional?: boolean;
-  /** What the installer calls its realm; emulators have names of their own. Default `rokudev`. */
+  /** The realm of the installer; emulators use other names. Default `rokudev`. */
   realm?: string;
 }
 
@@ -98,14 +97,14 @@ const MODELS: Record<RokuKind, { vendor: string; model: string; modelNumber: str
   soundbar: { vendor: "Roku", model: "Roku Smart Soundbar", modelNumber: "9101X" },
 };
 
-/** Everything about a set that never changes while it exists. */
+/** What never changes while a set exists. */
 export type Identity = ReturnType<typeof identify>;
 
 export function identify(options: RokuSimulatorOptions) {
   const { kind = "tv", legacy = false } = options;
   const { vendor, model, modelNumber } = MODELS[kind];
   const serial = options.serial ?? `X0${digest(options.name).slice(0, 10).toUpperCase()}`;
-  /** Hex derived from the serial: raw material for ids that only have to be stable. */
+  /** Hex derived from the serial, for ids that only have to be stable. */
   const seed = digest(serial);
   return {
     serial,
@@ -114,7 +113,7 @@ export function identify(options: RokuSimulatorOptions) {
     legacy,
     vendor: options.vendor ?? vendor,
     model: options.model ?? model,
-    modelNumber: options.modelNumber ?? modelNumber,
+    modelNumber,
     host: options.host ?? "127.0.0.1",
     mac: options.mac ?? macOf(seed),
     softwareVersion: options.softwareVersion ?? (legacy ? "11.0.0" : "15.2.4"),
@@ -124,7 +123,7 @@ export function identify(options: RokuSimulatorOptions) {
   };
 }
 
-// Labels of inputs are the owner's own words, so one of them is a device's name (1.4).
+// Owners can rename inputs, so one has the name of a device (1.4).
 const INPUTS: readonly SimulatedApp[] = [
   { id: "tvinput.hdmi1", name: "Blu-ray player" },
   { id: "tvinput.hdmi2", name: "HDMI 2" },

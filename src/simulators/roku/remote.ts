@@ -1,4 +1,4 @@
-/** The keys of the remote, and what each does. */
+/** The keys of the remote and their effects. */
 import { pushCapped, words } from "../bench/set.ts";
 import { goHome, launch, SKIP_MS, skip, togglePause } from "./apps.ts";
 import type { Model } from "./model.ts";
@@ -11,7 +11,7 @@ const KEYS = words(`
   InputTuner InputHDMI1 InputHDMI2 InputHDMI3 InputHDMI4 InputAV1
 `);
 
-/** The input each key switches to. */
+/** The input that each key selects. */
 const INPUT_KEYS: Readonly<Record<string, string>> = {
   InputTuner: "tvinput.dtv",
   InputHDMI1: "tvinput.hdmi1",
@@ -25,7 +25,7 @@ const byLowerCase = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
 
 type Key = { name: string } | { character: string };
 
-/** Null for what the set does not know: a word of no key, or `Lit_` without exactly one character. */
+/** Null for an unknown key, or for `Lit_` without exactly one character. */
 export function parseKey(keyName: string): Key | null {
   if (/^lit_/i.test(keyName)) {
     const [character, ...rest] = [...keyName.slice(4)];
@@ -35,12 +35,12 @@ export function parseKey(keyName: string): Key | null {
   return name === undefined ? null : { name };
 }
 
-/** `VolumeUp` as `volume up`: for people. */
+/** `volume up` for `VolumeUp`. */
 export function keyWords(key: string): string {
   return key.replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
 }
 
-/** A key that went down, alone or as the first half of a press. */
+/** Handles a press, or the `down` of a held key. */
 export function pressKey(model: Model, key: Key, action: "press" | "down"): void {
   if (action === "down") model.held.add(word(key));
   if ("character" in key) return typeCharacter(model, key.character);
@@ -50,7 +50,7 @@ export function pressKey(model: Model, key: Key, action: "press" | "down"): void
   performKey(model, key.name);
 }
 
-/** False for a key that was not held: the set answers 202 then (1.2). */
+/** False for a key that was not down, which gets 202 (1.2). */
 export function releaseKey(model: Model, key: Key): boolean {
   if (!model.held.delete(word(key))) return false;
   if ("name" in key) model.emit("key", `key ${keyWords(key.name)} released`);
@@ -68,7 +68,7 @@ function typeCharacter(model: Model, character: string): void {
 
 function performKey(model: Model, key: string): void {
   if (POWER[key] !== undefined) return POWER[key](model);
-  // A set in standby takes the request and does nothing: PowerOn and Power wake it, other keys do not.
+  // In standby only PowerOn and Power have an effect; other keys are accepted and ignored.
   if (model.power !== "on") return;
   model.screensaver = false;
   const input = INPUT_KEYS[key];
@@ -89,7 +89,7 @@ export function turnOff(model: Model): void {
   model.emit("power", "power standby");
 }
 
-// A player keeps PowerOn: the key only reaches the TV it feeds (1.3).
+// A player stays on: its power keys only reach the TV over HDMI (1.3).
 const POWER: Readonly<Record<string, (model: Model) => void>> = {
   PowerOn: turnOn,
   PowerOff: (model) => model.isTv && turnOff(model),
@@ -114,7 +114,7 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   ChannelDown: (model) => changeChannel(model, -1),
 };
 
-// As measured on a TV with OS 15: one step a press on a scale of 100, up ends the mute, down does not, 0 is muted.
+// Measured on a TV with OS 15: a press is one step of 100; up ends muting, down does not; 0 counts as muted.
 function changeVolume(model: Model, by: number): void {
   if (!model.hasVolume) return;
   model.volume = Math.max(0, Math.min(100, model.volume + by));

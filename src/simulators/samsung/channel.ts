@@ -1,4 +1,4 @@
-/** One connection of the remote's channel: the set speaks first, and answers no key (smart-tvs.md 3.2 to 3.4). */
+/** One connection of the remote-control channel: the set speaks first and does not confirm keys (smart-tvs.md 3.2 to 3.4). */
 import type { WebSocket } from "ws";
 import { type JsonObject, objectIn, parseObject } from "../bench/json.ts";
 import { pushCapped } from "../bench/set.ts";
@@ -9,13 +9,13 @@ interface ChannelRequest {
   readonly query: URLSearchParams;
 }
 
-const HOWS: readonly string[] = ["Click", "Press", "Release"];
+const KEY_COMMANDS: readonly string[] = ["Click", "Press", "Release"];
 
 export class Channel {
   readonly #model: Model;
   readonly #socket: WebSocket;
   readonly #request: ChannelRequest;
-  /** The name that it gave, by which a person knows it. */
+  /** The name of the client, shown in the prompt. */
   readonly #name: string;
   #isAdmitted = false;
   #prompt: OpenPrompt | null = null;
@@ -31,11 +31,11 @@ export class Channel {
       if (model.traits.answersPings) socket.pong(data);
     });
     socket.on("message", (data) => this.#handle(data.toString()));
-    // Whether a real request outlives its connection is in no source.
+    // No source says whether a real prompt outlives its connection.
     socket.on("close", () => this.#prompt?.end("gone"));
   }
 
-  /** Says whether it lets the client in, by its token, or by what the person says. */
+  /** Admits or refuses the client by its token, or shows a prompt. */
   open(): void {
     const { traits, tokens, received } = this.#model;
     const token = this.#request.query.get("token");
@@ -59,7 +59,7 @@ export class Channel {
     if (this.#model.power === "standby") this.#model.togglePower();
   }
 
-  /** Too many: hung up on by a code that no close may have (3.4). */
+  /** Closes a connection beyond the limit with code 1005, which a close frame must not carry (3.4). */
   closeAsExcess(): void {
     const raw = (this.#socket as unknown as { readonly _socket: { write(bytes: Uint8Array): void } })._socket;
     raw.write(Uint8Array.of(0x88, 0x02, 1005 >> 8, 1005 & 0xff));
@@ -79,22 +79,22 @@ export class Channel {
     const model = this.#model;
     const { prompting, promptMs, promptEndsMs } = model;
     if (prompting === "unshown") return this.#timeOut();
-    // One request at a time is on the screen.
+    // Only one prompt is shown at a time.
     if (model.prompt) return this.#refuse();
-    const wait = (ms: number, how: "allowed" | "denied" | "over") => setTimeout(() => prompt.end(how), ms);
+    const wait = (ms: number, answer: "allowed" | "denied" | "over") => setTimeout(() => prompt.end(answer), ms);
     const timer =
       prompting === "wait" ? wait(promptEndsMs, "over") : wait(promptMs, prompting === "accept" ? "allowed" : "denied");
     const prompt: OpenPrompt = {
-      end: (how) => {
+      end: (answer) => {
         if (model.prompt !== prompt) return;
         clearTimeout(timer);
         model.prompt = null;
         this.#prompt = null;
-        pushCapped(model.received.prompts, how);
-        model.emit("prompt-end", `the request of ${this.#name} is ${how}`);
-        if (how === "allowed") this.#admit(model.traits.tokens ? model.newToken() : this.#name);
-        else if (how === "denied") this.#refuse();
-        else if (how === "over") this.#timeOut();
+        pushCapped(model.received.prompts, answer);
+        model.emit("prompt-end", `the request of ${this.#name} is ${answer}`);
+        if (answer === "allowed") this.#admit(model.traits.tokens ? model.newToken() : this.#name);
+        else if (answer === "denied") this.#refuse();
+        else if (answer === "over") this.#timeOut();
       },
     };
     model.prompt = prompt;
@@ -102,12 +102,12 @@ export class Channel {
     model.emit("prompt", `asks whether ${this.#name} may drive it`);
   }
 
-  #admit(given: string | null): void {
+  #admit(grant: string | null): void {
     const { traits, tokens } = this.#model;
-    if (given !== null) tokens.add(given);
+    if (grant !== null) tokens.add(grant);
     this.#isAdmitted = true;
-    const token = given ?? (traits.newTokens ? this.#model.newToken() : null);
-    const said = token === null || !traits.tokens ? {} : { token: traits.numericToken ? Number(token) : token };
+    const token = grant ?? (traits.newTokens ? this.#model.newToken() : null);
+    const tokenField = token === null || !traits.tokens ? {} : { token: traits.numericToken ? Number(token) : token };
     const client = {
       attributes: { name: this.#request.query.get("name") },
       connectTime: Date.now(),
@@ -115,7 +115,7 @@ export class Channel {
       id: "1",
       isHost: false,
     };
-    this.#send({ event: "ms.channel.connect", data: { clients: [client], id: client.id, ...said } });
+    this.#send({ event: "ms.channel.connect", data: { clients: [client], id: client.id, ...tokenField } });
     if (this.#model.focused && traits.announcesFocus) this.announceFocus();
   }
 
@@ -146,15 +146,15 @@ export class Channel {
     if (!this.#isAdmitted || model.traits.refusesKeys) {
       if (TypeOfRemote === "SendRemoteKey")
         pushCapped(model.received.keys, { code: String(DataOfCmd), how: "Click", outcome: "refused" });
-      // "Sent" is not "accepted" (3.4).
+      // The channel accepted the client, and refuses after its first key (3.4).
       if (this.#isAdmitted && this.#keys++ === 0) this.#refuse();
       return;
     }
-    if (TypeOfRemote === "SendRemoteKey" && typeof DataOfCmd === "string" && HOWS.includes(String(Cmd))) {
+    if (TypeOfRemote === "SendRemoteKey" && typeof DataOfCmd === "string" && KEY_COMMANDS.includes(String(Cmd))) {
       if (/^KEY_(HDMI\d|AV1)$/.test(DataOfCmd) && !model.traits.hdmiKeys) return;
       model.receiveKey(DataOfCmd, Cmd as ReceivedKey["how"]);
     }
-    // Without a field that has the focus nothing becomes of it, and nothing is said (3.3).
+    // Without a focused field the text is lost, without a response (3.3).
     if (TypeOfRemote === "SendInputString" && DataOfCmd === "base64" && model.focused) {
       model.text = Buffer.from(String(Cmd), "base64").toString();
       pushCapped(model.received.texts, model.text);

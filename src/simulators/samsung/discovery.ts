@@ -1,4 +1,4 @@
-/** How a set is found: one set answers to several searches (smart-tvs.md 3.1). */
+/** Discovery: a set answers searches for several targets (smart-tvs.md 3.1). */
 import type { Discovery } from "../bench/set.ts";
 import { createResponder, upnpReply } from "../bench/ssdp.ts";
 import type { Model } from "./model.ts";

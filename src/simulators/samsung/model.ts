@@ -1,4 +1,4 @@
-/** What a set knows of itself, what came in, and what its keys do. */
+/** The state of a set, what it received, and the effects of its keys. */
 import { randomInt } from "node:crypto";
 import { pushCapped } from "../bench/set.ts";
 import {
@@ -13,11 +13,11 @@ import {
 export interface ReceivedKey {
   readonly code: string;
   readonly how: "Click" | "Press" | "Release";
-  /** Whether it did something: `fast` came too soon after the one before it, `refused` from one who is not let in. */
+  /** `fast`: too soon after the previous key. `refused`: from a client that is not admitted. `asleep`: in standby. */
   readonly outcome: "taken" | "fast" | "refused" | "asleep";
 }
 
-/** A request on the screen. */
+/** A prompt on the screen. */
 export interface OpenPrompt {
   end(how: "allowed" | "denied" | "over" | "gone"): void;
 }
@@ -31,11 +31,11 @@ export class Model {
     keys: [] as ReceivedKey[],
     texts: [] as string[],
     launches: [] as { readonly id: string; readonly by: "rest" | "channel"; readonly link: string }[],
-    /** Method and path, with what it was asked over. */
+    /** Method and path of HTTP requests. */
     requests: [] as string[],
-    /** Tokens that clients said, and null for each that said none. */
+    /** The token of each client, or null. */
     tokens: [] as (string | null)[],
-    /** How each request on the screen ended; those that are open are not here yet. */
+    /** How each closed prompt ended. */
     prompts: [] as string[],
   };
   readonly asks: "first" | "always" | "never";
@@ -45,7 +45,7 @@ export class Model {
   prompting: Prompting;
   prompt: OpenPrompt | null = null;
   power: "on" | "standby" = "on";
-  /** A Frame that shows art. */
+  /** Whether a Frame shows art. */
   art = false;
   front: string | null = null;
   volume = 12;
@@ -82,7 +82,7 @@ export class Model {
     return token;
   }
 
-  /** A key that came over the channel. In standby only power does something; what comes too fast is lost (3.4). */
+  /** Handles a key of the channel. In standby only power has an effect; a key that comes too fast is lost (3.4). */
   receiveKey(code: string, how: ReceivedKey["how"]): void {
     const now = performance.now();
     const isFast = how !== "Release" && now - this.#keyAt < this.traits.keyMs;
@@ -104,10 +104,10 @@ export class Model {
     else this.applyKey(code);
   }
 
-  /** What a key does, wherever it came from. */
+  /** The effect of a key, from the network or the original remote. */
   applyKey(code: string): void {
     if (code === "KEY_POWER") {
-      // Pressed for a moment, a Frame shows art, and is on (3.3).
+      // A short press toggles the art of a Frame, which stays on (3.3).
       if (this.frame && this.power === "on") this.art = !this.art;
       if (!this.frame || this.power === "standby") this.togglePower();
     }
@@ -117,7 +117,7 @@ export class Model {
     if (code === "KEY_MUTE") this.muted = !this.muted;
   }
 
-  /** Starts an app; false where there is none of that id. */
+  /** Starts an app; false for an unknown id or in standby. */
   launch(id: string, by: "rest" | "channel", link = ""): boolean {
     const app = this.apps.find((one) => one.id === id);
     if (!app || this.power !== "on") return false;

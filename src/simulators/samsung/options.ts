@@ -1,4 +1,4 @@
-/** What a set can be made to be, and what it comes with when nothing is said. */
+/** The options of a simulated Samsung set, and its defaults. */
 import type { Certificate } from "../bench/certificate.ts";
 import { digest, macOf, uuidOf } from "../bench/identity.ts";
 
@@ -6,17 +6,17 @@ export interface SimulatedApp {
   id: string;
   name: string;
   version?: string;
-  /** 4: it is started natively, and its state is not told (smart-tvs.md 3.3). Default 2. */
+  /** 4 is a native app, whose state REST does not report (smart-tvs.md 3.3). Default 2. */
   type?: 2 | 4;
 }
 
 /**
- * What becomes of a request on the screen: a person allows or denies it after `promptMs`; nobody does anything until it is
- * over (`answerPrompt` may still be called); or it is over at once, and was never shown (smart-tvs.md 3.4, Odyssey G8).
+ * How a prompt is answered: accepted or denied after `promptMs`; not at all until it times out, unless `answerPrompt` is
+ * called; or `unshown`: it times out at once and was never shown (smart-tvs.md 3.4, Odyssey G8).
  */
 export type Prompting = "accept" | "deny" | "wait" | "unshown";
 
-/** What happens, in words. */
+/** Something that happened, with a text for people. */
 export interface SamsungEvent {
   readonly type:
     | "prompt"
@@ -33,85 +33,83 @@ export interface SamsungEvent {
 }
 
 export interface SamsungSimulatorOptions {
-  /** What the owner called it; REST puts `[TV]` before it. */
+  /** The name given by its owner; REST puts `[TV]` before it. */
   name: string;
-  /** Default: derived from the name, so the same name is the same set. */
+  /** Default: derived from the name. */
   duid?: string;
-  /** Address to bind and to announce. */
+  /** The address to bind and to announce. */
   host?: string;
   /** The year of the model: tokens and `PowerState` from 2018 on, no list of apps from 2020 on. Default 2021. */
   year?: number;
-  /** Where the set differs from its year. */
+  /** Differences from sets of the year. */
   traits?: Partial<Traits>;
   model?: string;
-  /** 8002 unless said otherwise, 0 is a free one; sets of before 2018 have none. */
+  /** Default 8002; 0 is any free port. Sets before 2018 have none. */
   securePort?: number;
-  /** 8001 unless said otherwise, 0 is a free one, null is closed. */
+  /** Default 8001; 0 is any free port, null is closed. */
   plainPort?: number | null;
-  /** Of its renderer: 9197 unless said otherwise, 0 is a free one, null is a set without. */
+  /** The port of its renderer. Default 9197; 0 is any free port, null is a set without one. */
   rendererPort?: number | null;
-  /** UDP port for magic packets; 0, the default, is a free one. */
+  /** The UDP port for magic packets; 0, the default, is any free port. */
   wakePort?: number;
   wifiMac?: string;
-  /** Its other address, which it does not tell. */
-  wiredMac?: string;
-  /** The interface in use: only its address wakes the set. Default wireless. */
+  /** The interface in use: only its address wakes the set, and REST reports only the wireless one. Default wireless. */
   network?: "wired" | "wireless";
   frame?: boolean;
   certificate?: Certificate;
   /** Default "accept". */
   prompt?: Prompting;
-  /** Until the person allows or denies. Default 500. */
+  /** The time until a prompt is answered. Default 500. */
   promptMs?: number;
-  /** Until a request is over that nobody answers. Default 30 000 (smart-tvs.md 3.2). */
+  /** The time until an unanswered prompt ends. Default 30 000 (smart-tvs.md 3.2). */
   promptEndsMs?: number;
-  /** Access Notification: asks once, or with every connection, token or not, or never. Default "first". */
+  /** The setting Access Notification: prompts once, for every connection, or never. Default "first". */
   asks?: "first" | "always" | "never";
-  /** Tokens that were given before. */
+  /** Known tokens. */
   tokens?: readonly string[];
-  /** Where power off leads: REST goes on answering `standby`, or nothing answers. Default "standby". */
+  /** What power off leads to: `standby`, in which REST still answers, or `off`. Default "standby". */
   standby?: "standby" | "off";
-  /** From a magic packet until the ports are open again. Default 1000. */
+  /** The time from a magic packet until the ports are open. Default 1000. */
   bootMs?: number;
-  /** Answer searches. Default true. */
+  /** Whether it answers searches. Default true. */
   ssdp?: boolean;
   ssdpDelayMs?: number;
   apps?: readonly SimulatedApp[];
   onEvent?: (event: SamsungEvent) => void;
 }
 
-/** What a set does by its year and firmware. */
+/** How sets differ by year and firmware. */
 export interface Traits {
-  /** Wants a token, over TLS alone. */
+  /** Requires a token, over TLS only. */
   tokens: boolean;
-  /** Takes tokens at its plain port, too. No set does; who takes the place of one may. */
+  /** Accepts tokens at its plain port too. No set does that; an impostor may. */
   tokensInPlain: boolean;
   reportsPower: boolean;
   listsApps: boolean;
   hdmiKeys: boolean;
-  /** A number, as some fixtures show. */
+  /** Sends the token as a number, as some fixtures show. */
   numericToken: boolean;
-  /** Another token with each connection. */
+  /** Sends a new token with each connection. */
   newTokens: boolean;
-  /** Lets in, and refuses behind the first key: some Frames of 2020. */
+  /** Admits a client and refuses it after the first key: some Frames of 2020. */
   refusesKeys: boolean;
-  /** Opening the channel turns it on. */
+  /** Opening the channel turns the set on. */
   socketWakes: boolean;
-  /** From then until it says that it is on. */
+  /** The time from then until it reports to be on. */
   socketWakesMs: number;
-  /** Connections of the channel at a time; with one more all are closed with 1005. */
+  /** The limit of channel connections; one more closes all of them with 1005. */
   connections: number;
-  /** Takes no key sooner than this after the last. */
+  /** Ignores a key sooner than this after the previous one. */
   keyMs: number;
-  /** Says nothing on its channel, whoever comes. */
+  /** Sends nothing on its channel. */
   silent: boolean;
-  /** Says something else before it says whether it lets in (smart-tvs.md 3.2). */
+  /** Sends other events before it admits or refuses a client (smart-tvs.md 3.2). */
   sendsOtherEventsFirst: boolean;
-  /** Some sets do not (smart-tvs.md 3.4). */
+  /** Whether it answers WebSocket pings; some sets do not (smart-tvs.md 3.4). */
   answersPings: boolean;
-  /** Leaves out of REST who it is. */
+  /** Leaves its ids out of REST. */
   hidesIdentity: boolean;
-  /** Tells one who comes that a field has the focus already; in no source, and convenient. */
+  /** Announces an already focused field to a new client; in no source, for convenience. */
   announcesFocus: boolean;
 }
 
@@ -138,27 +136,26 @@ export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Trai
   };
 }
 
-/** Everything about a set that never changes while it exists. */
+/** What never changes while a set exists. */
 export function identify(options: SamsungSimulatorOptions) {
   const duid = options.duid ?? uuidOf(`samsung ${options.name}`);
   const seed = digest(duid);
   const { year = 2021, network = "wireless" } = options;
   const wifiMac = options.wifiMac ?? macOf(seed);
-  const wiredMac = options.wiredMac ?? macOf(digest(seed));
+  const wiredMac = macOf(digest(seed));
   return {
     duid,
     seed,
     year,
     network,
     wifiMac,
-    wiredMac,
     host: options.host ?? "127.0.0.1",
     model: options.model ?? "QE55Q60AAUXXH",
     usedMac: network === "wired" ? wiredMac : wifiMac,
   };
 }
 
-/** What a set comes with; the ids are those of smart-tvs.md 3.3. */
+/** Preinstalled apps; the ids are from smart-tvs.md 3.3. */
 export const APPS: readonly SimulatedApp[] = [
   { id: "3201907018807", name: "Netflix", version: "5.3.318" },
   { id: "111299001912", name: "YouTube", version: "2.1.546" },

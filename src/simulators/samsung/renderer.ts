@@ -1,4 +1,4 @@
-/** The renderer of a set: its description, and the volume by UPnP (smart-tvs.md 3.3). */
+/** The UPnP renderer of a set: its description and its volume (smart-tvs.md 3.3). */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { element, soapAnswer, soapFault, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
@@ -8,26 +8,26 @@ import type { Model } from "./model.ts";
 const SERVICE = "urn:schemas-upnp-org:service:RenderingControl:1";
 const CONTROL = "/upnp/control/RenderingControl1";
 
-/** Another than the set's own. */
+/** The renderer has a UUID of its own. */
 export const rendererUuid = ({ identity }: Model) => uuidOf(`${identity.duid} renderer`);
 
 export function answerRenderer(model: Model, request: IncomingMessage, body: string, response: ServerResponse): void {
   const { method = "GET", url = "/", headers } = request;
   pushCapped(model.received.requests, `${method} ${url} ${String(headers["soapaction"] ?? "")}`.trim());
-  const say = (status: number, text: string) => response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
-  if (url === "/dmr" && method === "GET") return void say(200, description(model));
-  if (url !== CONTROL || method !== "POST") return void say(404, "");
+  const send = (status: number, text: string) => response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
+  if (url === "/dmr" && method === "GET") return void send(200, description(model));
+  if (url !== CONTROL || method !== "POST") return void send(404, "");
   const [, action = ""] =
     /^"urn:schemas-upnp-org:service:RenderingControl:1#(\w+)"$/.exec(String(headers["soapaction"])) ?? [];
   const given = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(body)?.[1];
   if (!body.includes(`<u:${action} `) || given("InstanceID") !== "0" || given("Channel") !== "Master")
-    return void say(500, soapFault(402, "Invalid Args"));
+    return void send(500, soapFault(402, "Invalid Args"));
   const answers = answersOf(model, action, given);
-  if (typeof answers === "number") say(500, soapFault(answers, answers === 401 ? "Invalid Action" : "Invalid Args"));
-  else say(200, soapAnswer(action, SERVICE, answers));
+  if (typeof answers === "number") send(500, soapFault(answers, answers === 401 ? "Invalid Action" : "Invalid Args"));
+  else send(200, soapAnswer(action, SERVICE, answers));
 }
 
-/** What an action answers; a number is a fault. */
+/** The result of an action; a number is the code of a fault. */
 function answersOf(
   model: Model,
   action: string,

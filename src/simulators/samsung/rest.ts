@@ -1,4 +1,4 @@
-/** What a set says over HTTP, with and without TLS (smart-tvs.md 3.1, 3.3). */
+/** The REST API of a set, with and without TLS (smart-tvs.md 3.1, 3.3). */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
@@ -6,19 +6,19 @@ import type { Model } from "./model.ts";
 export function answerRest(model: Model, request: IncomingMessage, _body: string, response: ServerResponse): void {
   const { method = "GET", url = "/" } = request;
   pushCapped(model.received.requests, `${method} ${url}`);
-  const say = (status: number, body: object) =>
+  const send = (status: number, body: object) =>
     response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
-  if (url.replace(/\/$/, "") === "/api/v2") return void say(200, infoOf(model));
+  if (url.replace(/\/$/, "") === "/api/v2") return void send(200, infoOf(model));
   const id = /^\/api\/v2\/applications\/([^/?]+)\/?$/.exec(url)?.[1];
   const app = model.apps.find((one) => one.id === decodeURIComponent(id ?? ""));
-  // Those of type 4 have no state (3.3).
-  if (!app || app.type === 4) return void say(404, { code: 404, message: "Not found", status: 404 });
+  // Apps of type 4 have no state (3.3).
+  if (!app || app.type === 4) return void send(404, { code: 404, message: "Not found", status: 404 });
   if (method === "POST" && !model.launch(app.id, "rest"))
-    return void say(500, { code: 500, message: "Internal error", status: 500 });
+    return void send(500, { code: 500, message: "Internal error", status: 500 });
   if (method === "DELETE") model.stop(app.id);
-  if (method === "POST" || method === "DELETE") return void say(200, { ok: true });
+  if (method === "POST" || method === "DELETE") return void send(200, { ok: true });
   const isFront = model.power === "on" && model.front === app.id;
-  say(200, { id: app.id, name: app.name, running: isFront, version: app.version ?? "", visible: isFront });
+  send(200, { id: app.id, name: app.name, running: isFront, version: app.version ?? "", visible: isFront });
 }
 
 function infoOf(model: Model): object {
@@ -46,7 +46,7 @@ function infoOf(model: Model): object {
   return {
     device,
     ...(!traits.hidesIdentity && { id: `uuid:${duid}` }),
-    // A JSON text within JSON, as sets write it.
+    // JSON as a text within JSON, as on real sets.
     isSupport: JSON.stringify({
       FrameTVSupport: String(model.frame),
       TokenAuthSupport: String(traits.tokens),

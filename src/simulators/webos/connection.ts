@@ -1,4 +1,4 @@
-/** One client of a set: who it is, what it may, what it asks, what it is told. */
+/** One client connection: registration, permissions, requests and subscriptions. */
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { objectIn } from "../bench/json.ts";
@@ -8,15 +8,15 @@ import type { Model, OpenPrompt, ReceivedRequest } from "./model.ts";
 import { handleFrames } from "./remote.ts";
 import { failureOf, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
 
-/** The port that a connection came in by. */
+/** The port of a connection. */
 export interface EntryPort {
   readonly port: "secure" | "plain";
   url(scheme: "ws" | "http", path: string): string;
 }
 
-/** A WebSocket that is open, and answers pings unless the set has gone silent. */
+/** An open WebSocket that answers pings unless the set is silent. */
 export abstract class SocketConnection {
-  /** Open, and answering nothing, pings included: how a set goes to standby (smart-tvs.md 2.2). */
+  /** Open but answering nothing, not even pings: how a set goes to standby (smart-tvs.md 2.2). */
   silent = false;
   protected readonly socket: WebSocket;
 
@@ -36,7 +36,7 @@ export abstract class SocketConnection {
   protected abstract handle(text: string): void;
 }
 
-/** A pointer socket: it takes frames and never says a word (smart-tvs.md 2.4). */
+/** A pointer socket: it receives frames and never sends anything (smart-tvs.md 2.4). */
 export class PointerConnection extends SocketConnection {
   readonly #model: Model;
 
@@ -50,14 +50,14 @@ export class PointerConnection extends SocketConnection {
   }
 }
 
-/** Never granted for the asking in the outer list (smart-tvs.md 2.3: unsigned loses READ_UPDATE_INFO and settings writes). */
+/** Permissions that only a signed manifest gets (smart-tvs.md 2.3). */
 const SIGNED_ONLY = new Set(["READ_UPDATE_INFO", "UPDATE_FROM_REMOTE_APP", "WRITE_SETTINGS", "TEST_SECURE"]);
 
-/** SSAP, from its first message to its last. */
+/** An SSAP connection. */
 export class Connection extends SocketConnection {
   readonly #model: Model;
   readonly #entryPort: EntryPort;
-  /** What it is told of, and how that ends. */
+  /** The unsubscribe functions, by request id. */
   readonly #subscriptions = new Map<string, () => void>();
   readonly #caller: Caller;
   #granted: ReadonlySet<string> | null = null;
@@ -78,7 +78,7 @@ export class Connection extends SocketConnection {
     socket.on("close", () => {
       for (const end of this.#subscriptions.values()) end();
       this.#subscriptions.clear();
-      // Whether a real prompt outlives its connection is in no source.
+      // No source says whether a real prompt outlives its connection.
       this.#prompt?.end("gone");
     });
   }
@@ -124,20 +124,20 @@ export class Connection extends SocketConnection {
     }
   }
 
-  /** smart-tvs.md 2.3, from step 3 on. */
+  /** Registration: smart-tvs.md 2.3, from step 3 on. */
   #register({ id, payload }: Message, request: ReceivedRequest): void {
     const { power, behaviour, firmware, clientKeys, prompt } = this.#model;
     const refuse = (reason: string) => {
       request.outcome = reason;
       this.#send({ id, ...failureOf(new Refusal(reason), "error") });
     };
-    // Right after power-off, and in Quick Start+ as long as it lasts (smart-tvs.md 2.5).
+    // Right after power-off, and in Quick Start+ standby at any time (smart-tvs.md 2.5).
     if (power === "standby" && behaviour.standby !== "active-standby") {
       request.outcome = "closed";
       return this.socket.close(1008, "Try Again Later (EWS)");
     }
     const manifest = objectIn(payload["manifest"]);
-    // `signatures` alone pass: lgtv2 2.0.2 pairs in the field with the signed part dropped and them still sent.
+    // `signatures` without `signed` pass: lgtv2 2.0.2 sends that and is known to pair.
     if (firmware.signed === "refused" && manifest["signed"] !== undefined)
       return refuse("403 Pairing rejected: blacklisted certificate detected");
     const key = payload["client-key"];
@@ -150,7 +150,7 @@ export class Connection extends SocketConnection {
       this.#admit(id, made, granted);
     };
     if (behaviour.prompting === "none") return admitNew();
-    // The words are those a client of others waits for; that they come to a second connection too is in no source.
+    // Another client waits for this text; no source says that a second connection gets it too.
     if (prompt !== null) return refuse("409 register already in progress");
     this.#send({ id, type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
     this.#prompt = showPrompt(this.#model, textsIn(manifest["permissions"]), (answer) => {
@@ -182,14 +182,14 @@ export class Connection extends SocketConnection {
   #subscribe(id: unknown, endpoint: Reading): void {
     this.#unsubscribe(id);
     const end = this.#model.feeds.add(endpoint.topic, (detail) => {
-      const told = this.#updateOf(endpoint, detail);
-      // The answer to the request that made the change goes first.
-      if (told !== null) queueMicrotask(() => this.#answer(id, told, true));
+      const update = this.#updateOf(endpoint, detail);
+      // The response to the request that made the change goes first.
+      if (update !== null) queueMicrotask(() => this.#answer(id, update, true));
     });
     this.#subscriptions.set(keyOf(id), end);
   }
 
-  /** Null for what cannot be read just now. */
+  /** Null if the value cannot be read now. */
   #updateOf(endpoint: Reading, detail: Payload): Payload | null {
     try {
       return endpoint.push?.(this.#model, detail) ?? endpoint.read(this.#model, this.#caller);
@@ -214,12 +214,12 @@ export class Connection extends SocketConnection {
   }
 }
 
-/** An id is whatever the client likes. */
+/** Clients may use any JSON value as id. */
 function keyOf(id: unknown): string {
   return JSON.stringify(id) ?? "";
 }
 
-/** As a set on release 6.4.0 was logged answering, `deviceOSVersion` 4.1.0 included (home-assistant/core#131981). */
+/** As logged of a set on release 6.4.0, including `deviceOSVersion` 4.1.0 (home-assistant/core#131981). */
 function helloOf({ firmware, identity }: Model, id: unknown): Payload {
   const payload = {
     protocolVersion: 1,
@@ -233,7 +233,7 @@ function helloOf({ firmware, identity }: Model, id: unknown): Payload {
   return { ...(firmware.hello === "with-id" ? { id } : {}), type: "hello", payload };
 }
 
-/** A flat list, outside of `manifest`, grants nothing: it registers and gets 401 on all (smart-tvs.md 2.3). */
+/** A list outside of `manifest` grants nothing: the client registers and gets 401 for everything (smart-tvs.md 2.3). */
 function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
   const granted = textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one));
   const signed = manifest["signed"];

@@ -1,4 +1,4 @@
-/** How a set is found: four stacks of UPnP, each with a description. */
+/** Discovery: a set runs four UPnP stacks, each with a description. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { element, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
@@ -8,7 +8,7 @@ import { createResponder, upnpReply } from "../bench/ssdp.ts";
 import { createWebServer } from "../bench/websocket.ts";
 import type { Model } from "./model.ts";
 
-/** The stacks that a set runs beside each other, each with a UUID and a random port of its own (smart-tvs.md 2.1). */
+/** The search targets of the stacks; each stack has its own UUID and random port (smart-tvs.md 2.1). */
 const STACKS = [
   "urn:lge-com:service:webos-second-screen:1",
   "urn:dial-multiscreen-org:service:dial:1",
@@ -19,11 +19,11 @@ const STACKS = [
 export interface Stack {
   readonly target: string;
   readonly uuid: string;
-  /** Of its description. */
+  /** The port of its description. */
   readonly listener: Listener;
 }
 
-/** The webOS version shows here (smart-tvs.md 2.1). */
+/** The Server header shows the webOS version (smart-tvs.md 2.1). */
 const serverOf = ({ firmware }: Model) => `WebOS/${firmware.release} UPnP/1.0`;
 
 export function createStacks(model: Model): readonly Stack[] {

@@ -1,4 +1,4 @@
-/** What a set answers, uri by uri, and which permission each wants. */
+/** The endpoints of SSAP with their permissions. */
 import { randomBytes } from "node:crypto";
 import { objectIn } from "../bench/json.ts";
 import { pushCapped } from "../bench/set.ts";
@@ -30,38 +30,38 @@ import {
   textIn,
 } from "./wire.ts";
 
-/** The connection that a request came by. */
+/** The connection of a request. */
 export interface Caller {
-  /** A url on the same port; `wss` or `https` on the secure one. */
+  /** A URL on the port of the connection; `wss` or `https` on the secure one. */
   url(scheme: "ws" | "http", path: string): string;
-  /** Closes the connection without an answer. */
+  /** Closes the connection without a response. */
   hangUp(): void;
 }
 
 interface Common {
-  /** Null: everybody who is registered may. */
+  /** The required permission; null if registration is enough. */
   readonly permission: string | null;
-  /** Default: on every firmware. */
+  /** Whether the firmware has it. Default: every firmware. */
   exists?(model: Model): boolean;
 }
 
-/** Something done. `null` is no answer at all. */
+/** An endpoint that does something. Null means no response. */
 interface Action extends Common {
   answer(model: Model, payload: Payload, caller: Caller): Payload | null;
 }
 
-/** Something told, once to a request and again at each change to a subscription. */
+/** An endpoint that can be read, and subscribed to for changes. */
 export interface Reading extends Common {
   readonly topic: Topic;
   readonly subscribeOnly?: boolean;
   read(model: Model, caller: Caller): Payload;
-  /** What is told of a change, where that is not what a request is told. */
+  /** The payload after a change, if it differs from that of a request. */
   push?(model: Model, detail: Payload): Payload;
 }
 
 type Endpoint = Action | Reading;
 
-/** By uri, without `ssap://`. */
+/** Endpoints by URI without `ssap://`. */
 type Endpoints = Readonly<Record<string, Endpoint>>;
 
 const DONE: Payload = {};
@@ -81,7 +81,7 @@ const reading = (
 ): Reading => ({ permission, topic, read, ...more });
 
 const apps: Endpoints = {
-  // "" when the set is off (smart-tvs.md 2.4).
+  // Empty when the set is off (smart-tvs.md 2.4).
   "com.webos.applicationManager/getForegroundAppInfo": reading("READ_RUNNING_APPS", "app", ({ power, active }) => ({
     appId: power === "on" ? active : "",
     windowId: "",
@@ -100,9 +100,9 @@ const apps: Endpoints = {
     })),
   })),
   "system.launcher/launch": action("LAUNCH", launchApp),
-  // The other name of the same, by which a URL is played (CONTROLS.md).
+  // Another name of the same call, used to play a URL (CONTROLS.md).
   "com.webos.applicationManager/launch": action("LAUNCH", launchApp),
-  // 500 on a C1 and a C8 (a field note, CONTROLS.md): the app that plays is launched instead.
+  // Gets 500 on a C1 and a C8 (CONTROLS.md); clients launch the media app instead.
   "media.viewer/open": action("LAUNCH", () => {
     throw new Refusal("500 Application error");
   }),
@@ -112,7 +112,7 @@ const apps: Endpoints = {
   }),
   "system.launcher/close": action("CLOSE", (model, payload) => {
     const id = textIn(payload, "id");
-    // What a set says of an app that does not run is in no source but this: it is an application error.
+    // For an app that does not run, the sources say only that it is an application error.
     if (!model.running.has(id)) throw applicationError(-1000, `"${id}" is not running`);
     closeApp(model, id);
     return { sessionId: sessionId(id) };
@@ -126,7 +126,7 @@ function launchApp(model: Model, payload: Payload): Payload {
   const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
   const params = objectIn(payload["params"]);
   launch(model, { id, contentId, params, target: null });
-  // What it plays is listed in `payload`, as DLNA has it.
+  // The media is listed in `payload`, in the form of DLNA.
   if (id === model.firmware.mediaApp && Array.isArray(params["payload"])) setPlayback(model, "playing");
   return { id, sessionId: sessionId(id) };
 }
@@ -157,13 +157,13 @@ const audio: Endpoints = {
     volume: levelOf(model),
     mute: model.muted,
   })),
-  // Subscribed to by clients as they connect (aiowebostv, endpoints.py).
+  // aiowebostv subscribes to it when it connects (endpoints.py).
   "com.webos.service.apiadapter/audio/getSoundOutput": reading(SOUND, "volume", ({ behaviour }) => ({
     soundOutput: behaviour.soundOutput,
   })),
   "audio/setVolume": action(SOUND, (model, payload) => {
     const level = numberIn(payload, "volume");
-    // A soundbar on ARC takes the call and ignores it (smart-tvs.md 2.5).
+    // With a soundbar on ARC the call is accepted and ignored (smart-tvs.md 2.5).
     if (!onArc(model)) setVolume(model, level, "setVolume");
     return stepped(model);
   }),
@@ -180,8 +180,10 @@ function volumeOf(model: Model, { changed, cause }: Payload): Payload {
   const { soundOutput } = behaviour;
   if (firmware.volume === "flat") {
     const scenario = `mastervolume_${soundOutput}`;
-    const told = { scenario, active: false, volumeMax: MAX, volume: levelOf(model), muted };
-    return changed === undefined ? { ...told, action: "requested" } : { ...told, action: "changed", changed, cause };
+    const status = { scenario, active: false, volumeMax: MAX, volume: levelOf(model), muted };
+    return changed === undefined
+      ? { ...status, action: "requested" }
+      : { ...status, action: "changed", changed, cause };
   }
   const volumeStatus = {
     activeStatus: true,
@@ -204,7 +206,7 @@ function step(model: Model, by: 1 | -1): Payload {
   return stepped(model);
 }
 
-/** Newer firmware tells the level it arrived at. */
+/** Newer firmware returns the new level. */
 function stepped(model: Model): Payload {
   if (model.firmware.volume === "flat") return DONE;
   return { volume: levelOf(model), soundOutput: model.behaviour.soundOutput };
@@ -217,14 +219,14 @@ const inputs: Endpoints = {
   "tv/switchInput": action("CONTROL_INPUT_TV", (model, payload) => {
     const id = textIn(payload, "inputId");
     const input = model.inputs.find((one) => one.id === id);
-    // The code for an unknown input is in no source.
+    // No source gives the error code of an unknown input.
     if (input === undefined) throw applicationError(-1, `no such input: ${id}`);
     bringToFront(model, input.appId);
     return DONE;
   }),
   "tv/channelUp": action("CONTROL_INPUT_TV", (model) => stepChannel(model, 1)),
   "tv/channelDown": action("CONTROL_INPUT_TV", (model) => stepChannel(model, -1)),
-  // By the id of the list; the code for an unknown one is in no source.
+  // By channel id; no source gives the error code of an unknown one.
   "tv/openChannel": action("CONTROL_INPUT_TV", (model, payload) => {
     const id = textIn(payload, "channelId");
     const channel = model.behaviour.channels.find((one) => channelOf(one)["channelId"] === id);
@@ -235,7 +237,7 @@ const inputs: Endpoints = {
   "tv/getCurrentChannel": reading("READ_CURRENT_CHANNEL", "channel", (model) => {
     const { active, activeSince, behaviour, channel, power } = model;
     const settled = Date.now() - activeSince >= behaviour.channelMs;
-    // Asked sooner than some 2 s after live TV starts, it fails with 500 (smart-tvs.md 2.4).
+    // Fails with 500 in the first 2 s or so of live TV (smart-tvs.md 2.4).
     if (power !== "on" || active !== LIVE_TV || channel === null || !settled)
       throw applicationError(-1000, "live TV is not ready");
     return channelOf(channel);
@@ -275,7 +277,7 @@ const media: Endpoints = {
   "media.controls/fastForward": control(),
 };
 
-/** Without an argument the position moves, of which the set tells nothing. */
+/** Without an argument only the position changes, which the set does not report. */
 function control(...to: [] | [PlayState | null]): Endpoint {
   return action("CONTROL_INPUT_MEDIA_PLAYBACK", (model) => {
     const [playState] = to;
@@ -308,7 +310,7 @@ const power: Endpoints = {
 function screen(service: Model["firmware"]["screen"], wanted: "on" | "off"): Endpoint {
   const turn: Action["answer"] = (model) => {
     const fits = model.power === "on" && (wanted === "on") === (model.screen === "off");
-    // Code -102 as for turnOnScreen while Active (smart-tvs.md 2.5); the words are in no source.
+    // Code -102 as for turnOnScreen while Active (smart-tvs.md 2.5); no source gives the text.
     if (!fits) throw applicationError(-102, `the screen cannot be turned ${wanted} in state "${powerState(model)}"`);
     setScreen(model, wanted);
     return { state: powerState(model) };
@@ -316,7 +318,7 @@ function screen(service: Model["firmware"]["screen"], wanted: "on" | "off"): End
   return action("CONTROL_TV_SCREEN", turn, ({ firmware }) => firmware.screen === service);
 }
 
-/** The one uri that is answered before registration (smart-tvs.md 2.3). */
+/** The only endpoint that needs no registration (smart-tvs.md 2.3). */
 const SYSTEM_INFO = "system/getSystemInfo";
 
 const system: Endpoints = {
@@ -332,7 +334,7 @@ const system: Endpoints = {
     model.emit("toast", `toast "${message}"`);
     return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
   }),
-  // Its permission is granted to signed manifests only: an unsigned one gets 401 here (smart-tvs.md 2.3).
+  // Only signed manifests get its permission; others get 401 (smart-tvs.md 2.3).
   "com.webos.service.update/getCurrentSWInformation": action("READ_UPDATE_INFO", ({ firmware, identity }) => ({
     product_name: `webOSTV ${firmware.release}`,
     model_name: identity.model,
@@ -358,7 +360,7 @@ function systemInfo({ identity, behaviour }: Model): Payload {
 const TYPING = "CONTROL_INPUT_TEXT";
 
 const text: Endpoints = {
-  // Whether a field has the focus is told to subscriptions only (smart-tvs.md 2.4).
+  // The focus is reported to subscribers only (smart-tvs.md 2.4).
   "com.webos.service.ime/registerRemoteKeyboard": reading(
     TYPING,
     "keyboard",
@@ -395,19 +397,19 @@ function widgetOf({ focused, text: typed }: Model): Payload {
 const SCHEME = "ssap://";
 const ENDPOINTS: Endpoints = { ...apps, ...audio, ...inputs, ...media, ...power, ...system, ...text };
 
-/** What is at the uri, for someone with these permissions; null is someone who has not registered. */
+/** The endpoint at a URI. `granted` is null for a client that is not registered. Throws a `Refusal`. */
 export function endpointAt(model: Model, uri: string, granted: ReadonlySet<string> | null): Endpoint {
   const path = uri.startsWith(SCHEME) ? uri.slice(SCHEME.length) : "";
   const endpoint = Object.hasOwn(ENDPOINTS, path) ? ENDPOINTS[path] : undefined;
   if (granted === null) throw notRegistered();
   if (endpoint === undefined || endpoint.exists?.(model) === false) throw noSuchMethod();
   if (path === SYSTEM_INFO && model.firmware.systemInfo === "before-registration") throw noPermission();
-  // Whoever was granted nothing gets 401 from everything (smart-tvs.md 2.3).
+  // A client without any permission gets 401 for everything (smart-tvs.md 2.3).
   if (granted.size === 0 || (endpoint.permission !== null && !granted.has(endpoint.permission))) throw noPermission();
   return endpoint;
 }
 
-/** Answered before registration; null for every other uri. */
+/** The response that needs no registration; null for every other URI. */
 export function publicAnswer(model: Model, uri: string): Payload | null {
   return uri === `${SCHEME}${SYSTEM_INFO}` ? systemInfo(model) : null;
 }

@@ -1,38 +1,38 @@
-/** The year of a set's firmware, not of the set: newer firmware is pushed to older sets (smart-tvs.md 0). */
+/** The year of the firmware, not of the set: older sets get newer firmware (smart-tvs.md 0). */
 export type FirmwareYear = "2015" | "2018" | "2021" | "2023" | "2026";
 
-/** What differs from firmware to firmware; each can be set by itself. */
+/** How firmware versions differ; each difference can be set by itself. */
 export interface Firmware {
-  /** `deviceOSReleaseVersion` of the hello, and in the Server header of the description. */
+  /** The `deviceOSReleaseVersion` of the hello, also in the Server header of the description. */
   readonly release: string;
   /** Sets before 2018 have no secure port (smart-tvs.md 2.2). */
   readonly secure: boolean;
   /** From 2022 on the plain port accepts TCP and resets the upgrade (smart-tvs.md 2.2). */
   readonly plain: "answers" | "resets" | "closed";
   /**
-   * A manifest with a `signed` part: all it asks for is granted; or what only the signed part asks for is silently
-   * dropped (aiowebostv#729); or the pairing is refused before any prompt, known key or not (home-assistant/core#172703).
+   * A manifest with a `signed` part is honoured; or permissions that only the signed part asks for are silently dropped
+   * (aiowebostv#729); or pairing is refused before any prompt, even with a known key (home-assistant/core#172703).
    */
   readonly signed: "honoured" | "dropped" | "refused";
-  /** `pairingTypes` of the hello. */
+  /** The `pairingTypes` of the hello. */
   readonly pairingTypes: readonly string[];
-  /** The hello is optional, and some firmware leaves its `id` out (smart-tvs.md 2.3). */
+  /** The response to the optional hello; some firmware leaves its `id` out (smart-tvs.md 2.3). */
   readonly hello: "with-id" | "without-id" | "none";
   /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3). */
   readonly systemInfo: "always" | "before-registration";
-  /** `volume, muted` at the top, or within `volumeStatus` (smart-tvs.md 2.4). */
+  /** Whether `volume` and `muted` are at the top or within `volumeStatus` (smart-tvs.md 2.4). */
   readonly volume: "flat" | "nested";
-  /** webOS 2.x answers `getPowerState` with 404 (smart-tvs.md 2.4). */
+  /** Whether it has `getPowerState`: webOS 2.x answers 404 (smart-tvs.md 2.4). */
   readonly powerState: boolean;
-  /** `com.webos.media/getForegroundAppInfo`: 404 on a webOS 6 C1 (smart-tvs.md 2.4). */
+  /** Whether it has `com.webos.media/getForegroundAppInfo`: 404 on a webOS 6 C1 (smart-tvs.md 2.4). */
   readonly media: boolean;
-  /** Where `turnOffScreen` and `turnOnScreen` are: sets before webOS 5 have the second (smart-tvs.md 2.4). */
+  /** The service of `turnOffScreen` and `turnOnScreen`: `tv.power` before webOS 5 (smart-tvs.md 2.4). */
   readonly screen: "tvpower" | "tv.power";
-  /** Which of the apps that play a URL it has (CONTROLS.md). */
+  /** The app that plays a URL (CONTROLS.md). */
   readonly mediaApp: string;
-  /** Home is an app of its own that covers the screen; before, it lay over what ran. */
+  /** Whether Home is an app that covers the screen; before, it was an overlay. */
   readonly homeApp: boolean;
-  /** How a failure looks: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
+  /** The form of a failure: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
   readonly failures: "error" | "response";
 }
 
@@ -77,7 +77,7 @@ const webos23: Firmware = {
   media: true,
 };
 
-/** Release 11.2.0 is what sets with the blacklist say (smart-tvs.md 2.3). */
+/** Release 11.2.0 is that of sets with the blacklist (smart-tvs.md 2.3). */
 export const FIRMWARE: Readonly<Record<FirmwareYear, Firmware>> = {
   "2015": OLDEST,
   "2018": webos4,

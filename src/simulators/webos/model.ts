@@ -1,5 +1,4 @@
-/** What a set knows of itself, what came in, and who is told of changes. */
-
+/** The state of a set, what it received, and its subscriptions. */
 import { FIRMWARE, type Firmware } from "./firmware.ts";
 import {
   APPS,
@@ -23,17 +22,17 @@ export interface ReceivedRequest {
   readonly port: "secure" | "plain";
   /** `request`, `subscribe`, `unsubscribe`, `hello`, `register`. */
   readonly type: string;
-  /** "" when the message had none. */
+  /** Empty if the message had none. */
   readonly uri: string;
   readonly payload: Payload;
-  /** `answered`, the error as sent, `ignored` by a silent socket, or `closed` when the set hung up instead. */
+  /** `answered`, the error as sent, `ignored` by a silent socket, or `closed` if the set closed the connection. */
   outcome: string;
 }
 
 export interface ShownPrompt {
-  /** What the client asked for in the outer list of its manifest. */
+  /** The permissions in the outer list of the manifest. */
   readonly permissions: readonly string[];
-  /** `gone`: the client left, or the set was switched off. */
+  /** `gone`: the client disconnected, or the set was switched off. */
   answer: "open" | "accepted" | "denied" | "gone";
 }
 
@@ -41,11 +40,11 @@ export interface Launched {
   readonly id: string;
   readonly contentId: string | null;
   readonly params: Payload;
-  /** Of `system.launcher/open`. */
+  /** The URL of `system.launcher/open`. */
   readonly target: string | null;
 }
 
-/** What came in, the oldest first: the last ten thousand of each. */
+/** The last ten thousand received items of each kind, oldest first. */
 export class Received {
   readonly requests: ReceivedRequest[] = [];
   readonly prompts: ShownPrompt[] = [];
@@ -56,20 +55,20 @@ export class Received {
   readonly toasts: string[] = [];
 }
 
-/** What a client may subscribe to; several uris may tell of the same thing. */
+/** What a client can subscribe to; several URIs may share a topic. */
 export type Topic = "power" | "volume" | "app" | "media" | "apps" | "inputs" | "channel" | "keyboard";
 
-/** Called at the moment of a change, with what is said of the change itself: `cause`, `changed`. */
+/** Called for each change with its details, such as `cause` and `changed`. */
 type Subscriber = (detail: Payload) => void;
 
 class Feeds {
   readonly #subscribers = new Map<Topic, Set<Subscriber>>();
 
-  /** Returns what ends the subscription. */
+  /** Returns the unsubscribe function. */
   add(topic: Topic, subscriber: Subscriber): () => void {
-    const those = this.#subscribers.get(topic) ?? new Set();
-    this.#subscribers.set(topic, those.add(subscriber));
-    return () => void those.delete(subscriber);
+    const subscribers = this.#subscribers.get(topic) ?? new Set();
+    this.#subscribers.set(topic, subscribers.add(subscriber));
+    return () => void subscribers.delete(subscriber);
   }
 
   changed(topic: Topic, detail: Payload = {}): void {
@@ -83,7 +82,7 @@ export interface OpenPrompt {
   end(answer: "accepted" | "denied" | "gone"): void;
 }
 
-/** How the set behaves; nothing here changes while it exists, but what the person at it will do. */
+/** How the set behaves. Only `prompting` changes while it exists. */
 function behaviourOf(options: WebosSimulatorOptions) {
   const prompting: Prompting = options.prompt ?? "accept";
   return {
@@ -99,7 +98,7 @@ function behaviourOf(options: WebosSimulatorOptions) {
   };
 }
 
-/** The files around this one read and change it; nothing else holds state. */
+/** The whole state of a set, which the other files read and change. */
 export class Model {
   readonly identity: Identity;
   readonly firmware: Firmware;
@@ -108,30 +107,30 @@ export class Model {
   readonly received = new Received();
   readonly apps: SimulatedApp[];
   readonly inputs: SimulatedInput[];
-  /** A key keeps the permissions it was granted (aiowebostv#719). */
+  /** Permissions by client key, as granted at pairing (aiowebostv#719). */
   readonly clientKeys: Map<string, ReadonlySet<string>>;
   readonly running: Set<string>;
-  /** Where pointer sockets may be opened. */
+  /** The valid paths of pointer sockets. */
   readonly pointerPaths = new Set<string>();
   readonly emit: (type: WebosEvent["type"], text: string) => void;
   name: string;
   power: Power = "on";
-  /** Said while the power changes. */
+  /** The `processing` value while the power changes. */
   processing: string | null = null;
   screen: "on" | "off" | "saver" = "on";
-  /** The app in front; inputs and the tuner are apps. */
+  /** The app in front; inputs and the tuner are apps too. */
   active: string;
   activeSince = Date.now();
   volume = 18;
   muted = false;
   channel: SimulatedChannel | null;
   playback: { readonly appId: string; readonly playState: PlayState } | null = null;
-  /** What has been typed into the field in front. */
+  /** The text of the focused field. */
   text = "";
-  /** Whether there is a field in front that takes text. */
+  /** Whether a text field has the focus. */
   focused = true;
   prompt: OpenPrompt | null = null;
-  /** What `turnOff` and the power button do. */
+  /** The effect of `turnOff` and of the power button. */
   togglePower: () => void = () => {};
 
   constructor(options: WebosSimulatorOptions) {
@@ -156,7 +155,7 @@ export function titleOf(model: Model, id: string): string {
   return model.apps.find((app) => app.id === id)?.title ?? id;
 }
 
-/** As `getPowerState` says it (smart-tvs.md 2.4). */
+/** The value of `getPowerState` (smart-tvs.md 2.4). */
 export function powerState({ power, screen }: Model): string {
   if (power === "standby") return "Active Standby";
   return { on: "Active", off: "Screen Off", saver: "Screen Saver" }[screen];

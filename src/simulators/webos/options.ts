@@ -1,4 +1,4 @@
-/** What a set can be made to be, and what it comes with when nothing is said. */
+/** The options of a simulated LG set, and its defaults. */
 import type { Certificate } from "../bench/certificate.ts";
 import { digest, macOf, uuidOf } from "../bench/identity.ts";
 import type { Firmware, FirmwareYear } from "./firmware.ts";
@@ -7,16 +7,16 @@ export interface SimulatedApp {
   id: string;
   title: string;
   version?: string;
-  /** Came with the set. */
+  /** Whether it is preinstalled. */
   system?: boolean;
-  /** Not among the launch points, only in `listApps`. */
+  /** Whether it is only in `listApps` and not a launch point. */
   hidden?: boolean;
 }
 
 export interface SimulatedInput {
   /** `HDMI_1`. */
   id: string;
-  /** What the owner called it. */
+  /** The name given by its owner. */
   label: string;
   /** Inputs are apps: `com.webos.app.hdmi1`. */
   appId: string;
@@ -29,20 +29,20 @@ export interface SimulatedChannel {
 }
 
 /**
- * What becomes of a prompt: a person accepts or denies it after `promptMs`; nobody does anything (`answerPrompt` may
- * still be called); or no prompt is shown and the set goes straight to `registered`.
+ * How a prompt is answered: accepted or denied after `promptMs`; not at all unless `answerPrompt` is called; or `none`: no
+ * prompt is shown and the client is registered at once.
  */
 export type Prompting = "accept" | "deny" | "wait" | "none";
 
 /**
- * What `turnOff` leads to: all ports closed in the end; ports that stay open and refuse registration with 1008, as
- * Quick Start+ does; or "Active Standby", in which the set goes on answering (smart-tvs.md 1.2, 2.5).
+ * What `turnOff` leads to: `off`, all ports closed; `quick-start`, open ports that refuse registration with 1008;
+ * `active-standby`, a set that still answers (smart-tvs.md 1.2, 2.5).
  */
 export type Standby = "off" | "quick-start" | "active-standby";
 
 export type Power = "on" | "standby";
 
-/** What happens, in words. */
+/** Something that happened, with a text for people. */
 export interface WebosEvent {
   readonly type:
     | "prompt"
@@ -63,66 +63,66 @@ export interface WebosEvent {
 }
 
 export interface WebosSimulatorOptions {
-  /** What the owner called it: `friendlyName`. */
+  /** The name given by its owner: `friendlyName`. */
   name: string;
-  /** `deviceUUID`. Default: derived from the name, so the same name is the same set. */
+  /** The `deviceUUID`. Default: derived from the name. */
   uuid?: string;
-  /** Address to bind and to announce. */
+  /** The address to bind and to announce. */
   host?: string;
-  /** wss; 3001 unless said otherwise, 0 is a free one, null is closed. */
+  /** The port of wss. Default 3001; 0 is any free port, null is closed. */
   securePort?: number | null;
-  /** ws; 3000 unless said otherwise, 0 is a free one, null is closed. */
+  /** The port of ws. Default 3000; 0 is any free port, null is closed. */
   plainPort?: number | null;
-  /** UDP port for magic packets; 0, the default, is a free one. */
+  /** The UDP port for magic packets; 0, the default, is any free port. */
   wakePort?: number;
-  /** Default "2021": both ports, an old manifest still pairs. */
+  /** Default "2021": both ports are open, and an old manifest can still pair. */
   firmware?: FirmwareYear;
-  /** Where the set differs from its firmware. */
+  /** Differences from the firmware of the year. */
   traits?: Partial<Firmware>;
   model?: string;
-  /** Wired. */
+  /** The wired address. */
   mac?: string;
-  /** Another certificate than the one that all sets of this process share; see `createCertificate`. */
+  /** Default: a certificate that all sets of this process share. See `createCertificate`. */
   certificate?: Certificate;
   /** Default "accept". */
   prompt?: Prompting;
-  /** Time until the person accepts or denies. Default 500. */
+  /** The time until a prompt is answered. Default 500. */
   promptMs?: number;
-  /** `403 User denied access` unless said otherwise; some firmware says `403 cancelled` (smart-tvs.md 2.3). */
+  /** The error of a denied prompt. Default `403 User denied access`; some firmware sends `403 cancelled` (smart-tvs.md 2.3). */
   denial?: string;
-  /** Client keys that are known from before, with the permissions each was granted. */
+  /** Known client keys with their permissions. */
   clientKeys?: Readonly<Record<string, readonly string[]>>;
-  /** Answer searches for the set: 2026 firmware can switch that off (smart-tvs.md 2.1). Default true. */
+  /** Whether it answers searches; 2026 firmware can switch that off (smart-tvs.md 2.1). Default true. */
   ssdp?: boolean;
   ssdpDelayMs?: number;
   standby?: Standby;
-  /** From `turnOff` until the silent sockets close. Default 4000, as on webOS 6 (smart-tvs.md 2.5). */
+  /** The time from `turnOff` until the silent sockets close. Default 4000, as on webOS 6 (smart-tvs.md 2.5). */
   socketsCloseMs?: number;
-  /** From then until the ports close. Default 10 000. */
+  /** The time from then until the ports close. Default 10 000. */
   portsCloseMs?: number;
-  /** From a magic packet until the ports are open again. Default 2000. */
+  /** The time from a magic packet until the ports are open. Default 2000. */
   bootMs?: number;
-  /** A soundbar on ARC: volume -1, `setVolume` is ignored, steps work (smart-tvs.md 2.5). */
+  /** With a soundbar on ARC the volume is -1, `setVolume` is ignored, and steps work (smart-tvs.md 2.5). */
   soundOutput?: "tv_speaker" | "external_arc";
-  /** Without a tuner `getChannelList` makes the set close the socket (smart-tvs.md 2.5). Default true. */
+  /** Without a tuner the set closes the socket at `getChannelList` (smart-tvs.md 2.5). Default true. */
   tuner?: boolean;
   apps?: readonly SimulatedApp[];
   inputs?: readonly SimulatedInput[];
-  /** What the tuner receives. */
+  /** The channels of the tuner. */
   channels?: readonly SimulatedChannel[];
-  /** What its launch points say of where the icon of an app is, made from the address where it is. */
+  /** Changes the icon URL in launch points, given the real one. */
   iconAt?: (address: string) => string;
-  /** From the start of live TV until `getCurrentChannel` answers. Default 2000 (smart-tvs.md 2.4). */
+  /** The time from the start of live TV until `getCurrentChannel` works. Default 2000 (smart-tvs.md 2.4). */
   channelMs?: number;
   onEvent?: (event: WebosEvent) => void;
 }
 
-/** Everything about a set that never changes while it exists. */
+/** What never changes while a set exists. */
 export type Identity = ReturnType<typeof identify>;
 
 export function identify(options: WebosSimulatorOptions) {
   const uuid = options.uuid ?? uuidOf(options.name);
-  /** Hex derived from the uuid: raw material for ids that only have to be stable. */
+  /** Hex derived from the UUID, for ids that only have to be stable. */
   const seed = digest(uuid);
   return {
     uuid,
@@ -138,7 +138,7 @@ export const LIVE_TV = "com.webos.app.livetv";
 export const HOME = "com.webos.app.home";
 export const BROWSER = "com.webos.app.browser";
 
-/** What a set comes with; the ids are those that sets give (smart-tvs.md 2.4 for inputs and tuner). */
+/** Preinstalled apps with their real ids (smart-tvs.md 2.4 for inputs and tuner). */
 export const APPS: readonly SimulatedApp[] = [
   { id: "netflix", title: "Netflix" },
   { id: "youtube.leanback.v4", title: "YouTube" },

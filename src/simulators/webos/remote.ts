@@ -1,4 +1,4 @@
-/** What can be done to a set, whether over the network or with its remote. */
+/** Effects on a set, from the network or its remote. */
 import { pushCapped, words } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
 import { HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
@@ -10,7 +10,7 @@ export function setVolume(model: Model, level: number, cause: string): void {
   announceVolume(model, changed, cause);
 }
 
-/** Up ends the mute; that down does not is in no source. */
+/** Up ends muting; no source says that down does not. */
 export function stepVolume(model: Model, by: 1 | -1, cause: string): void {
   if (by > 0) setMuted(model, false, cause);
   setVolume(model, model.volume + by, cause);
@@ -54,7 +54,7 @@ export function closeApp(model: Model, id: string): void {
   if (model.active === id) bringToFront(model, fallback(model));
 }
 
-/** Without a home of its own the set falls back to live TV; which app real sets show then is in no source. */
+/** The app shown when the one in front is closed. No source says which app sets without a home app show. */
 function fallback({ firmware, behaviour }: Model): string {
   return firmware.homeApp || !behaviour.tuner ? HOME : LIVE_TV;
 }
@@ -87,13 +87,13 @@ export function changeChannel(model: Model, by: 1 | -1): void {
   tune(model, channels[at % channels.length] ?? model.channel);
 }
 
-/** While something else is in front, nothing is seen of it: channels are live TV's alone. */
+/** Has no visible effect while another app than live TV is in front. */
 export function tune(model: Model, channel: SimulatedChannel): void {
   model.channel = channel;
   model.feeds.changed("channel");
 }
 
-/** Text for the field in front; without one it is lost. */
+/** Types into the focused field; without one the text is lost. */
 export function typeText(model: Model, text: string, replace: boolean): void {
   pushCapped(model.received.texts, text);
   model.emit("text", `text "${text}"`);
@@ -111,7 +111,7 @@ export function setFocus(model: Model, focused: boolean): void {
   model.feeds.changed("keyboard", { focusChanged: true });
 }
 
-/** What a button does to what the set tells of itself; the rest moves a highlight that nobody sees. */
+/** Buttons with an effect on the state; other buttons only move the highlight. */
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   HOME: goHome,
   EXIT: goHome,
@@ -139,7 +139,7 @@ const BUTTONS: ReadonlySet<string> = new Set([
   ...Array.from({ length: 10 }, (_, digit) => String(digit)),
 ]);
 
-/** No word ever comes back, not for a button that does not exist either (smart-tvs.md 2.4). */
+/** There is never a response, not even for an unknown button (smart-tvs.md 2.4). */
 function pressButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) {
     model.emit("refused", `unknown button "${name}"`);
@@ -150,14 +150,14 @@ function pressButton(model: Model, name: string): void {
   applyButton(model, name);
 }
 
-/** What a button does, whichever remote it is on. */
+/** The effect of a button, from the network or the original remote. */
 export function applyButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) throw new Error(`no remote has a button "${name}"`);
   endScreensaver(model);
   ACTIONS[name]?.(model);
 }
 
-/** Frames are lines of `name:value`, each frame ended by an empty line (smart-tvs.md 2.4). */
+/** Handles pointer frames: lines of `name:value`, ended by an empty line (smart-tvs.md 2.4). */
 export function handleFrames(model: Model, text: string): void {
   for (const frame of text.split("\n\n").filter((one) => one.trim() !== "")) {
     const lines = frame.split("\n").map((line) => line.split(":"));

@@ -1,4 +1,4 @@
-/** What SSAP carries, in and out, and how it refuses. */
+/** SSAP messages and errors. */
 import { type JsonObject, objectIn, parseObject } from "../bench/json.ts";
 
 export type Payload = JsonObject;
@@ -10,11 +10,11 @@ export interface Message {
   readonly payload: Payload;
 }
 
-/** Null for what is not a message: the set ignores it. */
+/** Null for an invalid message, which the set ignores. */
 export function parseMessage(text: string): Message | null {
   const { id, type, uri, payload } = parseObject(text);
   if (typeof type !== "string") return null;
-  // Some clients send it as the text of its JSON.
+  // Some clients send the payload as a JSON text.
   const given = typeof payload === "string" ? parseObject(payload) : objectIn(payload);
   return { id, type, uri: typeof uri === "string" ? uri : "", payload: given };
 }
@@ -41,7 +41,7 @@ export function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
-/** A request that is refused: `401 insufficient permissions`, with a payload of its own when an application refused it. */
+/** A refused request, such as `401 insufficient permissions`. A refusal by an application has a payload. */
 export class Refusal extends Error {
   readonly payload: Payload;
 
@@ -51,7 +51,7 @@ export class Refusal extends Error {
   }
 }
 
-/** As sent for an unknown app: code -101 and its text within `500 Application error`. */
+/** An error within `500 Application error`, such as code -101 for an unknown app. */
 export function applicationError(errorCode: number, errorText: string): Refusal {
   return new Refusal("500 Application error", { returnValue: false, errorCode, errorText });
 }
@@ -60,10 +60,10 @@ export const noSuchMethod = () => new Refusal("404 no such service or method");
 export const noPermission = () => new Refusal("401 insufficient permissions");
 export const notRegistered = () => new Refusal("401 insufficient permissions (not registered)");
 
-// What a set says to a payload of the wrong shape is in no source.
+// No source gives the response to a payload of the wrong shape.
 const invalid = (name: string) => applicationError(-1, `invalid parameters: ${name}`);
 
-/** Both shapes of a failure (smart-tvs.md 2.4). */
+/** A failure in the form of the firmware (smart-tvs.md 2.4). */
 export function failureOf(refusal: Refusal, shape: "error" | "response"): Payload {
   if (shape === "error") return { type: "error", error: refusal.message, payload: refusal.payload };
   const [, code, text] = /^(\d+) (.*)$/.exec(refusal.message) ?? [];

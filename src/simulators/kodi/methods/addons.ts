@@ -28,7 +28,7 @@ export const addons: Methods = {
         .filter((addon) => content === "unknown" || addon.content === content)
         .filter((addon) => enabled === "all" || (addon.enabled !== false) === enabled)
         .map((addon) => describe(addon, properties));
-      // The list is left out when it would be empty (Kodi 20.1, ran).
+      // An empty list is left out (Kodi 20.1, ran).
       return { ...(found.length === 0 ? {} : { addons: found }), limits: limits(found.length) };
     },
   ),
@@ -71,7 +71,7 @@ export const addons: Methods = {
   ),
 };
 
-/** What has not been installed, or is switched off, is not found. */
+/** The add-on with an id. Throws if it is not installed. */
 function find(model: Model, id: unknown): SimulatedAddon {
   const addon = model.addons.find((one) => one.id === id);
   if (addon === undefined) throw invalidParams();

@@ -4,7 +4,7 @@ import { either, flag, integer, names, oneOf } from "../schema.ts";
 
 const PROPERTIES = ["volume", "muted", "name", "version", "sorttokens", "language"];
 
-/** Volume from 0 to 100; both setters answer with the new value (players.md 7.2). */
+/** The volume is 0 to 100; both setters return the new value (players.md 7.2). */
 export const application: Methods = {
   "Application.GetProperties": method(
     { properties: required(names("Application.Property.Name", PROPERTIES)) },
@@ -30,7 +30,7 @@ export function changeVolume(model: Model, level: number): void {
   notifyVolume(model);
 }
 
-/** Said even when nothing has changed (Kodi 20.1, ran). */
+/** Sent even if nothing changed (Kodi 20.1, ran). */
 export function notifyVolume(model: Model): void {
   const { volume, muted } = model;
   model.notify("Application.OnVolumeChanged", { muted, volume });
@@ -39,7 +39,7 @@ export function notifyVolume(model: Model): void {
 
 export function quit(model: Model): void {
   model.notify("System.OnQuit", { exitcode: 0 });
-  model.shutDown("ended", "told");
+  model.shutDown("ended", "clean");
 }
 
 function propertiesOf({ volume, muted, identity }: Model): Record<string, unknown> {

@@ -5,7 +5,7 @@ import { anything, names, oneOf, text } from "../schema.ts";
 const FIELDS = ["size", "lastmodified", "mimetype", "file", "title", "thumbnail"];
 
 export const files: Methods = {
-  // A folder that is no source, and lies in none, is refused as one that is not there (Kodi 20.1, ran).
+  // A folder outside of all sources is refused like a missing one (Kodi 20.1, ran).
   "Files.GetDirectory": method(
     {
       directory: required(text),

@@ -8,7 +8,7 @@ import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
 import { changeVolume, notifyVolume } from "./application.ts";
 import { faster } from "./player.ts";
 
-/** Answers OK whatever becomes of it (players.md 7.3). */
+/** A key; the result is OK whether or not it has an effect (players.md 7.3). */
 const key = (name: string, act: (model: Model) => void = () => {}): [string, Method] => [
   `Input.${name}`,
   method({}, (model) => {
@@ -26,12 +26,12 @@ export function endScreensaver(model: Model): void {
 
 const back = (model: Model) => (model.dialog === null ? goBack(model) : closeDialog(model));
 
-/** Those that move a highlight, which is not simulated. */
-const UNSEEN = words("left right up down skipnext skipprevious stepforward stepback info osd noop");
+/** Actions that only move the highlight, which is not simulated. */
+const NO_EFFECT = words("left right up down skipnext skipprevious stepforward stepback info osd noop");
 
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
-  ...Object.fromEntries(UNSEEN.map((action) => [action, () => {}])),
-  // It toggles (players.md 7.3), and of sound it is told twice (Kodi 20.1, ran).
+  ...Object.fromEntries(NO_EFFECT.map((action) => [action, () => {}])),
+  // It toggles (players.md 7.3); audio has a second notification (Kodi 20.1, ran).
   pause(model) {
     const { playing } = model;
     if (playing === null) return;
@@ -53,7 +53,7 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   volumeup: (model) => changeVolume(model, model.volume + 1),
   volumedown: (model) => changeVolume(model, model.volume - 1),
   back,
-  // Where no folder for them is set, it asks somebody in front of it for one (Kodi 20.1, ran).
+  // Without a folder for screenshots it opens a dialog to choose one (Kodi 20.1, ran).
   screenshot(model) {
     if (model.screenshots === null) openDialog(model, "browser");
     else takeScreenshot(model, model.screenshots.folder);
@@ -71,14 +71,14 @@ export const input: Methods = {
     key("ContextMenu", contextMenu),
   ]),
   "Input.ExecuteAction": method({ action: required(oneOf(...Object.keys(ACTIONS))) }, (model, { action }) => {
-    // Nothing else is done then (Kodi 20.1, ran).
+    // The first action only ends the screensaver (Kodi 20.1, ran).
     if (model.screensaver) endScreensaver(model);
     else {
       model.emit("key", `action ${String(action)}`);
       ACTIONS[String(action)]?.(model);
     }
   }),
-  // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
+  // The text replaces that of the field; without a keyboard the result is OK too (players.md 7.3).
   "Input.SendText": method({ text: required(text), done: flag }, (model, params) => {
     const characters = String(params["text"]);
     if (model.dialog?.input === undefined) return;
@@ -97,7 +97,7 @@ function contextMenu(model: Model): void {
   if (model.dialog === null && model.folder !== "") openDialog(model, "context-menu");
 }
 
-/** While paused it does nothing (players.md 7.3). */
+/** Has no effect while paused (players.md 7.3). */
 function changeSpeed(model: Model, direction: 1 | -1): void {
   const { playing } = model;
   if (playing === null || playing.speed === 0) return;
@@ -107,7 +107,7 @@ function changeSpeed(model: Model, direction: 1 | -1): void {
 
 function changeChannel(model: Model, by: number): void {
   const { channels, playing } = model;
-  // Only a channel that plays is changed; without a tuner it is OK and nothing.
+  // Has an effect only while a channel plays.
   if (by !== 0 && !playing?.channel) return;
   const at = channels.findIndex(({ id }) => id === model.lastChannel);
   const next = channels[(Math.max(0, at) + by + channels.length) % channels.length];

@@ -19,13 +19,13 @@ import { anything, either, flag, integer, names, number, oneOf, type Schema, tex
 
 const SPEEDS = [-32, -16, -8, -4, -2, 1, 2, 4, 8, 16, 32];
 
-/** One step on the scale, where normal speed lies between the two twofold ones; rewind of four goes to two (players.md 7.3). */
+/** The next speed on the scale, where 1 lies between -2 and 2 (players.md 7.3). */
 export function faster(speed: number, direction: 1 | -1): number {
   const at = SPEEDS.indexOf(speed) + direction;
   return SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, at))] ?? speed;
 }
 
-/** There is no `canpause`: one name that is not known fails the whole call (players.md 7.2). */
+/** There is no `canpause`; an unknown name fails the whole call (players.md 7.2). */
 const propertyNames = names(
   "Player.Property.Name",
   words(`
@@ -48,7 +48,7 @@ export const itemNames = names(
 const NEVER = words("canmove canzoom canrotate canshuffle shuffled partymode subtitleenabled");
 const NONE = words("audiostreams videostreams subtitles");
 
-/** After a stop they are zeros (players.md 7.2). `type` goes by the number of the player, whatever plays on it (ran). */
+/** Zeros after a stop (players.md 7.2). `type` depends on the player number, not on what plays (ran). */
 function propertiesOf(playing: Playing | null, player: number): Record<string, unknown> {
   const total = playing?.durationMs ?? 0;
   const now = playing === null ? 0 : position(playing);
@@ -73,14 +73,15 @@ function propertiesOf(playing: Playing | null, player: number): Record<string, u
 
 const NOTHING = { title: "", file: "", mediapath: "", album: "", artist: [], showtitle: "", season: -1, episode: -1 };
 
-/** As Kodi 20.1 described them (ran): the title of a file is in `label` alone. */
+/** The item as Kodi 20.1 describes it (ran): the title of a file is only in `label`. */
 function describe(playing: Playing | null, wanted: unknown): Record<string, unknown> {
   if (playing === null) return { ...pick(wanted, NOTHING), label: "", type: "unknown" };
   const { channel, kind, title, artist, file, path, thumbnail } = playing;
-  // The picture in a file of sound is told by the labels of the screen alone (Kodi 20.1, ran).
-  const told = thumbnail.startsWith("image://music@") ? "" : thumbnail;
+  // The picture embedded in an audio file appears only in info labels (Kodi 20.1, ran).
+  const shownThumbnail = thumbnail.startsWith("image://music@") ? "" : thumbnail;
   const icon = kind === "audio" ? "image://DefaultAudio.png/" : "image://DefaultFolder.png/";
-  const pictures = { thumbnail: told, art: told === "" ? { icon } : { thumb: told }, fanart: "" };
+  const art = shownThumbnail === "" ? { icon } : { thumb: shownThumbnail };
+  const pictures = { thumbnail: shownThumbnail, art, fanart: "" };
   const common = { label: title, mediapath: path, file: channel ? undefined : file, ...pictures };
   const mine = channel
     ? { title: "", channel: channel.name, channeltype: channel.radio ? "radio" : "tv", channelnumber: channel.number }
@@ -108,14 +109,14 @@ const STEPS: Readonly<Record<string, number>> = {
   bigbackward: -600,
 };
 
-/** What plays on the player that is meant; without it the call fails. */
+/** What plays on the player of the call. Throws if nothing does. */
 function playingOn(model: Model, params: Params): Playing {
   const { playing } = model;
   if (playing === null || playing.player !== params["playerid"]) throw failed();
   return playing;
 }
 
-/** After a stop only the other player fails (players.md 7.2; Kodi 20.1, ran). */
+/** What plays on the player of the call; null if nothing plays at all. Throws if another player plays (players.md 7.2; Kodi 20.1, ran). */
 function playingOnOrIdle(model: Model, params: Params): Playing | null {
   return model.playing === null ? null : playingOn(model, params);
 }
@@ -150,7 +151,7 @@ export const player: Methods = {
       const before = playing.speed;
       const next = typeof speed === "number" ? speed : faster(before, speed === "increment" ? 1 : -1);
       setSpeed(model, playing, next);
-      // Going back to normal is said as resuming as well (Kodi 20.1, ran).
+      // Going back to normal speed is announced as resuming too (Kodi 20.1, ran).
       if (next === 1 && before !== 1) model.notify("Player.OnResume", playerEvent(playing));
       model.notify("Player.OnSpeedChanged", playerEvent(playing));
       if (next === 1 && playing.kind === "video") model.notify("Player.OnAVChange", playerEvent(playing));
@@ -187,7 +188,7 @@ export const player: Methods = {
   ),
 };
 
-/** Relative jumps answer with the position before (players.md 7.3), absolute ones with the new one (Kodi 20.1, ran). */
+/** Relative seeks return the old position (players.md 7.3), absolute ones the new one (Kodi 20.1, ran). */
 function seekTo(model: Model, playing: Playing, value: unknown) {
   const { percentage, time: to, step, seconds } = { ...(value as Params) };
   const total = playing.durationMs ?? 0;
@@ -203,11 +204,11 @@ function seekTo(model: Model, playing: Playing, value: unknown) {
   const after = position(playing);
   model.notify("Player.OnSeek", playerEvent(playing, { seekoffset: timeOf(after - before), time: timeOf(after) }));
   if (playing.kind === "video") model.notify("Player.OnAVChange", playerEvent(playing));
-  // Beyond the end it says where it was told to go (Kodi 20.1, ran).
-  const said = relative === undefined ? absolute : before;
+  // A target beyond the end is returned as requested (Kodi 20.1, ran).
+  const returned = relative === undefined ? absolute : before;
   return {
-    percentage: total === 0 ? 0 : Math.min(100, (said / total) * 100),
-    time: timeOf(said),
+    percentage: total === 0 ? 0 : Math.min(100, (returned / total) * 100),
+    time: timeOf(returned),
     totaltime: timeOf(total),
   };
 }
@@ -218,11 +219,11 @@ function openItem(model: Model, item: unknown): void {
   if (playlistid !== undefined) return openInList(model, Number(playlistid), Number(at));
   if (typeof channelid === "number") {
     const channel = model.channels.find(({ id }) => id === channelid);
-    // Kodi 20.1 died of a channel that is not there (ran): SIGSEGV, nothing answered.
+    // An unknown channel crashes Kodi 20.1 with SIGSEGV, without a response (ran).
     if (channel === undefined) throw new Crashed("Player.Open");
     return openChannel(model, channel);
   }
-  // A folder that is not there is taken, and only a list is cleared (Kodi 20.1, ran).
+  // A missing folder is accepted and only clears a playlist (Kodi 20.1, ran).
   if (typeof file !== "string") return model.notify("Playlist.OnClear", { playlistid: 2 });
   const known = model.media.find((media) => media.file === file);
   if (known !== undefined) open(model, known);

@@ -24,7 +24,7 @@ export const gui: Methods = {
     { window: required(oneOf(...Object.keys(WINDOWS))), parameters: listOf(text) },
     (model, { window, parameters }) => {
       const found = WINDOWS[String(window)];
-      // Under a dialog it answers OK and does nothing (players.md 7.3).
+      // Under a dialog the result is OK without effect (players.md 7.3).
       if (found === undefined || model.dialog !== null) return;
       const [path = ""] = texts(parameters);
       model.screensaver = false;
@@ -54,7 +54,7 @@ export const pvr: Methods = {
       limits: anything,
     },
     (model, { channelgroupid, properties }) => {
-      // Without a tuner it fails (Kodi 20.1, ran).
+      // Fails without a tuner (Kodi 20.1, ran).
       if (model.channels.length === 0) throw failed();
       const wantsRadio = channelgroupid === "allradio" || channelgroupid === 2;
       const found = model.channels
@@ -83,7 +83,7 @@ const LABELS: Readonly<Record<string, (model: Model) => string>> = {
   "VideoPlayer.ChannelName": ({ playing }) => playing?.channel?.name ?? "",
   "Container.FolderPath": ({ folder }) => folder,
   "Container.PluginName": ({ folder }) => /^plugin:\/\/([^/]+)/.exec(folder)?.[1] ?? "",
-  // What the field of the keyboard, and that of the number pad, holds (Kodi 20.1, ran).
+  // The text in the field of the keyboard, and of the number pad (Kodi 20.1, ran).
   "Control.GetLabel(312).index(1)": ({ dialog }) => (dialog?.kind === "keyboard" ? dialog.text : ""),
   "Control.GetLabel(4)": ({ dialog }) => (dialog?.kind === "number" ? dialog.text : ""),
   "Container.FolderName": (model) => addonName(model),
@@ -94,7 +94,7 @@ const BOOLEANS: Readonly<Record<string, (model: Model) => boolean>> = {
   "Player.HasMedia": ({ playing }) => playing !== null,
 };
 
-/** Whatever it is asked it answers: what it does not know is empty, or false (Kodi 20.1, ran). */
+/** An unknown label is empty, an unknown boolean false (Kodi 20.1, ran). */
 export const xbmc: Methods = {
   "XBMC.GetInfoLabels": method({ labels: required(listOf(text)) }, (model, { labels }) =>
     Object.fromEntries(texts(labels).map((label) => [label, labelOf(model, label)])),
@@ -119,13 +119,13 @@ function addonName({ addons, folder }: Model): string {
   return addons.find(({ id }) => folder.startsWith(`plugin://${id}/`))?.name ?? "";
 }
 
-/** What the system under it does not allow fails with -32100 (players.md 7.2). */
+/** Fails with -32100 if the operating system does not allow it (players.md 7.2). */
 const powerCommand = (what: "shutdown" | "suspend" | "hibernate") =>
   method({}, (model) => {
     if (!model.identity.can[what]) throw failed();
     if (what === "shutdown") model.notify("System.OnQuit", { exitcode: 64 });
     else model.notify("System.OnSleep", null);
-    model.shutDown("asleep", "told");
+    model.shutDown("asleep", "clean");
   });
 
 const ABILITIES = ["canshutdown", "cansuspend", "canhibernate", "canreboot"];
@@ -149,13 +149,13 @@ export const system: Methods = {
   }),
 };
 
-/** How it may be controlled, in the words of its own settings (Kodi 20.1, ran). */
+/** Settings by their ids (Kodi 20.1, ran). */
 function settingsOf({ name, webPort, identity, password, screenshots }: Model): Record<string, unknown> {
   const port = webPort();
   return {
     "services.devicename": name,
     "services.webserver": port !== null,
-    // The port stays set while it is off.
+    // The setting of the port stays while the web server is off.
     "services.webserverport": port ?? 8080,
     "services.webserverauthentication": password !== null,
     "services.webserverusername": identity.user,
