@@ -171,14 +171,14 @@ export class SamsungSimulator extends SimulatedSet {
   }
 
   protected unplug(): void {
-    this.#model.prompt?.end("gone");
+    this.#model.prompt?.end("cancelled");
     this.hangUp();
   }
 
   async #powerOff(): Promise<void> {
     const model = this.#model;
     if (model.power === "standby") return;
-    model.prompt?.end("gone");
+    model.prompt?.end("cancelled");
     Object.assign(model, { power: "standby", front: null, focused: false, art: false });
     model.emit("power", "power off");
     // Pending messages go out first.

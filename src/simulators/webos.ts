@@ -195,7 +195,7 @@ export class WebosSimulator extends SimulatedSet {
 
   protected unplug(): void {
     clearTimeout(this.#closing);
-    this.#model.prompt?.end("gone");
+    this.#model.prompt?.end("cancelled");
     this.#closeConnections();
   }
 
@@ -209,7 +209,7 @@ export class WebosSimulator extends SimulatedSet {
     const { standby } = model.behaviour;
     const { socketsCloseMs = 4000, portsCloseMs = 10_000 } = this.#options;
     if (model.power === "standby") return;
-    model.prompt?.end("gone");
+    model.prompt?.end("cancelled");
     setPlayback(model, null);
     for (const hint of standby === "active-standby" ? GOING_OFF.slice(0, 1) : GOING_OFF) {
       model.processing = hint;

@@ -104,7 +104,7 @@ export const STACKS: Readonly<Record<StackName, Stack>> = {
     timeout: 300,
     hidesVolume: true,
   },
-  // As sets of LG and Samsung are reported: they take nothing of which nothing is said.
+  // TVs of LG and Samsung are reported to refuse media without metadata.
   tv: {
     ...kodi,
     manufacturer: "Lumora Electronics",

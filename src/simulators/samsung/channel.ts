@@ -32,7 +32,7 @@ export class Channel {
     });
     socket.on("message", (data) => this.#handle(data.toString()));
     // No source says whether a real prompt outlives its connection.
-    socket.on("close", () => this.#prompt?.end("gone"));
+    socket.on("close", () => this.#prompt?.end("cancelled"));
   }
 
   /** Admits or refuses the client by its token, or shows a prompt. */

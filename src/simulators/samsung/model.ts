@@ -19,7 +19,7 @@ export interface ReceivedKey {
 
 /** A prompt on the screen. */
 export interface OpenPrompt {
-  end(how: "allowed" | "denied" | "over" | "gone"): void;
+  end(how: "allowed" | "denied" | "over" | "cancelled"): void;
 }
 
 export class Model {

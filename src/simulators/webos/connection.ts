@@ -79,7 +79,7 @@ export class Connection extends SocketConnection {
       for (const end of this.#subscriptions.values()) end();
       this.#subscriptions.clear();
       // No source says whether a real prompt outlives its connection.
-      this.#prompt?.end("gone");
+      this.#prompt?.end("cancelled");
     });
   }
 
@@ -244,7 +244,7 @@ function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
 function showPrompt(
   model: Model,
   permissions: readonly string[],
-  answered: (answer: "accepted" | "denied" | "gone") => void,
+  answered: (answer: "accepted" | "denied" | "cancelled") => void,
 ): OpenPrompt {
   const { prompting, promptMs } = model.behaviour;
   const shown = pushCapped(model.received.prompts, { permissions, answer: "open" });

@@ -32,8 +32,8 @@ export interface ReceivedRequest {
 export interface ShownPrompt {
   /** The permissions in the outer list of the manifest. */
   readonly permissions: readonly string[];
-  /** `gone`: the client disconnected, or the set was switched off. */
-  answer: "open" | "accepted" | "denied" | "gone";
+  /** `cancelled`: the client disconnected, or the set was switched off. */
+  answer: "open" | "accepted" | "denied" | "cancelled";
 }
 
 export interface Launched {
@@ -79,7 +79,7 @@ class Feeds {
 export type PlayState = "starting" | "loaded" | "playing" | "paused";
 
 export interface OpenPrompt {
-  end(answer: "accepted" | "denied" | "gone"): void;
+  end(answer: "accepted" | "denied" | "cancelled"): void;
 }
 
 /** How the set behaves. Only `prompting` changes while it exists. */

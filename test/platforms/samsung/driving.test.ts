@@ -197,7 +197,7 @@ describe.concurrent("being let in", () => {
     expect(error.hint).toContain("Access Notification: First Time Only");
     await until("the request is gone", () => !one.set.state.prompting);
     for (let round = 0; round < 3; round++) await failure(press(one, "home"));
-    expect(one.set.received.prompts).toEqual(["gone"]);
+    expect(one.set.received.prompts).toEqual(["cancelled"]);
     expect(one.target.memory.prompted).toBe(1);
     // What is open to everybody is.
     expect((await state(one)).power).toBe("on");

@@ -119,7 +119,7 @@ describe.concurrent("pairing", () => {
       expect([code, hint]).toEqual(["pairing_required", expect.stringContaining("zapd pair")]);
     }
     // One was shown, for no one could know; it is gone, and none came after it.
-    await until("it is gone", () => one.set.received.prompts.every(({ answer }) => answer === "gone"));
+    await until("it is gone", () => one.set.received.prompts.every(({ answer }) => answer === "cancelled"));
     expect(one.set.received.prompts.length).toBe(1);
     expect(one.kept()).toEqual({ key });
     expect(one.told.learned.at(-1)?.access).toBe("unpaired");
