@@ -1,22 +1,22 @@
 /**
- * What hosts announce over mDNS, put together: whoever answers need not tell all of a service in one packet (RFC 6763, 12),
- * and one that tells of many cannot. What one host says is never completed by another's words. Pure.
+ * Services put together from mDNS records: a host need not send all records of a service in one packet (RFC 6763, 12). Records
+ * of one host never complete those of another. Pure.
  */
 import type { DnsRecord } from "multicast-dns";
 import type { MdnsService } from "../platforms/platform.ts";
 
-/** Kept of all hosts together: what came first gives way. The rest is of one service. */
-const most = { kept: 1_024, addresses: 16, texts: 64, text: 512, name: 256 } as const;
+/** `kept` is for all hosts together, oldest dropped first; the rest is for one service. */
+const limits = { kept: 1_024, addresses: 16, texts: 64, text: 512, name: 256 } as const;
 
-/** An instance of a service, as far as its host has told of it. */
+/** An instance of a service, as far as its host has announced it. */
 interface Instance {
   readonly name: string;
-  /** Without it, it has not been said to be one of those that are looked for. */
+  /** Missing until it is announced as one of the types that are browsed. */
   type?: string;
   target?: string;
   port?: number;
   txt?: Readonly<Record<string, string>>;
-  /** What it lacks has been asked for: one that has no texts even so is told without. */
+  /** Its missing records were asked for: without texts even then, it is complete. */
   isAsked?: boolean;
 }
 
@@ -24,33 +24,33 @@ export class Announcements {
   readonly #types: ReadonlyMap<string, string>;
   readonly #instances = new Map<string, Instance>();
   readonly #addresses = new Map<string, readonly string[]>();
-  readonly #lacking = new Set<Instance>();
+  readonly #incomplete = new Set<Instance>();
 
   constructor(types: readonly string[]) {
     this.#types = new Map(types.map((type) => [`${type}.local`.toLowerCase(), type]));
   }
 
-  /** Whether something is missing of a service that was told of. */
-  get isLacking(): boolean {
-    return this.#lacking.size > 0;
+  /** Whether records are missing of a service that was announced. */
+  get hasIncomplete(): boolean {
+    return this.#incomplete.size > 0;
   }
 
-  /** The names of services of which something is missing; each is given once, until it is told of again. */
-  lacking(): string[] {
-    const all = [...this.#lacking];
-    this.#lacking.clear();
+  /** The names of incomplete services; each is given once, until it is announced again. */
+  takeIncomplete(): string[] {
+    const all = [...this.#incomplete];
+    this.#incomplete.clear();
     for (const one of all) one.isAsked = true;
     return all.map(({ name }) => name);
   }
 
-  /** Takes the records of a packet; gives the services of which it told, once they are known. */
+  /** Takes the records of a packet; gives the services in it that are complete now. */
   take(records: readonly DnsRecord[], source: string): MdnsService[] {
-    const told = new Set<Instance>();
+    const announced = new Set<Instance>();
     const instanceOf = (name: string) => {
       const key = `${source} ${name.toLowerCase()}`;
       const one = this.#instances.get(key) ?? { name };
       keep(this.#instances, key, one);
-      told.add(one);
+      announced.add(one);
       return one;
     };
     const addresses = new Map<string, string[]>();
@@ -67,14 +67,14 @@ export class Announcements {
       } else if (record.type === "TXT") instanceOf(name).txt = textsIn(record.data);
       else if (record.type === "A") {
         const key = `${source} ${name.toLowerCase()}`;
-        addresses.set(key, [...(addresses.get(key) ?? []), record.data].slice(0, most.addresses));
+        addresses.set(key, [...(addresses.get(key) ?? []), record.data].slice(0, limits.addresses));
       }
     }
     for (const [key, all] of addresses) keep(this.#addresses, key, all);
-    return [...told].flatMap((one) => {
+    return [...announced].flatMap((one) => {
       const { name, type, target = "", port, txt, isAsked = false } = one;
-      if (type !== undefined && (port === undefined || txt === undefined)) this.#lacking.add(one);
-      else this.#lacking.delete(one);
+      if (type !== undefined && (port === undefined || txt === undefined)) this.#incomplete.add(one);
+      else this.#incomplete.delete(one);
       if (type === undefined || port === undefined || (txt === undefined && !isAsked)) return [];
       const known = this.#addresses.get(target) ?? [];
       return [{ name: ownName(name, type), type, port, source, addresses: known, txt: txt ?? {} }];
@@ -82,29 +82,29 @@ export class Announcements {
   }
 }
 
-/** Keeps something as what came last; what came first into a full map gives way. */
+/** Puts an entry last into a map; drops the first of a full map. */
 function keep<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
   const [first] = map.keys();
-  if (map.size > most.kept && first !== undefined) map.delete(first);
+  if (map.size > limits.kept && first !== undefined) map.delete(first);
 }
 
-/** The name of an instance, without its type, which may be written in any case. */
+/** The name of an instance without its type. */
 function ownName(name: string, type: string): string {
   const end = `.${type}.local`;
-  return (name.toLowerCase().endsWith(end.toLowerCase()) ? name.slice(0, -end.length) : name).slice(0, most.name);
+  return (name.toLowerCase().endsWith(end.toLowerCase()) ? name.slice(0, -end.length) : name).slice(0, limits.name);
 }
 
 const decoder = new TextDecoder();
 
-/** Keys have no case, and the first of two counts (RFC 6763, 6.4). */
+/** Keys are case-insensitive, and the first of two counts (RFC 6763, 6.4). */
 function textsIn(strings: readonly Uint8Array[]): Readonly<Record<string, string>> {
   const texts = new Map<string, string>();
   for (const string of strings) {
     const [, key = "", value = ""] = /^([^=]+)=?(.*)$/s.exec(decoder.decode(string)) ?? [];
     const word = key.toLowerCase();
-    if (word !== "" && !texts.has(word) && texts.size < most.texts) texts.set(word, value.slice(0, most.text));
+    if (word !== "" && !texts.has(word) && texts.size < limits.texts) texts.set(word, value.slice(0, limits.text));
   }
   return Object.fromEntries(texts);
 }

@@ -1,8 +1,7 @@
 /**
- * Finding devices: every platform's search at once, over SSDP and mDNS on every interface, and the configured hosts
- * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
+ * Finding devices: all platforms' searches at once, over SSDP and mDNS on every interface, and probes of the configured hosts.
+ * Knows no platform: a platform gives its queries, reads the answers, and identifies the device at an address.
  */
-
 import { DeviceError, hasCode, hasReason, protocolError, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost } from "../platforms/platform.ts";
@@ -14,23 +13,23 @@ import { addressOf, type FoundDevice, type ProbeDependencies, ProbeQueue } from 
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 
-/** How long devices that answered late in a scan may take to say who they are. */
+/** How long devices that answered late in a scan may take to be identified. */
 const graceMs = 2_000;
-/** A device that is missed starts a scan, but not more often than this. */
-const lookAgainEvery = 30_000;
-/** A search that began this short a time ago, in milliseconds, need not ask again for who joins it. */
-const justBegun = 250;
+/** The least time between two scans for a missing device. */
+const backgroundScanIntervalMs = 30_000;
+/** A scan that began within this time need not ask again for a caller that joins it. */
+const justBegunMs = 250;
 /**
- * Milliseconds in which one platform's question at an address goes alone: what is a question of the one may be a request
- * that changes something to a device of the other, and most answer at once.
+ * How long one platform probes an address alone: one platform's harmless probe may change state on another's device, and most
+ * devices answer at once.
  */
 const headStartMs = 250;
 
-/** An address at which a device that is known may answer. */
+/** An address at which a known device may answer. */
 export interface KnownAddress extends Address {
   readonly platform: string;
   readonly identity: string;
-  /** What its platform remembers of it. */
+  /** What the platform remembers of it. */
   readonly memory?: unknown;
 }
 
@@ -38,9 +37,9 @@ export interface DiscoveryDependencies<D> extends Omit<ProbeDependencies<D>, "id
   readonly platforms: readonly Platform[];
   readonly platformHost: PlatformHost;
   config(): Config["discovery"];
-  /** Addresses to ask for devices that are known, beside those that answer a search. */
+  /** Addresses to probe for known devices, beside the answers to searches. */
   knownAddresses?(): readonly KnownAddress[];
-  /** A scan begins; gives what is told of those that it found, `null` where it failed. */
+  /** Called when a scan begins; what it returns is called with the devices found, or `null` where the scan failed. */
   onScan?(): (found: readonly D[] | null) => void;
   warn(message: string): void;
 }
@@ -48,16 +47,16 @@ export interface DiscoveryDependencies<D> extends Omit<ProbeDependencies<D>, "id
 export class Discovery<D> {
   readonly #deps: DiscoveryDependencies<D>;
   readonly #stopped = new AbortController();
-  /** Those that are not over, the newest last. */
+  /** The scans that run, the newest last. */
   readonly #scans = new Set<{ readonly window: ScanWindow; readonly result: Promise<D[]> }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #backgroundScanAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: DiscoveryDependencies<D>) {
     this.#deps = deps;
   }
 
-  /** Scans at the start, as configured, and from then on at the configured interval. Ends when the first scan has. */
+  /** Scans at the start and then at an interval, as configured. Ends with the first scan. */
   start(): Promise<void> {
     this.#schedule();
     return this.#deps.config().on_start ? this.#background() : Promise.resolve();
@@ -70,11 +69,11 @@ export class Discovery<D> {
   }
 
   /**
-   * Looks for devices; calls at the same time share one scan, which asks again for each that joins. Answers with those
-   * found in it. Who comes when a scan has been prolonged already has one of his own: two at most listen at a time.
+   * Scans for devices; gives those found. Calls at the same time share one scan, which asks again for each call that joins. A
+   * call that comes when a scan was extended already starts another: at most two listen at a time.
    */
   scan(): Promise<D[]> {
-    // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.
+    // A scan that only waits for its last answers cannot be joined.
     const newest = this.#newest;
     if (newest?.window.extend()) return newest.result;
     const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
@@ -85,24 +84,24 @@ export class Discovery<D> {
     return scan.result;
   }
 
-  /** Looks again soon, because a device was missed. */
+  /** Scans because a device did not answer, unless that was done a short time ago. */
   scanInBackground(): void {
-    if (performance.now() - this.#lookedAt < lookAgainEvery) return;
-    this.#lookedAt = performance.now();
+    if (performance.now() - this.#backgroundScanAt < backgroundScanIntervalMs) return;
+    this.#backgroundScanAt = performance.now();
     void this.#background();
   }
 
-  /** A scan for a device that was missed just now: the one that has just begun, or one that asks from now on. */
+  /** A scan for a device that does not answer: the one that has just begun, or another. */
   scanForMissing(): Promise<D[]> {
     const newest = this.#newest;
-    return newest && newest.window.age < justBegun ? newest.result : this.scan();
+    return newest && newest.window.ageMs < justBegunMs ? newest.result : this.scan();
   }
 
   get #newest() {
     return [...this.#scans].at(-1);
   }
 
-  /** Asks one address which device lives there; `device_unreachable`, `device_error` or `invalid_host` when none does. */
+  /** Probes one address; fails with `device_unreachable`, `device_error` or `invalid_host` where there is no device. */
   async probe(host: string, port: number | null, platform: string | null): Promise<FoundDevice> {
     const address = await resolveHost(host);
     const asked = this.#deps.platforms.filter((one) => platform === null || one.name === platform);
@@ -112,7 +111,7 @@ export class Discovery<D> {
         hint: `The platforms are: ${names}`,
       });
     }
-    // Who is there is known with the first that recognizes it; the others may wait long for a port that nobody has.
+    // The first platform that recognizes the device decides; others may wait long for a port that does not answer.
     const found = new AbortController();
     const signal = AbortSignal.any([this.#stopped.signal, found.signal]);
     const tries: Promise<FoundDevice>[] = [];
@@ -144,7 +143,7 @@ export class Discovery<D> {
     );
   }
 
-  /** Checks each second whether a scan is due, so that a changed interval takes effect at once. */
+  /** Checks every second whether a scan is due, so that a changed interval takes effect at once. */
   #schedule(): void {
     let scannedAt = performance.now();
     const tick = () => {
@@ -169,7 +168,7 @@ export class Discovery<D> {
     const identify = (platform: Platform, lead: Lead) => platform.identify(lead, platformHost, this.#stopped.signal);
     const probes = new ProbeQueue<D>({ ...this.#deps, identify });
     const queries = platforms.flatMap((platform) => platform.queries.map((query) => ({ platform, query })));
-    const of = <Over extends DiscoveryQuery["over"]>(over: Over) =>
+    const queriesOver = <Over extends DiscoveryQuery["over"]>(over: Over) =>
       queries.flatMap(({ platform, query }) =>
         query.over === over ? [{ platform, query: query as DiscoveryQuery & { over: Over } }] : [],
       );
@@ -180,8 +179,8 @@ export class Discovery<D> {
     }
     let askedAt = performance.now();
     window.onExtend(() => {
-      // Of many who come at once the first has everybody asked.
-      if (performance.now() - askedAt >= justBegun) {
+      // Of many calls at once, only the first asks again.
+      if (performance.now() - askedAt >= justBegunMs) {
         askedAt = performance.now();
         probes.askAgain();
       }
@@ -190,26 +189,26 @@ export class Discovery<D> {
     await Promise.all([
       searchSsdp({
         ...common,
-        targets: [...new Set(of("ssdp").map(({ query }) => query.target))],
+        targets: [...new Set(queriesOver("ssdp").map(({ query }) => query.target))],
         onAnswer: (answer) => {
-          for (const { platform, query } of of("ssdp")) void probes.add(platform, query.read(answer));
+          for (const { platform, query } of queriesOver("ssdp")) void probes.add(platform, query.read(answer));
         },
       }),
       browseMdns({
         ...common,
-        types: [...new Set(of("mdns").map(({ query }) => query.type))],
+        types: [...new Set(queriesOver("mdns").map(({ query }) => query.type))],
         onService: (service) => {
-          for (const { platform, query } of of("mdns"))
+          for (const { platform, query } of queriesOver("mdns"))
             if (query.type === service.type) void probes.add(platform, query.read(service));
         },
       }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
-      // A name that resolves slowly must not hold the scan.
+      // A name that resolves slowly must not delay the scan.
       ...hosts.map((host) => Promise.race([this.#ask(host, probes), window.over])),
     ]);
     return probes.finish(graceMs);
   }
 
-  /** Asks a configured host on every platform's usual port, where each may have a device, or whose its own port is. */
+  /** Probes a configured host: at each platform's usual port, or at the given port for one platform after the other. */
   async #ask(text: string, probes: ProbeQueue<D>): Promise<void> {
     const { platforms } = this.#deps;
     try {
@@ -223,7 +222,7 @@ export class Discovery<D> {
   }
 }
 
-/** Asks one platform after the other until one has recognized its device; one that is slow does not hold the next up. */
+/** Asks one platform after the other until one has recognized its device; a slow one does not delay the next for long. */
 async function inTurn(
   platforms: readonly Platform[],
   ask: (platform: Platform) => Promise<boolean>,
@@ -242,21 +241,18 @@ async function inTurn(
   }
 }
 
-/**
- * Of many platforms' failures at one address, that of one which found something there says more than one which found
- * nothing, and most says who knows what to do about it.
- */
+/** Of several platforms' errors at one address, the most informative: from one that recognized its device, or at least got an answer. */
 export function mostInformative(failures: readonly unknown[]): unknown {
-  const spoken = failures.filter((one) => !hasCode(one, "device_unreachable"));
-  // Whoever has recognized its device says what is wrong with it; all others say that it is none of theirs.
-  const knowing = spoken.find(
+  const answered = failures.filter((one) => !hasCode(one, "device_unreachable"));
+  // A platform that recognized its device says what is wrong with it; the others say that it is not theirs.
+  const recognized = answered.find(
     (one) =>
       one instanceof ZapdError &&
       one.code === "device_error" &&
       (one.hint !== undefined || !(one instanceof DeviceError)),
   );
-  if (knowing) return knowing;
-  const strangers = spoken.filter((one) => hasReason(one, "protocol"));
-  if (strangers.length > 1) return protocolError("answers as nothing that zapd knows", strangers[0]);
-  return spoken[0] ?? failures[0];
+  if (recognized) return recognized;
+  const foreign = answered.filter((one) => hasReason(one, "protocol"));
+  if (foreign.length > 1) return protocolError("answers as nothing that zapd knows", foreign[0]);
+  return answered[0] ?? failures[0];
 }

@@ -1,4 +1,4 @@
-/** Addresses that users give: read, resolved once, and checked before anything is sent there (SECURITY.md T7). */
+/** Addresses given by users: parsed, resolved once, and checked before anything is sent there (SECURITY.md T7). */
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import { ZapdError } from "../api/errors.ts";
@@ -16,8 +16,8 @@ export function splitHost(text: string): { host: string; port: number | null } {
 }
 
 /**
- * The IP address of a host, resolved once: that of IPv4 where it has both, for many sets listen on no other. Fails with
- * `invalid_host` for one that no device can have.
+ * The IP address of a host, resolved once; IPv4 where it has both, since many devices listen on no other. Fails with
+ * `invalid_host` for an address that no device can have.
  */
 export async function resolveHost(text: string): Promise<string> {
   const found = isIP(text)
@@ -27,13 +27,13 @@ export async function resolveHost(text: string): Promise<string> {
         () => null,
       );
   if (found === null) throw invalidHost(text, "no such host is known");
-  const address = plain(found);
-  if (isNobody(address)) throw invalidHost(text, `${address} is not the address of one device`);
+  const address = canonical(found);
+  if (isNoDevice(address)) throw invalidHost(text, `${address} is not the address of one device`);
   return address;
 }
 
-/** The one spelling of an address: IPv6 has many, and some of them are IPv4 in disguise. */
-function plain(address: string): string {
+/** The canonical form of an address; an IPv4-mapped IPv6 address becomes IPv4. */
+function canonical(address: string): string {
   const url = `http://[${address}]`;
   if (isIPv4(address) || !URL.canParse(url)) return address;
   const short = new URL(url).hostname.slice(1, -1);
@@ -46,7 +46,7 @@ function plain(address: string): string {
 }
 
 /** Broadcast, multicast, unspecified and reserved addresses. */
-function isNobody(address: string): boolean {
+function isNoDevice(address: string): boolean {
   if (!isIPv4(address)) return /^(::|ff[0-9a-f]{2}:.*)$/i.test(address);
   const first = Number(address.split(".")[0]);
   return (
@@ -57,7 +57,7 @@ function isNobody(address: string): boolean {
 }
 
 export function invalidHost(text: string, reason: string): ZapdError {
-  // What stands before an @ may be a password.
+  // The part before an @ may be a password.
   const shown = JSON.stringify(text.replace(/^.*@/, "…@").slice(0, 128));
   return new ZapdError("invalid_host", `${shown} cannot be a device's host: ${reason}`, {
     hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",

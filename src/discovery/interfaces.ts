@@ -1,4 +1,4 @@
-/** The machine's own IPv4 addresses, and which of them discovery asks. */
+/** The machine's IPv4 interfaces, and which of them discovery uses. */
 import { networkInterfaces } from "node:os";
 
 export interface Interface {
@@ -9,7 +9,7 @@ export interface Interface {
   readonly loopback: boolean;
 }
 
-/** Every IPv4 address, read anew at each call: interfaces come and go. */
+/** The IPv4 interfaces now: they come and go. */
 export function interfacesNow(): Interface[] {
   return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
     (addresses ?? [])
@@ -24,24 +24,24 @@ export function interfacesNow(): Interface[] {
   );
 }
 
-/** Those that are wanted, by name or address; without a wish, all but loopback. */
+/** The interfaces with the wanted names or addresses; where none are given, all but loopback. */
 export function wantedInterfaces(wanted: readonly string[], all = interfacesNow()): Interface[] {
   if (wanted.length === 0) return all.filter((one) => !one.loopback);
   const chosen = all.filter((one) => wanted.includes(one.name) || wanted.includes(one.address));
-  // An address of the loopback network that no interface carries by itself, such as 127.0.0.2, is still loopback.
+  // Any address of the loopback network, such as 127.0.0.2, belongs to the loopback interface.
   const loopback = all.find((one) => one.loopback);
   if (loopback && chosen.every((one) => !one.loopback) && wanted.some((one) => one.startsWith("127.")))
     chosen.push(loopback);
   return chosen;
 }
 
-/** Whether an address leads back to this machine. */
+/** Whether an address is this machine's own. */
 export function isThisMachine(host: string): boolean {
   if (host.startsWith("127.") || host === "::1" || host === "localhost" || /^::ffff:127\./i.test(host)) return true;
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === host));
 }
 
-/** Whether an address is on the link of an interface, as far as its netmask tells: that of a tunnel says nothing. */
+/** Whether an address is on the link of an interface, by its netmask; a tunnel's netmask does not tell. */
 export function isOnLink(address: string, { address: own, netmask }: Interface): boolean {
   if (netmask === "255.255.255.255") return true;
   return broadcastOf(address, netmask) === broadcastOf(own, netmask);

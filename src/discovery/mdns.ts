@@ -1,5 +1,5 @@
 /// <reference path="./multicast-dns.d.ts" />
-/** Browsing over mDNS, on each interface, services told as soon as they are known. Knows no platform. */
+/** Browsing for services over mDNS on each interface. Knows no platform. */
 import multicastDns, { type MulticastDns } from "multicast-dns";
 import { systemCode } from "../api/errors.ts";
 import type { MdnsService } from "../platforms/platform.ts";
@@ -16,56 +16,56 @@ export interface MdnsBrowse {
   onTrouble(problem: string): void;
 }
 
-/** Browses until the time is over. Without a type nothing is sent. */
+/** Browses until the window is over. Without types, nothing is sent. */
 export async function browseMdns({ types, interfaces, window, onService, onTrouble }: MdnsBrowse): Promise<void> {
   if (types.length === 0 || interfaces.length === 0) return;
-  const heard = (service: MdnsService) => {
-    // The system also gives us what comes over interfaces that we did not ask on (RFC 6762, 11).
+  const onAnnounced = (service: MdnsService) => {
+    // The system also delivers packets from other interfaces (RFC 6762, 11).
     if (interfaces.some((one) => isOnLink(service.source, one))) onService(service);
   };
-  const browsers = interfaces.map((one) => new Browser(types, one, heard, { onTrouble }));
+  const browsers = interfaces.map((one) => new Browser(types, one, onAnnounced, { onTrouble }));
   const ask = () => {
     for (const browser of browsers) browser.ask();
   };
   window.onExtend(ask);
-  const again = setInterval(ask, againAfter);
+  const timer = setInterval(ask, repeatAfterMs);
   ask();
   await window.over;
-  clearInterval(again);
+  clearInterval(timer);
   for (const browser of browsers) browser.close();
 }
 
-/** Who has just told somebody else of a service says it again only after a second (RFC 6762, 6). */
-const againAfter = 1_050;
-const askedFor = 1_600;
-/** Who asks from a port of its own is answered directly, and without that wait (RFC 6762, 6.7); where no firewall is in between. */
-const directlyAt = [250, 600] as const;
-/** What a service still lacks comes right after the rest of it, or has to be asked for. */
-const restWithin = 60;
-/** So often is asked for the rest of services, at most. */
-const mostRests = 32;
+/** A host that has just answered a question does not repeat the answer within a second (RFC 6762, 6). */
+const repeatAfterMs = 1_050;
+const askTimeoutMs = 1_600;
+/** A question from a port of its own is answered directly, without that wait (RFC 6762, 6.7), if no firewall is in between. */
+const directRepeatsMs = [250, 600] as const;
+/** How long to wait for the missing records of a service before asking for them. */
+const missingRecordsMs = 60;
+/** How many services' missing records are asked for. */
+const maxRecordQuestions = 32;
 
-/** A service that is looked for. */
-export interface Wanted {
+/** The service of one host. */
+export interface WantedService {
   readonly type: string;
   readonly host: string;
   isIt(service: MdnsService): boolean;
   readonly interfaces: readonly Interface[];
 }
 
-/** What one host announces as a service of a type, asked for on every interface; `null` when it says nothing soon. */
+/** Asks one host for a service, on every interface; `null` where it does not answer soon. */
 export async function askMdns(
-  { type, host, isIt, interfaces }: Wanted,
+  { type, host, isIt, interfaces }: WantedService,
   signal: AbortSignal,
 ): Promise<MdnsService | null> {
   if (interfaces.length === 0) return null;
   const found = Promise.withResolvers<MdnsService | null>();
-  const heard = (service: MdnsService) => {
-    // What this machine announces has one sender for all its loopback addresses.
+  const onAnnounced = (service: MdnsService) => {
+    // What this machine announces comes from one of its loopback addresses.
     if (service.source !== host && !(host.startsWith("127.") && service.addresses.includes(host))) return;
     if (isIt(service)) found.resolve(service);
   };
-  const on = (directly: boolean) => interfaces.map((one) => new Browser([type], one, heard, { directly }));
+  const on = (isDirect: boolean) => interfaces.map((one) => new Browser([type], one, onAnnounced, { isDirect }));
   const [shared, direct] = [on(false), on(true)];
   const timers: ReturnType<typeof setTimeout>[] = [];
   const giveUp = () => found.resolve(null);
@@ -76,9 +76,9 @@ export async function askMdns(
     };
     const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
     ask([...shared, ...direct]);
-    later(againAfter, () => ask(shared));
-    for (const ms of directlyAt) later(ms, () => ask(direct));
-    later(askedFor, giveUp);
+    later(repeatAfterMs, () => ask(shared));
+    for (const ms of directRepeatsMs) later(ms, () => ask(direct));
+    later(askTimeoutMs, giveUp);
     if (signal.aborted) giveUp();
     return await found.promise;
   } finally {
@@ -89,35 +89,35 @@ export async function askMdns(
 }
 
 interface BrowserOptions {
-  /** It asks from a port of its own, not from that of all who speak mDNS. */
-  readonly directly?: boolean;
+  /** It asks from a port of its own, not from port 5353. */
+  readonly isDirect?: boolean;
   onTrouble?(problem: string): void;
 }
 
-/** Asks for services of some types on one interface, and tells each as soon as it is known, and as often as it comes. */
+/** Asks for services of some types on one interface, and reports each as soon as it is complete, whenever it is announced. */
 class Browser {
   readonly #announcements: Announcements;
   readonly #onService: (service: MdnsService) => void;
   #line: MulticastDns;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #rests = 0;
+  #questions = 0;
   readonly #types: readonly string[];
 
   constructor(
     types: readonly string[],
     one: Interface,
     onService: (service: MdnsService) => void,
-    { directly = false, onTrouble }: BrowserOptions,
+    { isDirect = false, onTrouble }: BrowserOptions,
   ) {
     this.#types = types;
     this.#announcements = new Announcements(types);
     this.#onService = onService;
-    this.#line = this.#open(one, directly);
-    if (directly) return;
-    let isTaken = false;
+    this.#line = this.#open(one, isDirect);
+    if (isDirect) return;
+    let isReplaced = false;
     this.#line.on("error", (error) => {
-      if (isTaken) return;
-      isTaken = true;
+      if (isReplaced) return;
+      isReplaced = true;
       const why = `port 5353 cannot be shared with the program that has it (${systemCode(error)})`;
       onTrouble?.(`${one.name} (${one.address}) is asked over mDNS from another port: ${why}`);
       this.#line.destroy();
@@ -127,11 +127,11 @@ class Browser {
   }
 
   /** On Linux multicast arrives only on a socket bound to any address. */
-  #open({ address }: Interface, directly: boolean): MulticastDns {
-    const line = multicastDns({ interface: address, bind: directly ? false : "0.0.0.0" });
+  #open({ address }: Interface, isDirect: boolean): MulticastDns {
+    const line = multicastDns({ interface: address, bind: isDirect ? false : "0.0.0.0" });
     line.on("response", ({ answers, additionals }, { address: source }) => {
       for (const service of this.#announcements.take([...answers, ...additionals], source)) this.#onService(service);
-      if (this.#announcements.isLacking) this.#timer ??= setTimeout(() => this.#askRest(), restWithin);
+      if (this.#announcements.hasIncomplete) this.#timer ??= setTimeout(() => this.#askMissing(), missingRecordsMs);
     });
     return line.on("error", () => {});
   }
@@ -140,11 +140,11 @@ class Browser {
     for (const type of this.#types) this.#line.query([{ name: `${type}.local`, type: "PTR" }]);
   }
 
-  #askRest(): void {
+  #askMissing(): void {
     this.#timer = undefined;
-    for (const name of this.#announcements.lacking().slice(0, mostRests - this.#rests)) {
-      this.#rests++;
-      // The texts first: an answer that tells the rest completes it then.
+    for (const name of this.#announcements.takeIncomplete().slice(0, maxRecordQuestions - this.#questions)) {
+      this.#questions++;
+      // The texts first, since the SRV record completes the service.
       for (const type of ["TXT", "SRV"] as const) this.#line.query([{ name, type }]);
     }
   }

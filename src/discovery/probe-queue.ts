@@ -1,44 +1,44 @@
-/** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in, within bounds. */
+/** The probes of one scan: identifies the device at each address that answered, once and within limits, and takes it in. */
 import { textOf } from "../api/errors.ts";
 import type { Address, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { until } from "../system/sleep.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
-/** A host of which few have been asked has its turn, though others have filled the rest. */
+/** Further probes for hosts with few probes so far, when other hosts have used up the rest. */
 const reserved = { candidates: 1_024, perHost: 2 } as const;
-/** The part of one address in them: a host that answers a thousand times must not keep the real set from its turn. */
+/** The share of one host: one that answers a thousand times must not block real devices. */
 const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
 
-/** A device that was found: who it is, and where. */
+/** A device that was found: its identity and address. */
 export interface FoundDevice {
   readonly platform: string;
   readonly sighting: Sighting;
   readonly address: Address;
 }
 
-/** Where a device that was asked at one address is to be driven. */
+/** The control address of a device that was probed at an address. */
 export function addressOf({ host, port }: Address, { port: control = port }: Pick<Sighting, "port">): Address {
   return { host, port: control };
 }
 
-/** What a scan has had of one host. */
+/** The probes of one host. */
 interface Host {
-  tries: number;
+  added: number;
   running: number;
-  asked: number;
+  started: number;
 }
 
 export interface ProbeDependencies<D> {
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   identify(platform: Platform, lead: Lead): Promise<Sighting>;
-  /** A device that is known at an address, and that being asked would turn on: it is left alone there, and found as it is. */
+  /** The known device at an address that a probe would turn on: it counts as found without a probe. */
   sleepingAt?(platform: string, address: Address): D | null;
-  /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
+  /** Takes in a device as soon as it is identified; a new one needs one of the scan's seats. */
   addFound(finding: FoundDevice, seats: Seats): Promise<D>;
   debug(message: string): void;
 }
 
-/** Takes candidates of one scan: each address once until it is joined, a bounded number, some at a time. */
+/** Probes each address once until the scan is joined, a limited number in all and at a time. */
 export class ProbeQueue<D> {
   readonly #deps: ProbeDependencies<D>;
   readonly #seen = new Set<string>();
@@ -47,30 +47,30 @@ export class ProbeQueue<D> {
   readonly #seats = new Seats();
   #waiting: { host: string; work(): Promise<void> }[] = [];
   #running = 0;
-  #tries = 0;
+  #added = 0;
 
   constructor(deps: ProbeDependencies<D>) {
     this.#deps = deps;
   }
 
   /**
-   * Asks who is there, in its turn. Resolves with whether the platform recognized its device; `only` is the identity that it
-   * must have, where nobody else is looked for at this address.
+   * Probes an address when its turn has come; gives whether the platform recognized its device. With `only`, the device must
+   * have that identity.
    */
   add(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
     const no = Promise.resolve(false);
     if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.platformHost.isOwnListener(lead)) return no;
     const key = `${platform.name} ${lead.host} ${lead.port} ${lead.path ?? ""} ${only ?? ""}`;
     const host = this.#host(lead.host);
-    const most = host.tries < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;
-    if (this.#seen.has(key) || this.#tries >= most || host.tries >= perHost.candidates) return no;
+    const most = host.added < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;
+    if (this.#seen.has(key) || this.#added >= most || host.added >= perHost.candidates) return no;
     this.#seen.add(key);
-    this.#tries++;
-    host.tries++;
+    this.#added++;
+    host.added++;
     return new Promise((resolve) => {
       const work = async () => {
         const taken = await this.#take(platform, lead, only);
-        // One that could not say who it is may be starting: its next answer is heard again.
+        // A device that could not be identified may be starting: its next answer is probed again.
         if (!taken) this.#seen.delete(key);
         resolve(taken);
       };
@@ -79,12 +79,12 @@ export class ProbeQueue<D> {
     });
   }
 
-  /** Who answers from now on is asked again: who was asked before may be elsewhere by now. The bounds stay those of the scan. */
+  /** Probes every address that answers from now on again, within the limits of the scan. */
   askAgain(): void {
     this.#seen.clear();
   }
 
-  /** What was found, when all have said who they are or the grace is over. */
+  /** The devices found, when all probes have ended or the grace time is over. */
   async finish(graceMs: number): Promise<D[]> {
     await until(() => this.#running === 0, { timeoutMs: graceMs, everyMs: 10 });
     this.#waiting = [];
@@ -92,33 +92,33 @@ export class ProbeQueue<D> {
   }
 
   #host(address: string): Host {
-    const host = this.#hosts.get(address) ?? { tries: 0, running: 0, asked: 0 };
+    const host = this.#hosts.get(address) ?? { added: 0, running: 0, started: 0 };
     this.#hosts.set(address, host);
     return host;
   }
 
-  /** Whose turn it is: of those that wait, the first of the host that was asked least. */
-  #turn(): number {
-    let turn = -1;
+  /** The next probe: of those that wait, the first of the host with the fewest probes started. */
+  #nextIndex(): number {
+    let next = -1;
     let least = Number.POSITIVE_INFINITY;
     for (const [at, { host: address }] of this.#waiting.entries()) {
       const host = this.#host(address);
-      if (host.running >= perHost.identifiedAtOnce || host.asked >= least) continue;
-      turn = at;
-      least = host.asked;
+      if (host.running >= perHost.identifiedAtOnce || host.started >= least) continue;
+      next = at;
+      least = host.started;
     }
-    return turn;
+    return next;
   }
 
   #next(): void {
     while (this.#running < limits.identifiedAtOnce) {
-      const at = this.#turn();
+      const at = this.#nextIndex();
       const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
       if (!next) break;
       const host = this.#host(next.host);
       this.#running++;
       host.running++;
-      host.asked++;
+      host.started++;
       void next.work().finally(() => {
         this.#running--;
         host.running--;
@@ -149,16 +149,16 @@ export class ProbeQueue<D> {
   }
 }
 
-/** The new devices that one scan may bring: a few of each host, and a bounded number in all (SECURITY.md T30). */
+/** How many new devices one scan may add: of each host, and in all (SECURITY.md T30). */
 const seats = { perHost: 16, perScan: 128 } as const;
 
 interface Taken {
   count: number;
-  /** Devices that took a seat, as they are known by. */
+  /** The ids of the devices that took a seat. */
   readonly ids: string[];
 }
 
-/** The seats of one scan. */
+/** The seats for new devices in one scan. */
 export class Seats {
   /** When the scan began. */
   readonly since = new Date().toISOString();
@@ -166,8 +166,8 @@ export class Seats {
   #total = 0;
 
   /**
-   * A seat for a new device of a host; `null` when it has none left. When all are taken, a host that took more than its
-   * share gives one back: the device that goes is named then.
+   * Takes a seat for a new device of a host; `null` where there is none left. When all are taken, the host with the most seats
+   * gives one up to a host with fewer: `instead` is the id of the device that is evicted.
    */
   take(host: string): { readonly instead: string | null } | null {
     const mine = this.#of(host);
@@ -187,13 +187,13 @@ export class Seats {
     return { instead };
   }
 
-  /** A seat that was taken is not needed. */
+  /** Gives back a seat that is not needed. */
   giveBack(host: string): void {
     this.#of(host).count--;
     this.#total--;
   }
 
-  /** Who took the seat. */
+  /** Records the device that took a seat. */
   took(host: string, id: string): void {
     this.#of(host).ids.push(id);
   }

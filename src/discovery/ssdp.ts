@@ -1,7 +1,4 @@
-/**
- * Searching over SSDP: one socket per interface, each search repeated, answers told the moment they come. Knows no
- * platform. What an answer means is for its finder to judge.
- */
+/** Searching over SSDP: one socket per interface, with repeated searches. Knows no platform, and does not interpret answers. */
 import { createSocket, type Socket } from "node:dgram";
 import type { SsdpAnswer } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
@@ -11,9 +8,9 @@ import type { ScanWindow } from "./window.ts";
 const group = "239.255.255.250";
 const port = 1900;
 const maxDatagram = 4 * 1024;
-/** A datagram gets lost now and then: each search is sent three times, and once more when half the time is over. */
-const sendAt = [0, 200, 400] as const;
-/** Enough for a link or two, and no further than the house. */
+/** Datagrams get lost, so each search is sent three times, and once more at half the time. */
+const sendAtMs = [0, 200, 400] as const;
+/** Enough to cross a router or two, but not to leave the home network. */
 const hops = 2;
 
 export interface SsdpSearch {
@@ -21,11 +18,11 @@ export interface SsdpSearch {
   readonly interfaces: readonly Interface[];
   readonly window: ScanWindow;
   onAnswer(answer: SsdpAnswer): void;
-  /** Told of an interface that could not be asked. */
+  /** Called with a message about an interface that could not be asked. */
   onTrouble(problem: string): void;
 }
 
-/** Searches until the time is over. */
+/** Searches until the window is over. */
 export async function searchSsdp(search: SsdpSearch): Promise<void> {
   if (search.targets.length === 0) return;
   await Promise.all(search.interfaces.map((one) => searchOn(one, search, createSocket("udp4"))));
@@ -50,7 +47,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
       }
     };
     const ask = () => {
-      for (const at of sendAt) if (at < window.timeoutMs) timers.push(setTimeout(send, at));
+      for (const at of sendAtMs) if (at < window.timeoutMs) timers.push(setTimeout(send, at));
     };
     socket.on("error", end);
     socket.on("message", (bytes, from) => {
@@ -73,12 +70,12 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
   });
 }
 
-/** A storm of answers must not push the one of the real set out. */
+/** A larger buffer, so that a burst of answers does not displace others. */
 function enlarge(socket: Socket): void {
   try {
     socket.setRecvBufferSize(currentRuntime().burstBufferBytes);
   } catch {
-    // Not every runtime can; the search is repeated anyway.
+    // Not every runtime supports this; the search is repeated anyway.
   }
 }
 
@@ -95,7 +92,7 @@ function question(target: string, timeoutMs: number): string {
   ].join("\r\n");
 }
 
-/** Reads a datagram; `null` when it is no answer to a search. Header names come out in lower case. */
+/** Reads an answer to a search; `null` for other datagrams. Header names are in lower case. */
 export function readAnswer(bytes: Uint8Array, source: string): SsdpAnswer | null {
   if (bytes.length > maxDatagram) return null;
   const [first = "", ...lines] = decoder.decode(bytes).split(/\r?\n/);

@@ -1,8 +1,7 @@
-/** The time in which a scan listens. Who joins a scan under way has it ask again, and listen anew for its whole time. */
-
+/** The time for which a scan listens. A call that joins the scan has it ask again and listen for the whole time once more. */
 export class ScanWindow {
   readonly timeoutMs: number;
-  /** Ends when the time is over, or the daemon stops. */
+  /** Resolves when the time is over, or the daemon stops. */
   readonly over: Promise<void>;
   readonly #startedAt = performance.now();
   readonly #listeners: (() => void)[] = [];
@@ -25,22 +24,21 @@ export class ScanWindow {
     if (stop.aborted) this.#close();
   }
 
-  /** Milliseconds since it began. */
-  get age(): number {
+  get ageMs(): number {
     return performance.now() - this.#startedAt;
   }
 
-  /** Calls `ask` each time that someone joins. */
+  /** Calls `ask` each time the window is extended. */
   onExtend(ask: () => void): void {
     this.#listeners.push(ask);
   }
 
   /**
-   * Asks again, and listens for the whole time from now. `false` when it is over, or has listened for its whole time once: so
-   * it ends however many join, and nobody joins who would be left with less.
+   * Asks again, and listens for the whole time from now. `false` where the window is over, or is older than its time: so it
+   * ends however many calls join, and each call gets the whole time.
    */
   extend(): boolean {
-    if (!this.#open || this.age > this.timeoutMs) return false;
+    if (!this.#open || this.ageMs > this.timeoutMs) return false;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#close, this.timeoutMs);
     for (const ask of this.#listeners) ask();

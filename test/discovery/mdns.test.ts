@@ -113,7 +113,7 @@ describe("what is announced", () => {
   const told = (packets: readonly (readonly DnsRecord[])[], sources: readonly string[] = []) => {
     const heard = new Announcements(["_x._tcp"]);
     const services = packets.flatMap((records, at) => heard.take(records, sources[at] ?? "192.0.2.7"));
-    return { services, lacking: heard.lacking() };
+    return { services, lacking: heard.takeIncomplete() };
   };
 
   test("may come in one packet or in several, in any order (RFC 6763, 12)", () => {
@@ -132,10 +132,10 @@ describe("what is announced", () => {
     expect(told([[ptr, a]])).toEqual({ services: [], lacking: [ptr.data] });
     const heard = new Announcements(["_x._tcp"]);
     expect(heard.take([ptr, srv], "192.0.2.7")).toEqual([]);
-    expect([heard.isLacking, heard.lacking(), heard.isLacking]).toEqual([true, [ptr.data], false]);
+    expect([heard.hasIncomplete, heard.takeIncomplete(), heard.hasIncomplete]).toEqual([true, [ptr.data], false]);
     // One that has no texts even so is told without.
     expect(heard.take([ptr], "192.0.2.7")).toEqual([{ ...whole, addresses: [], txt: {} }]);
-    expect(heard.lacking()).toEqual([ptr.data]);
+    expect(heard.takeIncomplete()).toEqual([ptr.data]);
   });
 
   test("by one host is not completed by what another says, nor by a goodbye", () => {
