@@ -1,4 +1,4 @@
-/** What happens, as it happens: the stream of events as any client reads it, and waits (issue "Live", guarantees 1 to 8). */
+/** The stream of events as any client reads it, and waiting for a state (issue "Live", guarantees 1 to 8). */
 import { describe, expect, test } from "bun:test";
 import net from "node:net";
 import { join } from "node:path";
@@ -19,44 +19,16 @@ const set = await startSimulator(
 );
 const { id } = (await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" })).body.data;
 
-interface Line {
-  readonly id: string;
-  readonly type: string;
-  // biome-ignore lint/suspicious/noExplicitAny: an event of any type
-  readonly [field: string]: any;
-}
-
-/** Reads JSON Lines until one is what is looked for. */
-async function read(query = "", headers: Record<string, string> = {}) {
-  const over = new AbortController();
-  const response = await fetch(`${daemon.url}/events${query}`, {
-    headers: { accept: "application/x-ndjson", ...headers },
-    signal: over.signal,
-  });
-  expect(response.headers.get("content-type")).toBe("application/x-ndjson");
-  const all: Line[] = [];
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  return {
-    all,
-    async until(is: (line: Line) => boolean): Promise<Line> {
-      for (;;) {
-        const found = all.find(is);
-        if (found) return found;
-        const { done, value } = (await reader?.read()) ?? { done: true, value: "" };
-        if (done) throw new Error(`the stream ended after ${JSON.stringify(all)}`);
-        const parts = (rest + value).split("\n");
-        rest = parts.pop() ?? "";
-        all.push(...parts.filter(Boolean).map((part) => JSON.parse(part)));
-      }
-    },
-    close: () => over.abort(),
-  };
+/** Follows the events in JSON Lines; the snapshot, where there is one, has come. */
+async function follow(query = "", headers: readonly string[] = []): Promise<EventStream> {
+  const stream = new EventStream({ to: daemon.port, path: `/events${query}`, headers });
+  await stream.until(({ type }) => type === "snapshot" || type === "heartbeat" || headers.length > 0);
+  return stream;
 }
 
 describe("the stream", () => {
-  test("begins with a snapshot, and tells what the set does within its time", async () => {
-    const stream = await read();
+  test("begins with a snapshot, then has an event for each change and each command", async () => {
+    const stream = await follow();
     const first = await stream.until(({ type }) => type === "snapshot");
     expect(first).toMatchObject({ reason: "start", part: 1, last: true, devices: [{ device: { id, name: "Den" } }] });
     await stream.until(({ type, state }) => type === "state.changed" && state.power === "on");
@@ -70,7 +42,7 @@ describe("the stream", () => {
     stream.close();
   });
 
-  test("is an event stream by default, whose frames name the event, its id and its whole content", async () => {
+  test("is server-sent events by default, with the type, the id and the whole event in each frame", async () => {
     const response = await fetch(`${daemon.url}/events?types=device.changed`);
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -80,63 +52,53 @@ describe("the stream", () => {
     expect(text).toMatch(/^retry: 2000\n\nevent: snapshot\nid: [0-9a-f]{8}\.\d+\ndata: \{"type":"snapshot","at":/);
   });
 
-  test.each(["nope", "state.changed,devices.*", "", " , ", "State.Changed"])(
-    "refuses a filter by %j, with the types",
-    async (types) => {
-      const response = await fetch(`${daemon.url}/events?types=${types}`);
-      expect(response.status).toBe(400);
-      const { error } = (await response.json()) as {
-        readonly error: { readonly code: string; readonly message: string };
-      };
-      expect(error.code).toBe("invalid_payload");
-      expect(error.message).toContain("state.changed");
-    },
-  );
+  test("refuses a filter of no types, with the types that there are", async () => {
+    for (const types of ["nope", "state.changed,devices.*", "", " , ", "State.Changed"]) {
+      const { status, body } = await daemon.api("GET", `/events?types=${types}`);
+      expect([types, status, body.error?.code]).toEqual([types, 400, "invalid_payload"]);
+      expect(body.error.message).toContain("state.changed");
+    }
+  });
 
-  test("goes on where it was left, and repeats nothing", async () => {
-    const stream = await read();
+  test("goes on behind the last id, and repeats nothing", async () => {
+    const stream = await follow();
     const { id: last } = await stream.until(({ type }) => type === "snapshot");
     stream.close();
     await daemon.api("PATCH", `/devices/${id}`, { name: "Study" });
     await daemon.api("PATCH", `/devices/${id}`, { name: "Den" });
-    const again = await read("?types=device.changed", { "last-event-id": last });
+    const again = await follow("?types=device.changed", [`last-event-id: ${last}`]);
     await again.until(({ type, device }) => type === "device.changed" && device.name === "Den");
-    expect(again.all.map(({ type, changed }) => [type, changed])).toEqual([
+    expect(again.frames.map(({ type, changed }) => [type, changed])).toEqual([
       ["device.changed", ["name"]],
       ["device.changed", ["name"]],
     ]);
     again.close();
   });
 
-  test("an id that is empty is none", async () => {
-    const stream = await read("?since=", { "last-event-id": "" });
+  test("an empty id counts as none", async () => {
+    const stream = await follow("?since=", ["last-event-id: "]);
     expect(await stream.until(({ type }) => type === "snapshot")).toMatchObject({ reason: "start" });
     stream.close();
-    const changes = await read("?snapshot=false&since=");
+    const changes = await follow("?snapshot=false&since=");
     await changes.until(({ type }) => type === "heartbeat");
-    expect(changes.all.map(({ type }) => type)).not.toContain("snapshot");
+    expect(changes.frames.map(({ type }) => type)).not.toContain("snapshot");
     changes.close();
   });
 
-  test("of a device that comes and goes tells both", async () => {
-    const stream = await read("?types=device.*,");
-    await stream.until(({ type }) => type === "snapshot");
-    const other = createRokuSimulator({ name: "Guest", serial: "X0LIVE000002", ssdp: false });
-    await other.start();
-    const added = (await daemon.api("POST", "/devices", { host: other.host, port: other.port, name: "Guest" })).body
-      .data;
+  test("has an event for a device that is added, and for one that is removed", async () => {
+    const stream = await follow("?types=device.*,");
+    const other = await startSimulator(createRokuSimulator({ name: "Guest", serial: "X0LIVE000002", ssdp: false }));
+    const { body } = await daemon.api("POST", "/devices", { host: other.host, port: other.port, name: "Guest" });
+    const added = body.data;
     await stream.until(({ type, device_id }) => type === "device.added" && device_id === added.id);
     await daemon.api("DELETE", `/devices/${added.id}`);
     expect(await stream.until(({ type }) => type === "device.removed")).toMatchObject({ device: { name: "Guest" } });
     stream.close();
-    await other.stop();
   });
 
-  test("the end of a command is told of the device that it was for, though that is renamed meanwhile, and another has its name", async () => {
-    const stream = await read("?types=action.finished");
-    await stream.until(({ type }) => type === "snapshot");
-    const slow = createRokuSimulator({ name: "Slow", serial: "X0LIVE000003", ssdp: false });
-    await slow.start();
+  test("the end of a command names its device, though that was renamed meanwhile and another has its name", async () => {
+    const stream = await follow("?types=action.finished");
+    const slow = await startSimulator(createRokuSimulator({ name: "Slow", serial: "X0LIVE000003", ssdp: false }));
     const { data } = (await daemon.api("POST", "/devices", { host: slow.host, port: slow.port, name: "Slow" })).body;
     const keys = ["home", "up"];
     const sequence = daemon.api("POST", "/devices/Slow/remote/sequence", { keys, delay_ms: 500 });
@@ -149,12 +111,10 @@ describe("the stream", () => {
     await daemon.api("PATCH", `/devices/${id}`, { name: "Den" });
     await daemon.api("DELETE", `/devices/${data.id}`);
     stream.close();
-    await slow.stop();
   });
 
-  test("typed text is told as a number of characters", async () => {
-    const stream = await read("?types=action.finished");
-    await stream.until(({ type }) => type === "snapshot");
+  test("typed text is in no event, only its number of characters", async () => {
+    const stream = await follow("?types=action.finished");
     await daemon.api("POST", `/devices/${id}/remote/key`, { key: "literal:geheim" }, { "zapd-client": "page" });
     const told = await stream.until(({ type }) => type === "action.finished");
     expect(told).toMatchObject({ action: "key", ok: true, characters: 6, by: "page" });
@@ -165,16 +125,16 @@ describe("the stream", () => {
     stream.close();
   });
 
-  test("a search, other settings, other apps, and a package on its way are told", async () => {
-    const stream = await read();
-    await stream.until(({ type }) => type === "snapshot");
+  test("has events for searches, settings, apps and the progress of a package", async () => {
+    const stream = await follow();
     await daemon.api("POST", "/devices/discover");
     expect(await stream.until(({ type }) => type === "discovery.finished")).toMatchObject({ added: 0 });
     await daemon.api("PATCH", "/config", { "devices.request_timeout_ms": 4_000, "dev.vendor_password": "geheim" });
     const settings = await stream.until(({ type }) => type === "config.changed");
     expect(settings["keys"]).toEqual(["devices.request_timeout_ms", "dev.vendor_password"]);
-    const bench = createRokuSimulator({ name: "Bench", ssdp: false, developer: { password: "geheim" } });
-    await bench.start();
+    const bench = await startSimulator(
+      createRokuSimulator({ name: "Bench", ssdp: false, developer: { password: "geheim" } }),
+    );
     const ports = { installer: bench.ports.installer };
     await daemon.api("POST", "/devices", { host: bench.host, port: bench.port, name: "Bench", ports });
     await daemon.api("POST", "/devices/Bench/apps/refresh");
@@ -185,7 +145,7 @@ describe("the stream", () => {
     ).toBe(200);
     expect(await stream.until(({ type }) => type === "apps.changed")).toMatchObject({ added: ["dev"], removed: [] });
     await stream.until(({ type, phase }) => type === "install.progress" && phase === "done");
-    const steps = stream.all.filter(({ type }) => type === "install.progress");
+    const steps = stream.frames.filter(({ type }) => type === "install.progress");
     expect(steps.map(({ phase }) => phase)).toEqual(["receiving", "checking", "sending", "done"]);
     const { length: total } = validPackage;
     expect(steps.slice(1).map((step) => [step["bytes"], step["total"]])).toEqual([
@@ -194,11 +154,10 @@ describe("the stream", () => {
       [total, total],
     ]);
     await daemon.api("DELETE", "/devices/Bench");
-    await bench.stop();
     stream.close();
   });
 
-  test("a device that is not known, or a type that cannot be, is told in the envelope", async () => {
+  test("wrong parameters are refused in the envelope", async () => {
     expect((await daemon.api("GET", "/events?devices=Nowhere")).body.error.code).toBe("device_not_found");
     expect((await daemon.api("GET", "/events?snapshot=perhaps")).body.error.code).toBe("invalid_payload");
     for (const none of ["", ","])
@@ -223,7 +182,7 @@ describe("T33 streams and foreign pages", () => {
       const { status, body } = await daemon.api("GET", "/events", undefined, headers);
       expect([status, body.error.code]).toEqual([403, "forbidden_origin"]);
     }
-    (await read()).close();
+    (await follow()).close();
   });
 
   test("100 HEADs on a followed log, and on a wait, hold no slot and ask nothing of the set", async () => {
@@ -237,7 +196,7 @@ describe("T33 streams and foreign pages", () => {
         expect((await head("dev/logs?follow=true")).status).toBe(200);
         expect((await head("state?wait_for=app:nothing&timeout_ms=60000")).status).toBe(200);
       }
-      // What had been started would ask now.
+      // What a HEAD had started would send requests now.
       await Bun.sleep(1_000);
       expect([fake.wire.requests, fake.console.taken]).toEqual([[], 0]);
       const streams = Array.from({ length: 64 }, () => new EventStream({ to: own.port }));
@@ -254,7 +213,7 @@ describe("T33 streams and foreign pages", () => {
       const response = await fetch(`${daemon.url}/events`, { method: "HEAD" });
       expect(response.status).toBe(200);
     }
-    const streams = await Promise.all(Array.from({ length: 64 }, () => read()));
+    const streams = await Promise.all(Array.from({ length: 64 }, () => follow()));
     const refused = await daemon.api("GET", "/events");
     expect([refused.status, refused.body.error.code]).toEqual([429, "too_many_streams"]);
     for (const stream of streams) stream.close();
@@ -268,11 +227,10 @@ describe("T33 streams and foreign pages", () => {
   });
 });
 
-describe("what looking costs the set", () => {
+describe("what following costs the set", () => {
   /** Requests that reach the set while so many follow, in the same time. */
   async function costOf(readers: number): Promise<number> {
-    const streams = await Promise.all(Array.from({ length: readers }, () => read()));
-    for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
+    const streams = await Promise.all(Array.from({ length: readers }, () => follow()));
     // Neither the first look is measured, nor one that a reader before has begun.
     await daemon.sleep(1_000);
     const last = set.requests.at(-1);
@@ -295,7 +253,7 @@ describe("what looking costs the set", () => {
 });
 
 describe("waiting", () => {
-  test("answers as soon as it is so, and 200 when it is not", async () => {
+  test("answers as soon as the conditions match, and 200 when they do not in time", async () => {
     await daemon.api("POST", `/devices/${id}/apps/stop`);
     const waiting = daemon.api("GET", `/devices/${id}/state?wait_for=app:youtube&wait_for=power:on&timeout_ms=20000`);
     await daemon.api("POST", `/devices/${id}/apps/launch`, { app: "youtube" });
@@ -307,7 +265,7 @@ describe("waiting", () => {
   });
 });
 
-test("the client comes back by itself when the daemon was away, and the end is told", async () => {
+test("the client reconnects after a restart of the daemon, whose end has an event", async () => {
   const own = await startTestDaemon();
   const stopped = new AbortController();
   const seen: string[] = [];
@@ -319,7 +277,7 @@ test("the client comes back by itself when the daemon was away, and the end is t
   })();
   while (!seen.includes("snapshot start")) await Bun.sleep(10);
   expect(await own.stop()).toBe(0);
-  // It has been told, and has yet to read it.
+  // The event may still be on its way to the client.
   await until("the end is told", () => seen.length > 1);
   expect(seen).toEqual(["snapshot start", "daemon.stopping"]);
   const again = await startTestDaemon({ folder: own.folder });
@@ -328,7 +286,7 @@ test("the client comes back by itself when the daemon was away, and the end is t
   await again.dispose();
 });
 
-test("how far a large package is, is told at most four times a second, each phase with its bytes", async () => {
+test("the progress of a large package is told at most four times a second, each phase with its bytes", async () => {
   const own = await startTestDaemon({ speed: 1, config: { dev: { vendor_password: "geheim" } } });
   const bench = createRokuSimulator({ name: "Slow", ssdp: false, developer: { password: "geheim" } });
   await bench.start();
@@ -379,7 +337,7 @@ test("how far a large package is, is told at most four times a second, each phas
 }, 60_000);
 
 describe("the end of the daemon", () => {
-  test("is told while a command is under way and streams are open, and comes in time", async () => {
+  test("has an event on each stream, and comes in time, while a command runs", async () => {
     const own = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 20_000 } } });
     const hanging = createRokuSimulator({ name: "Hangs", serial: "X0LIVE000009", ssdp: false });
     await hanging.start();
@@ -406,13 +364,13 @@ describe("the end of the daemon", () => {
     expect(performance.now() - began).toBeLessThan(6_500);
     for (const stream of streams) expect(await stream.ended(1_000)).toBe(true);
     await pressing;
-    // Whoever waits is told at once, and holds nothing up.
+    // Who waits for a state gets an error at once.
     expect((await waiting)?.body.error).toMatchObject({ message: "zapd is stopping" });
     await own.dispose();
     await hanging.stop();
   }, 60_000);
 
-  test("by -9 is noticed by whoever comes back with an id: a snapshot says so, and the order begins anew", async () => {
+  test("by -9: who comes back with an id gets a new snapshot, with a new sequence of ids", async () => {
     const own = await startTestDaemon();
     const stream = new EventStream({ to: own.port });
     await stream.until(({ type }) => type === "snapshot");
