@@ -1,54 +1,38 @@
 /** Two Kodis on one machine are two devices; one Kodi that is reached at two ports is one. */
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { announceMdns } from "../security/rogue/announcer.ts";
 import { Recorder } from "../security/rogue/recorder.ts";
-import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { sampleOf } from "../support/whole.ts";
 import { succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
+const { daemon, atEnd, startSimulator } = await daemonForFile(
+  { config: { discovery: { timeout_ms: 500 }, devices: { request_timeout_ms: 2_000 } } },
+  { cleans: "each test" },
+);
 let hosts = 0;
 const newHost = () => `127.0.72.${++hosts}`;
+const kodi = (options: Partial<KodiSimulatorOptions>) =>
+  startSimulator(createKodiSimulator({ name: "Kodi", port: 0, tcpPort: 0, mdns: true, startMs: 5, ...options }));
+const add = (set: KodiSimulator, port: number | null) =>
+  succeed(daemon, "addDevice", { body: { host: set.host, port } });
 
-async function kodi(options: Partial<KodiSimulatorOptions>): Promise<KodiSimulator> {
-  const set = createKodiSimulator({ name: "Kodi", port: 0, tcpPort: 0, mdns: true, startMs: 5, ...options });
-  await set.start();
-  cleanups.push(() => set.stop());
-  return set;
-}
+const level = async (id: string) => (await succeed(daemon, "getState", { id })).state.volume?.level;
 
-async function start(config: DaemonSetup["config"] = {}): Promise<TestDaemon> {
-  const daemon = await startTestDaemon({
-    config: {
-      ...config,
-      discovery: { interfaces: ["lo"], timeout_ms: 500, ...config["discovery"] },
-      devices: { request_timeout_ms: 2_000 },
-    },
-  });
-  cleanups.push(() => daemon.dispose());
-  return daemon;
-}
-
-const level = async (daemon: TestDaemon, id: string) => (await succeed(daemon, "getState", { id })).state.volume?.level;
-
-/** Each hears of its own volume alone, pushed and asked, and presses go to the one that is meant. */
-async function areApart(daemon: TestDaemon, sets: readonly (readonly [KodiSimulator, string])[]): Promise<void> {
+/** Each device has the volume of its own set, pushed and read, and its keys reach its own set. */
+async function areApart(sets: readonly (readonly [KodiSimulator, string])[]): Promise<void> {
   for (const [at, [set]] of sets.entries()) set.setVolume(11 + at);
   for (let round = 0; round < 2; round++)
     for (const [at, [, id]] of sets.entries()) {
-      await until("its own volume is told", async () => (await level(daemon, id)) === 11 + at);
-      // What is pushed comes from now on, from whoever it is that pushes.
+      await until("its own volume is known", async () => (await level(id)) === 11 + at);
+      // Pushes come from now on.
       await daemon.sleep(300);
     }
   for (const [at, [set]] of sets.entries()) set.setVolume(41 + at);
   for (const [at, [, id]] of sets.entries())
-    await until("its own volume is told", async () => (await level(daemon, id)) === 41 + at);
+    await until("its own volume is known", async () => (await level(id)) === 41 + at);
   for (const [set, id] of sets) {
     const presses = () => sets.map(([one]) => one.calls.filter(({ method }) => method === "Input.Left").length);
     const before = presses();
@@ -60,11 +44,10 @@ async function areApart(daemon: TestDaemon, sets: readonly (readonly [KodiSimula
 describe("two Kodis on one machine", () => {
   const mac = "02:00:5e:00:53:17";
 
-  test("found by a scan: each with its web port, its socket, its name and its state", async () => {
+  test("a scan finds each with its own web port, socket, name and state", async () => {
     const host = newHost();
     const one = await kodi({ host, mac, name: "Wall" });
     const other = await kodi({ host, mac, name: "Desk" });
-    const daemon = await start();
     const { devices } = await succeed(daemon, "discoverDevices");
     expect(
       devices.map(({ name, host, port }) => ({ name, host, port })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
@@ -72,17 +55,16 @@ describe("two Kodis on one machine", () => {
       { name: "Desk", host, port: other.port },
       { name: "Wall", host, port: one.port },
     ]);
-    await areApart(daemon, [
+    await areApart([
       [one, "Wall"],
       [other, "Desk"],
     ]);
-    // Both have been followed, each over the socket that it announces.
     await until("both are followed", () => [one, other].every((set) => set.state.clients.websocket === 1));
     expect((await succeed(daemon, "discoverDevices")).devices.length).toBe(2);
     expect((await succeed(daemon, "listDevices")).length).toBe(2);
   }, 60_000);
 
-  test("the second has no socket, and the first has the usual one: nothing of the first is taken for the second", async () => {
+  test("where the second has no socket, and the first the usual one, that is not taken for the second's", async () => {
     const host = newHost();
     const first = await kodi({ host, mac, name: "Kodi", tcpPort: 9_090 });
     const second = await kodi({
@@ -92,13 +74,12 @@ describe("two Kodis on one machine", () => {
       uuid: "0a1b2c3d-0000-4000-8000-00000000b172",
       tcpPort: null,
     });
-    const daemon = await start();
     const added = [];
     for (const set of [first, second])
       added.push(await succeed(daemon, "addDevice", { body: { host, port: set.port, platform: "kodi" } }));
     expect(new Set(added.map(({ id }) => id)).size).toBe(2);
     second.setName("Kodi");
-    await areApart(daemon, [
+    await areApart([
       [first, added[0]?.id ?? ""],
       [second, added[1]?.id ?? ""],
     ]);
@@ -111,7 +92,6 @@ describe("two Kodis on one machine", () => {
     const host = newHost();
     const one = await kodi({ host, mac, name: "Stays" });
     const other = await kodi({ host, mac, name: "Goes" });
-    const daemon = await start();
     await succeed(daemon, "discoverDevices");
     for (const id of ["Stays", "Goes"]) await succeed(daemon, "getState", { id });
     await other.end("crash");
@@ -123,54 +103,40 @@ describe("two Kodis on one machine", () => {
 });
 
 describe("one Kodi at its two ports is one device", () => {
-  for (const mdns of sampleOf([true, false], 1)) {
-    const how = mdns ? "that announces itself" : "that announces nothing";
-
-    test(`added by either port, one ${how}`, async () => {
-      const set = await kodi({ host: newHost(), mdns });
-      const daemon = await start();
-      const ids = [];
-      for (const port of [set.port, set.ports.tcp, set.port, set.ports.tcp]) {
-        const body = { host: set.host, port };
-        const device = await succeed(daemon, "addDevice", { body });
-        expect(device.port).toBe(set.port);
-        ids.push(device.id);
+  test.each(sampleOf([true, false], 1))(
+    "added by either port in either order, and by discovery.hosts (announced: %p)",
+    async (mdns) => {
+      for (const socketFirst of [true, false]) {
+        const set = await kodi({ host: newHost(), mdns });
+        const ports = socketFirst ? [set.ports.tcp, set.port] : [set.port, set.ports.tcp];
+        const added = [];
+        for (const port of [...ports, ...ports]) added.push(await add(set, port));
+        expect([new Set(added.map(({ id }) => id)).size, added.at(-1)?.port]).toEqual([1, set.port]);
+        const id = added[0]?.id ?? "";
+        expect((await succeed(daemon, "listDevices")).map((device) => device.id)).toEqual([id]);
+        expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
+        await succeed(daemon, "removeDevice", { id });
+        const given = ports.map((port) => `${set.host}:${port}`).join();
+        await succeed(daemon, "patchConfig", { body: { "discovery.hosts": given } });
+        expect((await succeed(daemon, "discoverDevices")).devices.map(({ port }) => port)).toEqual([set.port]);
+        await succeed(daemon, "patchConfig", { body: { "discovery.hosts": null } });
+        await succeed(daemon, "removeDevice", { id });
+        await set.stop();
       }
-      expect(new Set(ids).size).toBe(1);
-      expect((await succeed(daemon, "listDevices")).length).toBe(1);
-      expect((await succeed(daemon, "getState", { id: ids[0] ?? "" })).state.power).toBe("on");
-    }, 60_000);
+    },
+    60_000,
+  );
 
-    test(`its socket first, then its web server: one ${how}`, async () => {
-      const set = await kodi({ host: newHost(), mdns });
-      const daemon = await start();
-      const [bySocket, byWeb] = [
-        await succeed(daemon, "addDevice", { body: { host: set.host, port: set.ports.tcp } }),
-        await succeed(daemon, "addDevice", { body: { host: set.host, port: set.port } }),
-      ];
-      expect([bySocket.id, bySocket.port]).toEqual([byWeb.id, set.port]);
-    }, 60_000);
-
-    test(`both in discovery.hosts, one ${how}`, async () => {
-      const set = await kodi({ host: newHost(), mdns });
-      const hosts = [`${set.host}:${set.port}`, `${set.host}:${set.ports.tcp}`];
-      const daemon = await start({ discovery: { hosts } });
-      expect((await succeed(daemon, "discoverDevices")).devices.map(({ port }) => port)).toEqual([set.port]);
-      expect((await succeed(daemon, "listDevices")).length).toBe(1);
-    }, 60_000);
-  }
-
-  test("one with a login: by its socket it is the same, and still asks", async () => {
+  test("one with a login: by its socket it is the same device, and still asks for the login", async () => {
     const set = await kodi({ host: newHost(), mdns: false, password: "popcorn-1" });
-    const daemon = await start();
-    const web = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.port } });
-    const socket = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.ports.tcp } });
+    const web = await add(set, set.port);
+    const socket = await add(set, set.ports.tcp);
     expect([socket.id, socket.port, socket.access]).toEqual([web.id, set.port, "unpaired"]);
   }, 60_000);
 
   for (const password of [undefined, "popcorn-2"])
-    test(`scanned while its web server is not up yet, it keeps its place (${password ? "with a login" : "open"})`, async () => {
-      // Behind it is the Kodi: here its two doors can be opened one by one.
+    test(`scanned before its web server is up, it keeps its address (${password ? "with a login" : "open"})`, async () => {
+      // Two relays before the Kodi let its ports be opened one by one.
       const host = newHost();
       const [web, socket] = [18_480, 19_490];
       const set = await kodi({
@@ -181,9 +147,9 @@ describe("one Kodi at its two ports is one device", () => {
         tcpPort: socket,
         ...(password && { user: "kodi", password }),
       });
-      const doors = { web: new Recorder(), socket: new Recorder() };
-      const open = (door: "web" | "socket", port: number) =>
-        doors[door].tcp({ host, port, to: { host: set.host, port } });
+      const relays = { web: new Recorder(), socket: new Recorder() };
+      const open = (relay: "web" | "socket", port: number) =>
+        relays[relay].tcp({ host, port, to: { host: set.host, port } });
       await Promise.all([open("web", web), open("socket", socket)]);
       const services = [
         { type: "_xbmc-jsonrpc-h._tcp", port: web },
@@ -191,23 +157,22 @@ describe("one Kodi at its two ports is one device", () => {
       ];
       const txt = { txtvers: "1", uuid: "5f0c7f0e-5a35-4c31-9d53-1f6f2a8e7d11" };
       const announcer = await announceMdns({ host, name: "Starter", services, txt });
-      cleanups.push(async () => void (await Promise.all([doors.web.stop(), doors.socket.stop(), announcer.stop()])));
-      const daemon = await start();
+      atEnd(() => Promise.all([relays.web.stop(), relays.socket.stop(), announcer.stop()]));
       const [device] = (await succeed(daemon, "discoverDevices")).devices;
       const id = device?.id ?? "";
       expect(device?.port).toBe(web);
       if (password) await succeed(daemon, "pairDevice", { id, body: { user: "kodi", password } });
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });
-      // It restarts: its socket is there again, and its web server not yet.
-      await Promise.all([doors.web.stop(), doors.socket.stop()]);
-      doors.socket = new Recorder();
+      // It restarts: its socket is open again, its web server is not yet.
+      await Promise.all([relays.web.stop(), relays.socket.stop()]);
+      relays.socket = new Recorder();
       await open("socket", socket);
       await succeed(daemon, "discoverDevices");
       const during = await succeed(daemon, "getDevice", { id });
       expect([during.host, during.port]).toEqual([host, web]);
       expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });
-      doors.web = new Recorder();
+      relays.web = new Recorder();
       await open("web", web);
       await succeed(daemon, "discoverDevices");
       await succeed(daemon, "pressKey", { id, body: { key: "left" } });
