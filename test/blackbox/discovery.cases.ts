@@ -1,4 +1,4 @@
-/** Discovery over SSDP on loopback. Other programs may answer too: only our own serials are looked at. */
+/** Discovery over SSDP. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import net from "node:net";
@@ -18,7 +18,7 @@ const timeoutMs = 1_000;
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    // The seconds that a scan waits for its last answers are real ones: a loaded machine needs them.
+    // A loaded machine needs the whole time that a scan waits for its last answers.
     speed: 1,
     config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 3_000 } },
   });
@@ -39,7 +39,7 @@ afterAll(async () => {
 const scan = async (on = daemon): Promise<Data<"listDevices">> => (await succeed(on, "discoverDevices")).devices;
 const of = (serial: string, devices: Data<"listDevices">) => devices.filter((device) => device.serial === serial);
 
-test("finds sets by their own words, reports each the moment it answers, and asks more than once", async () => {
+test("a scan searches more than once, and lists each set as soon as it answers, by its own name", async () => {
   let isOver = false;
   const scanning = scan().finally(() => {
     isOver = true;
@@ -50,7 +50,7 @@ test("finds sets by their own words, reports each the moment it answers, and ask
   );
   expect(isOver).toBe(false);
   const devices = await scanning;
-  // The names the user gave on the sets, made fit for a path; an empty one gives way to the next best.
+  // A name given at the set is made fit for a path; in place of an empty one the next best is used.
   expect(of(tv.serial, devices)).toMatchObject([
     { name: "Zirbelstube Ost 100", host: tv.host, port: tv.port, kind: "tv" },
   ]);
@@ -60,15 +60,14 @@ test("finds sets by their own words, reports each the moment it answers, and ask
   expect(tvSsdp.searches).toBeGreaterThan(1);
 });
 
-test("scans asked for at the same time are one scan, and change nothing the second time", async () => {
-  // Counted at the set: searches of other programs reach it too, but only this daemon asks it who it is.
+test("scans at the same time are one scan, and a second one changes nothing", async () => {
   const first = await succeed(daemon, "listDevices");
   stick.forget();
   await scan();
   const one = stick.wire.requests.length;
   stick.forget();
   const all = await Promise.all(Array.from({ length: 8 }, () => scan()));
-  // One more where an answer was lost and asked for again; not one for each that asked.
+  // One more where an answer was lost; not one for each caller.
   expect(stick.wire.requests.length).toBeLessThanOrEqual(one + 1);
   for (const devices of all) {
     for (const serial of [tv.serial, stick.serial]) {
@@ -77,7 +76,7 @@ test("scans asked for at the same time are one scan, and change nothing the seco
   }
 });
 
-test("who asks while the last answers of a scan are still awaited gets a search of his own", async () => {
+test("a scan that is asked for while another waits for its last answers is a new one", async () => {
   const slow = await WiredRoku.start();
   const slowSsdp = await announce(slow);
   slow.answerMs = timeoutMs + 600;
@@ -92,7 +91,7 @@ test("who asks while the last answers of a scan are still awaited gets a search 
   await Promise.all([slowSsdp, lateSsdp, slow, late].map((one) => one.stop()));
 });
 
-test("an id outlives a changed address, a name of the user's outlives a scan, and nothing is removed by one", async () => {
+test("a scan keeps the id of a set that has moved and the name that its user gave, and removes no device", async () => {
   const [before] = of(tv.serial, await succeed(daemon, "listDevices"));
   const id = before?.id ?? "";
   await succeed(daemon, "changeDevice", { id, body: { name: "Stube" } });
@@ -110,7 +109,7 @@ test("an id outlives a changed address, a name of the user's outlives a scan, an
   expect(tv.commands).toEqual(["/keypress/Up"]);
 });
 
-test("the same ids after the registry is lost, and by address as by search", async () => {
+test("a set has the same id after the registry is lost, added by its address or found", async () => {
   const before = of(tv.serial, await succeed(daemon, "listDevices"))[0]?.id;
   await daemon.stop();
   rmSync(daemon.stateFolder, { recursive: true, force: true });
@@ -121,7 +120,7 @@ test("the same ids after the registry is lost, and by address as by search", asy
   expect(of(tv.serial, await scan()).map((device) => device.id)).toEqual([before ?? ""]);
 });
 
-/** A listener on every address of this machine that counts who connects. */
+/** Listens on every address of this machine, and counts connections. */
 async function catchAll() {
   const hits: string[] = [];
   const server = net.createServer((socket) => {
@@ -137,74 +136,41 @@ test("T6 an answer that points anywhere but at its own sender is followed nowher
   const host = freeHost();
   const victim = await WiredRoku.start();
   const liar = { host, port: trap.port, serial: "ZBLIAR000001", asleep: false, identity: tv.identity };
-  const daemonPort = daemon.port;
   const decimal = host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+  // platforms/roku/search.test.ts has more of them.
   const locations = [
-    ...[
-      `http://${victim.host}:${victim.port}/`,
-      `http://127.0.0.1:${daemonPort}/v1/devices/discover`,
-      `http://localhost:${trap.port}/`,
-    ],
-    ...[
-      `https://${host}:${trap.port}/`,
-      `http://user:pw@${host}:${trap.port}/`,
-      `http://${host}@127.0.0.1:${trap.port}/`,
-    ],
-    ...[
-      `http://${decimal}:${trap.port}/`,
-      `http://0x${decimal.toString(16)}:${trap.port}/`,
-      `http://127.1:${trap.port}/`,
-    ],
-    ...[
-      `http://0177.0.0.1:${trap.port}/`,
-      `http://0.0.0.0:${trap.port}/`,
-      `http://[::ffff:${host}]:${trap.port}/`,
-      `http://[::1]:${trap.port}/`,
-    ],
-    ...[
-      `http://${host}.nip.test:${trap.port}/`,
-      `ftp://${host}:${trap.port}/`,
-      "file:///etc/passwd",
-      `//${host}:${trap.port}/`,
-      "http:///",
-      "",
-    ],
-    ...[
-      `http://${host}:0/`,
-      `http://${host}:99999/`,
-      `http://${host}:${trap.port}/${"a".repeat(3_000)}`,
-      `http://169.254.169.254:${trap.port}/`,
-    ],
-    ...[
-      `http://127.0.0.1:${trap.port}/`,
-      `http://localhost.:${trap.port}/`,
-      `http://１２７.0.0.1:${trap.port}/`,
-      `gopher://${host}:${trap.port}/`,
-    ],
+    `http://${victim.host}:${victim.port}/`,
+    `http://127.0.0.1:${daemon.port}/v1/devices/discover`,
+    `http://localhost:${trap.port}/`,
+    `https://${host}:${trap.port}/`,
+    `http://user:pw@${host}:${trap.port}/`,
+    `http://${host}@127.0.0.1:${trap.port}/`,
+    `http://${decimal}:${trap.port}/`,
+    `http://127.1:${trap.port}/`,
+    `http://0.0.0.0:${trap.port}/`,
+    `http://[::ffff:${host}]:${trap.port}/`,
+    `http://${host}.nip.test:${trap.port}/`,
+    "file:///etc/passwd",
+    "",
+    `http://${host}:99999/`,
+    `http://${host}:${trap.port}/${"a".repeat(3_000)}`,
+    `http://169.254.169.254:${trap.port}/`,
   ];
   const answers: SsdpOptions[] = locations.map((location) => ({ location, usn: "uuid:roku:ecp:ZBLIAR000001" }));
   const voices = await Promise.all(answers.map((options) => announce(liar, options)));
-  const wrongs = await Promise.all([
-    announce(
-      { ...liar },
-      {
-        target: "upnp:rootdevice",
-        usn: "uuid:hue-bridge::upnp:rootdevice",
-        location: `http://${host}:${trap.port}/hue.xml`,
-      },
-    ),
-  ]);
+  const hue = { target: "upnp:rootdevice", usn: "uuid:hue-bridge::upnp:rootdevice" };
+  voices.push(await announce(liar, { ...hue, location: `http://${host}:${trap.port}/hue.xml` }));
   const devices = await scan();
   expect(of(tv.serial, devices)).toHaveLength(1);
   expect(voices.every((voice) => voice.searches > 0)).toBe(true);
   expect(trap.hits).toEqual([]);
   expect(victim.wire.connections).toBe(0);
   expect(JSON.stringify(await succeed(daemon, "listDevices"))).not.toContain("ZBLIAR");
-  await Promise.all([...voices, ...wrongs, victim].map((one) => one.stop()));
+  await Promise.all([...voices, victim].map((one) => one.stop()));
   await trap.stop();
 });
 
-test("an address named in the config is asked directly, and hosts nobody may name are refused", async () => {
+test("a host in the config is asked directly, and impossible hosts are refused", async () => {
   const quiet = await WiredRoku.start();
   const text = (await Bun.file(daemon.configFile).text()).replace(/^hosts = .*$/m, "");
   await Bun.write(
@@ -213,7 +179,7 @@ test("an address named in the config is asked directly, and hosts nobody may nam
   );
   await succeed(daemon, "reloadConfig");
   expect(of(quiet.serial, await scan())).toHaveLength(1);
-  // Ports that the user named stay through a scan, which knows nothing of them.
+  // A scan keeps the ports that the user set.
   const ports = { installer: 8_080, console: 8_086 };
   await succeed(daemon, "changeDevice", { id: quiet.identity.name, body: { ports } });
   expect(of(quiet.serial, await scan())).toMatchObject([{ ports, host: quiet.host, port: quiet.port }]);
@@ -221,16 +187,7 @@ test("an address named in the config is asked directly, and hosts nobody may nam
     await refuse(daemon, "changeDevice", { id: quiet.identity.name, body: { ports } }, "invalid_payload");
   }
   await quiet.stop();
-  const bad = [
-    "0.0.0.0",
-    "239.255.255.250",
-    "255.255.255.255",
-    "127.0.0.1:notaport",
-    "http://127.0.0.1/",
-    "a b",
-    "[::1",
-    "0",
-  ];
+  const bad = ["0.0.0.0", "239.255.255.250", "127.0.0.1:notaport", "http://127.0.0.1/", "a b", "[::1"];
   await Promise.all(
     bad.map((host) => refuse(daemon, "addDevice", { body: { host } }, "invalid_host", "invalid_payload")),
   );
