@@ -1,6 +1,6 @@
 /**
- * A line to a device over TLS that carries frames, each with its length before it. What a frame holds is the platform's own.
- * A frame, how many of them are read in a while, and what is left unread there are bounded.
+ * A connection to a device over TLS that carries frames, each behind its length; a platform reads their content. The size of a
+ * frame, the frames read in a while, and the bytes that the device leaves unread are limited.
  */
 import { textOf } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
@@ -8,33 +8,32 @@ import { inSlices, sendIfRead, unread } from "./slices.ts";
 import { certificateOf, connectSocket, fingerprint, refuseOwnListener, type Secure } from "./socket.ts";
 import type { ConnectionEnd, OpenConnection } from "./websocket.ts";
 
-/** How long the head of a frame is, and what follows it; `null` while too little of it has come. */
+/** Reads the lengths of a frame's head and body; `null` while too few bytes have come. */
 export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
 
 export interface FramedOptions {
   readonly address: Address;
-  /** What we show, where the device wants to know us. */
+  /** The client certificate, where the device wants one. */
   readonly secure?: Exclude<Secure, false>;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly readHead: ReadHead;
   /** Bytes of a head, and of a body, at most. */
   readonly headBytes: number;
   readonly maxBytes: number;
-  /** What it throws ends the line. */
+  /** When it throws, the connection ends. */
   onFrame(body: Buffer): void;
-  /** Told once, when an open line ends, by itself or by `close` or `destroy`. */
+  /** Called once, when an open connection ends. */
   onEnd(end: ConnectionEnd): void;
 }
 
-/** An open line. */
 export interface FramedConnection extends OpenConnection {
   /** The certificate that the device showed, in DER; `null` where it showed none. */
   readonly certificate: Uint8Array | null;
-  /** Sends bytes, which are a whole frame with its head. */
+  /** Sends a frame, with its head. */
   send(frame: Uint8Array): void;
 }
 
-/** Opens one. Fails with `device_unreachable`. */
+/** Fails with `device_unreachable`. */
 export async function openFramed(options: FramedOptions, signal: AbortSignal): Promise<FramedConnection> {
   refuseOwnListener(options.address, options.platformHost);
   const socket = await connectSocket(options.address, options.secure ?? {}, signal);
@@ -47,8 +46,8 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     socket.destroy();
     options.onEnd({ code: null, reason });
   };
-  socket.on("error", () => end("broke the line off"));
-  for (const gone of ["close", "end"]) socket.on(gone, () => end("hung up"));
+  socket.on("error", () => end("broke the connection off"));
+  for (const event of ["close", "end"]) socket.on(event, () => end("hung up"));
   const frames = new FrameSplitter(options);
   const read = inSlices(socket, {
     slice: { ms: 100, frames: 100 },
@@ -78,29 +77,29 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
       if (!isOpen) return;
       isOpen = false;
       socket.end();
-      setTimeout(() => socket.destroy(), closesWithin).unref?.();
+      setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
       options.onEnd({ code: null, reason: "was closed" });
     },
     destroy: () => end("was closed"),
   };
 }
 
-/** What was said last goes out before it is hung up. */
-const closesWithin = 1_000;
+/** Time for the last frame to be sent. */
+const closeTimeoutMs = 1_000;
 
 /** Cuts what comes into frames; keeps no more than one of them. */
 export class FrameSplitter {
   readonly #options: Pick<FramedOptions, "readHead" | "headBytes" | "maxBytes">;
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** So much must have come before it is worth looking again. */
+  /** The bytes that must have come for the next frame. */
   #wanted = 1;
 
   constructor(options: Pick<FramedOptions, "readHead" | "headBytes" | "maxBytes">) {
     this.#options = options;
   }
 
-  /** The frames that are whole by now. Throws for one that is longer than may be. */
+  /** The frames that are complete. Throws for one that is too long. */
   *push(bytes: Buffer): Generator<Buffer> {
     this.#pieces.push(bytes);
     this.#bytes += bytes.length;
@@ -113,7 +112,7 @@ export class FrameSplitter {
       if (read && read.body > maxBytes) throw new Error("said a frame that is longer than any");
       const end = read === null ? rest.length + 1 : read.head + read.body;
       if (read === null || rest.length < end) {
-        // A copy: the whole piece that came would be kept for the sake of its end.
+        // Copied, so that the received piece is not kept in memory for its end.
         this.#pieces = [Buffer.from(rest)];
         this.#bytes = rest.length;
         this.#wanted = end;

@@ -1,8 +1,7 @@
 /**
- * UPnP eventing (Device Architecture 1.1, section 4): a device calls back when something of it changes. What it says in its
- * call is dropped unread: that it called is a hint, and whoever wants to know asks, so that nothing of what comes in unasked is
- * ever believed. The listener takes calls of this device alone, under a path that nobody can guess, with the id of a
- * subscription of ours.
+ * UPnP eventing (Device Architecture 1.1, section 4): a device calls back when its state changes. The content of a call is not
+ * read: the call is a hint that the state is to be read. The listener accepts calls from this device only, at a path that cannot
+ * be guessed, with the id of one of our subscriptions.
  */
 import { DeviceError } from "../api/errors.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
@@ -13,39 +12,38 @@ import type { Session } from "./session.ts";
 
 export interface SubscribeOptions {
   readonly http: Pick<DeviceHttp, "exchangeOnce">;
-  /** The device's address: who else calls is hung up on. */
+  /** The device's IP address. */
   readonly peer: string;
-  /** Where each of its services takes subscriptions: paths on the device. */
+  /** The event paths of its services. */
   readonly paths: readonly string[];
-  /** The device called: something of it is other than before. */
+  /** The state of the device has changed. */
   onEvent(): void;
-  /** A subscription could not be kept: nothing is told any more. */
+  /** A subscription could not be renewed, and all have ended. */
   onEnd(): void;
 }
 
-/** What is asked for; the device says what it gives. */
-const wantedSeconds = 300;
-const callMs = 3_000;
-/** However long it gives: one that forgets us is noticed. */
-const longestMs = 900_000;
-const shortestMs = 10_000;
-/** The values of a service together; they are not read. */
-const mostBytes = 256 * 1024;
-const answerBytes = 16 * 1024;
+/** The requested duration; the device may give another. */
+const requestedSeconds = 300;
+const callTimeoutMs = 3_000;
+/** Renewed within this at the latest, so that a device that has lost the subscription is noticed. */
+const maxRenewalMs = 900_000;
+const minRenewalMs = 10_000;
+const maxEventBytes = 256 * 1024;
+const maxAnswerBytes = 16 * 1024;
 
-/** So many ids are remembered of calls that came before the answers that tell them. */
-const mostEarly = 16;
+/** Ids of calls that came before the answer with the id (players.md 8). */
+const maxEarlyIds = 16;
 
 /** The subscriptions to a device, one for each of its services. */
 export interface Subscribed extends Session {
   /**
-   * Whether the device has called for each of them. It does so right after it took one (4.2.1), to say how everything stands:
-   * where that never comes, as behind a firewall, nothing that changes later will.
+   * Whether the device has called back for each subscription, as it must right after it has accepted one (4.2.1). Where it has
+   * not, as behind a firewall, no later change will be reported.
    */
-  readonly isHeard: boolean;
+  readonly isConfirmed: boolean;
 }
 
-/** Subscribes to every service, or fails and leaves nothing behind. */
+/** Subscribes to every service. On a failure all subscriptions are ended. */
 export async function subscribe(options: SubscribeOptions, signal: AbortSignal): Promise<Subscribed> {
   const subscriptions = new Subscriptions(options);
   try {
@@ -60,13 +58,13 @@ export async function subscribe(options: SubscribeOptions, signal: AbortSignal):
 class Subscriptions implements Subscribed {
   readonly pending = 0;
   readonly #options: SubscribeOptions;
-  /** By its id, where a subscription is. */
+  /** The path of each subscription, by its id. */
   readonly #paths = new Map<string, string>();
-  /** The ids that it has called with. */
-  readonly #heard = new Set<string>();
-  readonly #over = new AbortController();
+  /** The ids that the device has called with. */
+  readonly #confirmed = new Set<string>();
+  readonly #closed = new AbortController();
   #listener: PeerListener | undefined;
-  /** Whether the device may call before it has told an id. */
+  /** The device may call with an id before it has answered with that id. */
   #isOpening = true;
 
   constructor(options: SubscribeOptions) {
@@ -74,76 +72,76 @@ class Subscriptions implements Subscribed {
   }
 
   get alive(): boolean {
-    return !this.#over.signal.aborted;
+    return !this.#closed.signal.aborted;
   }
 
-  get isHeard(): boolean {
-    return [...this.#paths.keys()].every((sid) => this.#heard.has(sid));
+  get isConfirmed(): boolean {
+    return [...this.#paths.keys()].every((sid) => this.#confirmed.has(sid));
   }
 
   async open(signal: AbortSignal): Promise<void> {
     const { peer, paths } = this.#options;
-    const answer = (request: PeerRequest) => ({ headers: { "content-length": "0" }, ...this.#take(request) });
-    this.#listener = await listenToPeer({ peer, methods: ["NOTIFY"], maxBodyBytes: mostBytes, answer });
+    const answer = (request: PeerRequest) => ({ headers: { "content-length": "0" }, ...this.#handle(request) });
+    this.#listener = await listenToPeer({ peer, methods: ["NOTIFY"], maxBodyBytes: maxEventBytes, answer });
     const callback = `<${this.#listener.url}>`;
     for (const path of paths) {
-      // A call under way goes on when nobody wants the events any more: only its answer tells what is to be given back.
+      // An aborted call goes on, as only its answer holds the id to unsubscribe.
       await orAborted(this.#subscribe(path, callback), signal);
     }
     this.#isOpening = false;
   }
 
   async #subscribe(path: string, callback: string): Promise<void> {
-    const asked = { CALLBACK: callback, NT: "upnp:event", ...timeout };
-    const { headers } = await this.#call(path, asked, AbortSignal.timeout(callMs));
+    const request = { CALLBACK: callback, NT: "upnp:event", ...timeout };
+    const { headers } = await this.#call(path, request, AbortSignal.timeout(callTimeoutMs));
     const sid = headers.get("sid") ?? "";
-    if (sid === "" || sid.length > 256) throw unsubscribed("gave no id for its events");
-    if (!this.alive) return this.#giveBack(sid, path);
+    if (sid === "" || sid.length > 256) throw subscriptionFailed("gave no id for its events");
+    if (!this.alive) return this.#unsubscribe(sid, path);
     this.#paths.set(sid, path);
     void this.#renew(sid, path, headers);
   }
 
-  /** Ends at once; the device is told, once, and need not answer. */
+  /** Ends at once, and unsubscribes without waiting for the device. */
   close(): void {
     if (!this.alive) return;
-    this.#over.abort(new Error("closed"));
+    this.#closed.abort(new Error("closed"));
     void this.#listener?.close();
-    for (const [sid, path] of this.#paths) this.#giveBack(sid, path);
+    for (const [sid, path] of this.#paths) this.#unsubscribe(sid, path);
   }
 
-  #giveBack(sid: string, path: string): void {
+  #unsubscribe(sid: string, path: string): void {
     const exchange = {
       method: "UNSUBSCRIBE",
       path,
       headers: { SID: sid },
       wanted: "head",
-      maxBytes: answerBytes,
+      maxBytes: maxAnswerBytes,
     } as const;
-    this.#options.http.exchangeOnce(exchange, AbortSignal.timeout(callMs)).catch(() => {});
+    this.#options.http.exchangeOnce(exchange, AbortSignal.timeout(callTimeoutMs)).catch(() => {});
   }
 
-  #take({ headers }: PeerRequest): PeerAnswer {
+  #handle({ headers }: PeerRequest): PeerAnswer {
     if (headers["nt"] !== "upnp:event" || headers["nts"] !== "upnp:propchange") return { status: 412 };
     const sid = headers["sid"] ?? "";
-    const isKnown = this.#paths.has(sid);
-    // The first call of a subscription may come before the answer that tells its id (players.md 8); it says nothing new.
-    if (!isKnown && !this.#isOpening) return { status: 412 };
-    if (isKnown || this.#heard.size < mostEarly) this.#heard.add(sid);
-    if (isKnown) this.#options.onEvent();
+    const isOurs = this.#paths.has(sid);
+    // The first call of a subscription may come before the answer with its id (players.md 8).
+    if (!isOurs && !this.#isOpening) return { status: 412 };
+    if (isOurs || this.#confirmed.size < maxEarlyIds) this.#confirmed.add(sid);
+    if (isOurs) this.#options.onEvent();
     return { status: 200 };
   }
 
   async #renew(sid: string, path: string, first: Answer["headers"]): Promise<void> {
-    const { signal } = this.#over;
+    const { signal } = this.#closed;
     let headers = first;
     try {
       for (;;) {
-        const seconds = Number(/^second-(\d{1,9})$/i.exec(headers.get("timeout") ?? "")?.[1] ?? wantedSeconds);
-        await sleep(Math.min(longestMs, Math.max(shortestMs, seconds * 500)), signal);
-        // A device goes on calling the address that was told it, which may not be this machine's any more.
+        const seconds = Number(/^second-(\d{1,9})$/i.exec(headers.get("timeout") ?? "")?.[1] ?? requestedSeconds);
+        await sleep(Math.min(maxRenewalMs, Math.max(minRenewalMs, seconds * 500)), signal);
+        // The device calls the address of the first subscription, which this machine may no longer have.
         if ((await addressFacing(this.#options.peer)) !== this.#listener?.address)
-          throw unsubscribed("calls an address that this machine does not have now");
-        ({ headers } = await this.#call(path, { SID: sid, ...timeout }, deadline(callMs, signal)));
+          throw subscriptionFailed("calls an address that this machine does not have now");
+        ({ headers } = await this.#call(path, { SID: sid, ...timeout }, deadline(callTimeoutMs, signal)));
       }
     } catch {
       if (!this.alive) return;
@@ -153,15 +151,15 @@ class Subscriptions implements Subscribed {
   }
 
   async #call(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer> {
-    const exchange = { method: "SUBSCRIBE", path, headers, wanted: "head", maxBytes: answerBytes } as const;
+    const exchange = { method: "SUBSCRIBE", path, headers, wanted: "head", maxBytes: maxAnswerBytes } as const;
     const answer = await this.#options.http.exchangeOnce(exchange, signal);
-    if (answer.status !== 200) throw unsubscribed(`tells nothing by itself: it answered ${answer.status}`);
+    if (answer.status !== 200) throw subscriptionFailed(`tells nothing by itself: it answered ${answer.status}`);
     return answer;
   }
 }
 
-const timeout = { TIMEOUT: `Second-${wantedSeconds}` } as const;
+const timeout = { TIMEOUT: `Second-${requestedSeconds}` } as const;
 
-function unsubscribed(message: string): DeviceError {
+function subscriptionFailed(message: string): DeviceError {
   return new DeviceError("device_error", message, { phase: "answered", reason: "protocol" });
 }

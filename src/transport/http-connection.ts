@@ -1,15 +1,14 @@
 /**
- * One connection to a device, carrying HTTP/1.1 exchanges one after another. Not `fetch`: here a redirect cannot be
- * followed, a scheme cannot be swapped, an upload is streamed with its length, and the connection itself is known, so that
- * an identity read over it holds for the command sent after it. Answers are read leniently where sets are careless (bare
- * LF, no reason phrase, no length), strictly where it protects us (size of head and body, no compression).
+ * One connection to a device, carrying HTTP/1.1 exchanges one after another. Not `fetch`: here no redirect is followed, an
+ * upload is streamed with its length, and an identity that was read over a connection holds for the command that is sent over
+ * the same one. Reading is lenient where sets are careless (bare LF, no reason phrase, no length), and strict about sizes and
+ * compression.
  */
 import type net from "node:net";
 import { DeviceError, protocolError, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
 import { connectSocket, fingerprintOf, hostLine, loopHeader, requireCertificate, tooLate } from "./socket.ts";
 
-/** What a device answered. */
 export interface Answer {
   readonly status: number;
   /** By their names in lower case. */
@@ -17,36 +16,35 @@ export interface Answer {
   readonly body: Uint8Array;
 }
 
-/** How long an exchange may take, in milliseconds, and what it fails with then; without it, as long as its signal lets it. */
+/** The timeout of an exchange, and the failure that it ends with; without one only the signal limits it. */
 export interface Limit {
   readonly timeoutMs: number;
   late(): DeviceError;
 }
 
-/** How much of an answer is wanted: an action is decided by its head, and some sets send no length for its empty body. */
+/** How much of an answer is waited for: of an action the head, as some sets send no length for its empty body. */
 export type Wanted = "head" | "all";
 
 export interface Exchange {
   readonly method: "GET" | "HEAD" | "POST" | "DELETE" | "SUBSCRIBE" | "UNSUBSCRIBE";
-  /** Path and query, already percent-encoded: one word of printable ASCII. */
+  /** Path and query, percent-encoded. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A chunk is sent before the next is asked for, and may be the same memory. */
+  /** A chunk is sent before the next is read, so that all may share their memory. */
   readonly body?: { readonly bytes: number; chunks(): AsyncIterable<Uint8Array> };
   readonly wanted: Wanted;
   readonly maxBytes: number;
 }
 
 export class HttpConnection {
-  /** Whether what answers here has been proven to be the device that is meant. */
+  /** Whether the device has proven over this connection that it is the one that is meant. */
   proven = false;
-  /** What the device wanted with every exchange on this connection before it let us in. */
+  /** The headers with the login, where the device wants one. */
   login: Readonly<Record<string, string>> | undefined;
-  /** When that was, on the monotonic clock. */
+  /** On the monotonic clock. */
   provenAt = Number.NEGATIVE_INFINITY;
   /** Whether another exchange may be sent. */
   usable = true;
-  /** Whether an exchange has been carried before. */
   used = false;
   /** When the last exchange ended, on the monotonic clock. */
   idleSince = performance.now();
@@ -66,8 +64,8 @@ export class HttpConnection {
   }
 
   /**
-   * Connects; over TLS where a certificate is given, which the device must show (SHA-256, in lower-case hex), or `null`: it may
-   * show any. Fails with `device_unreachable`, and with `device_unproven` where it shows another.
+   * Connects; over TLS where `certificate` is given: its SHA-256 in lower-case hex, or `null` for any. Fails with
+   * `device_unreachable`, and with `device_unproven` where the device shows another certificate.
    */
   static async open(address: Address, signal: AbortSignal, certificate?: string | null): Promise<HttpConnection> {
     const socket = await connectSocket(address, certificate === undefined ? false : {}, signal);
@@ -80,7 +78,7 @@ export class HttpConnection {
     return fingerprintOf(this.#socket);
   }
 
-  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */
+  /** Sends one request and waits for its answer. A failure, `device_timeout` or `device_error`, closes the connection. */
   exchange(exchange: Exchange, signal: AbortSignal, limit?: Limit): Promise<Answer> {
     const head = headOf(exchange, this.#host);
     const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
@@ -112,24 +110,24 @@ export class HttpConnection {
     this.#socket.destroy();
   }
 
-  /** Sends a body as fast as the device takes it, one chunk at a time, and stops when the device has answered already. */
+  /** Sends a body chunk by chunk, as fast as the device takes it; stops when the device has answered. */
   async #send(chunks: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const chunk of chunks) {
       if (!this.usable || !this.#settle) return;
       await new Promise<void>((resolve) => {
-        const go = () => {
-          this.#socket.off("close", go);
+        const done = () => {
+          this.#socket.off("close", done);
           resolve();
         };
-        this.#socket.on("close", go);
-        this.#socket.write(chunk, go);
+        this.#socket.on("close", done);
+        this.#socket.write(chunk, done);
       });
     }
   }
 
   #received(bytes: Uint8Array): void {
     const reader = this.#reader;
-    // Bytes that nobody asked for: what they belong to cannot be known, so the connection is not used again.
+    // Bytes without a request would be taken for the next answer.
     if (!reader) return this.close();
     try {
       reader.push(bytes);
@@ -164,9 +162,9 @@ function headOf(exchange: Exchange, host: string): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-const maxHead = 16 * 1024;
-const maxInterim = 8;
-/** Lines around the chunks of an answer, two for each, and behind them: one cut into letters must not hold up everybody else. */
+const maxHeadBytes = 16 * 1024;
+const maxInterimAnswers = 8;
+/** Lines around the chunks, two for each: reading an answer in chunks of one byte would block all other work. */
 const maxChunkLines = 64 * 1024;
 
 type Framing =
@@ -175,7 +173,7 @@ type Framing =
   | { by: "close" }
   | { by: "none" };
 
-/** Fed with bytes by `push`, and told of the end of the connection by `end`; `answer` is there when it is complete. */
+/** Reads an answer from the bytes given to `push`; `end` is the end of the connection. `answer` is set when it is complete. */
 export class AnswerReader {
   answer: Answer | undefined;
   /** Whether the connection may carry another exchange after this answer. */
@@ -183,7 +181,7 @@ export class AnswerReader {
 
   readonly #wanted: Wanted;
   readonly #maxBytes: number;
-  readonly #headOnly: boolean;
+  readonly #hasNoBody: boolean;
   #pending: Uint8Array = new Uint8Array(0);
   #head: Head | undefined;
   #framing: Framing = { by: "none" };
@@ -195,10 +193,9 @@ export class AnswerReader {
   constructor(method: string, wanted: Wanted, maxBytes: number) {
     this.#wanted = wanted;
     this.#maxBytes = maxBytes;
-    this.#headOnly = method === "HEAD";
+    this.#hasNoBody = method === "HEAD";
   }
 
-  /** Whether a single byte of an answer has come. */
   get begun(): boolean {
     return this.#head !== undefined || this.#pending.length > 0;
   }
@@ -208,7 +205,7 @@ export class AnswerReader {
     this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     if (!this.#head && !this.#readHead()) return;
     this.#readBody();
-    // An action whose body is not all here yet is answered all the same; its connection is not used again.
+    // The rest of the body would be taken for the next answer, so the connection is not reusable.
     if (!this.answer && this.#wanted === "head") this.#finish(false);
   }
 
@@ -222,20 +219,21 @@ export class AnswerReader {
   #readHead(): boolean {
     for (;;) {
       const end = headEnd(this.#pending);
-      if (end === -1 ? this.#pending.length > maxHead : end > maxHead) throw garbage("a head over 16 KiB");
+      if (end === -1 ? this.#pending.length > maxHeadBytes : end > maxHeadBytes) throw malformed("a head over 16 KiB");
       if (end === -1) {
         const start = latin1.decode(this.#pending.subarray(0, 5));
-        if (!"HTTP/".startsWith(start)) throw garbage("something that is not HTTP");
+        if (!"HTTP/".startsWith(start)) throw malformed("something that is not HTTP");
         return false;
       }
       const head = parseHead(latin1.decode(this.#pending.subarray(0, end)));
       this.#pending = this.#pending.subarray(end);
       if (head.status >= 100 && head.status < 200) {
-        if (head.status === 101 || ++this.#interim > maxInterim) throw garbage("an upgrade that nobody asked for");
+        if (head.status === 101 || ++this.#interim > maxInterimAnswers)
+          throw malformed("an upgrade that nobody asked for");
         continue;
       }
       this.#head = head;
-      this.#framing = framingOf(head, this.#headOnly);
+      this.#framing = framingOf(head, this.#hasNoBody);
       if (this.#wanted === "all") this.#refuseUnreadable(head.headers);
       return true;
     }
@@ -243,7 +241,7 @@ export class AnswerReader {
 
   #refuseUnreadable(headers: Answer["headers"]): void {
     const encoding = headers.get("content-encoding");
-    if (encoding && encoding !== "identity") throw garbage("a compressed answer that nobody asked for");
+    if (encoding && encoding !== "identity") throw malformed("a compressed answer that nobody asked for");
     if (this.#framing.by === "length" && this.#framing.left > this.#maxBytes) throw tooLong(this.#maxBytes);
   }
 
@@ -271,10 +269,10 @@ export class AnswerReader {
       }
       const end = this.#pending.indexOf(10);
       if (end === -1) {
-        if (this.#pending.length > 1024) throw garbage("a broken chunk");
+        if (this.#pending.length > 1024) throw malformed("a broken chunk");
         return;
       }
-      if (++this.#chunkLines > maxChunkLines) throw garbage(`more than ${maxChunkLines / 2} chunks`);
+      if (++this.#chunkLines > maxChunkLines) throw malformed(`more than ${maxChunkLines / 2} chunks`);
       const line = latin1.decode(this.#take(end + 1)).trim();
       if (framing.trailer) {
         if (line === "") return this.#finish(true);
@@ -282,7 +280,7 @@ export class AnswerReader {
       }
       if (line === "") continue; // the end of the chunk before
       const size = /^([0-9a-f]{1,8})(?:\s*;.*)?$/i.exec(line)?.[1];
-      if (size === undefined) throw garbage("a broken chunk");
+      if (size === undefined) throw malformed("a broken chunk");
       framing.left = Number.parseInt(size, 16);
       framing.trailer = framing.left === 0;
     }
@@ -301,20 +299,20 @@ export class AnswerReader {
     this.#parts.push(bytes);
   }
 
-  #finish(framed: boolean): void {
+  #finish(isFramed: boolean): void {
     const head = this.#head;
     if (!head) return;
-    this.reusable = framed && head.persistent && this.#pending.length === 0;
+    this.reusable = isFramed && head.persistent && this.#pending.length === 0;
     this.answer = { status: head.status, headers: head.headers, body: Buffer.concat(this.#parts) };
   }
 }
 
-/** Fails with `device_error` where an answer leads elsewhere: no redirect is ever followed. */
+/** Fails with `device_error` for a redirect: none is ever followed. */
 export function refuseRedirect({ status }: Pick<Answer, "status">): void {
   if (status >= 300 && status < 400) throw protocolError("answered with a redirect, and none is ever followed");
 }
 
-/** The body of an answer as text. Sets write UTF-8; what is not becomes U+FFFD. */
+/** The body as UTF-8 text; other bytes become U+FFFD. */
 export function bodyText(answer: Answer): string {
   return utf8.decode(answer.body);
 }
@@ -322,7 +320,7 @@ export function bodyText(answer: Answer): string {
 const latin1 = new TextDecoder("latin1");
 const utf8 = new TextDecoder();
 
-/** The index just behind the blank line that ends a head, or -1. */
+/** The index behind the blank line that ends a head, or -1. */
 function headEnd(bytes: Uint8Array): number {
   for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) {
     if (bytes[at + 1] === 10) return at + 2;
@@ -337,7 +335,7 @@ interface Head {
   readonly persistent: boolean;
 }
 
-/** The headers of an answer, each read when it is asked for: of most answers only those are that tell where it ends. */
+/** The headers of an answer, each parsed when it is read, as most never are. */
 class HeaderLines {
   readonly #lines: readonly string[];
 
@@ -345,7 +343,7 @@ class HeaderLines {
     this.#lines = lines;
   }
 
-  /** Every value of a header, by its name in lower case. */
+  /** The values of a header, by its name in lower case. */
   all(name: string): string[] {
     const values: string[] = [];
     for (const line of this.#lines) {
@@ -369,31 +367,31 @@ class HeaderLines {
 function parseHead(text: string): Head {
   const [first = "", ...lines] = text.split("\n");
   const start = /^HTTP\/1\.([01]) +(\d{3})(?: .*)?\r?$/.exec(first);
-  if (!start) throw garbage("something that is not HTTP");
+  if (!start) throw malformed("something that is not HTTP");
   const headers = new HeaderLines(lines);
   const connection = headers.get("connection")?.toLowerCase() ?? "";
   const persistent = start[1] === "1" ? !connection.includes("close") : connection.includes("keep-alive");
   return { status: Number(start[2]), headers, persistent };
 }
 
-function framingOf({ status, headers }: Head, headOnly: boolean): Framing {
+function framingOf({ status, headers }: Head, hasNoBody: boolean): Framing {
   const [length, ...others] = headers.all("content-length");
-  if (others.some((one) => one !== length)) throw garbage("two lengths");
-  if (headOnly || status === 204 || status === 304) return { by: "none" };
+  if (others.some((one) => one !== length)) throw malformed("two lengths");
+  if (hasNoBody || status === 204 || status === 304) return { by: "none" };
   if (headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
     return { by: "chunks", left: 0, trailer: false };
   }
   if (length === undefined) return { by: "close" };
-  if (!/^\d{1,15}$/.test(length)) throw garbage("a broken length");
+  if (!/^\d{1,15}$/.test(length)) throw malformed("a broken length");
   return length === "0" ? { by: "none" } : { by: "length", left: Number(length) };
 }
 
-/** The connection ended before an answer was whole: whether what was asked has been done is not known. */
+/** The connection ended before the answer was complete: whether a command was carried out is not known. */
 export function hungUp(problem: string, cause?: unknown): DeviceError {
   return new DeviceError("device_error", problem, { phase: "sent", reason: "closed", cause });
 }
 
-function garbage(what: string): DeviceError {
+function malformed(what: string): DeviceError {
   return protocolError(`answered with ${what}`);
 }
 

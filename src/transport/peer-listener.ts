@@ -1,8 +1,7 @@
 /**
- * A small HTTP listener for one peer: a device that is to fetch a file from here, or to call back. It is bound to the one
- * address that faces the peer, hangs up on everybody else before a byte is read, and answers at one path, which nobody can
- * guess. `node:net` rather than `node:http`: a server of that kind reads, and under some runtimes answers, before it tells
- * who called.
+ * A small HTTP listener for one peer: a device that fetches a file from here, or calls back. It listens at the one address that
+ * faces the peer, closes connections from others before it reads a byte, and answers at one path that cannot be guessed. It
+ * uses `node:net`, as a server of `node:http` reads, and on some runtimes answers, before it tells who called.
  */
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
@@ -13,7 +12,7 @@ import { DeviceError } from "../api/errors.ts";
 export interface PeerRequest {
   /** One of the `methods`. */
   readonly method: string;
-  /** By name in lower case; of a name that came twice, the last. */
+  /** By name in lower case; of a header that came twice, the last. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** Ends when the peer has hung up, or the listener was closed. */
@@ -24,66 +23,65 @@ export interface PeerAnswer {
   readonly status: number;
   /** `content-length` has to be among them where there is a body. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Read no faster than the peer takes it. One that fails ends the connection; of an answer to HEAD it is not read. */
+  /** Read no faster than the peer takes it, and not for HEAD. A failure ends the connection. */
   readonly body?: AsyncIterable<Uint8Array>;
 }
 
 export interface PeerListenerOptions {
   /** The peer's IP address. */
   readonly peer: string;
-  /** Those that are answered, in capitals; others get 405. */
+  /** In capitals; other methods get 405. */
   readonly methods: readonly string[];
   /**
-   * Anything behind the secret part of the path, for those who go by the name of a file. They may write it as they like, but
-   * with another ending they ask for another file, such as the subtitles beside a film.
+   * The file name behind the secret part of the path, for peers that look at it. They may write it as they like, but another
+   * extension means another file, such as the subtitles of a film.
    */
   readonly name?: string;
   /** A request with a longer body gets 413; 0 without it. */
   readonly maxBodyBytes?: number;
-  /** A request must be whole within this time; 10 s without it. */
+  /** A request must be complete within this time; 10 s without it. */
   readonly timeoutMs?: number;
-  /** Failing is answered with 500. */
+  /** A failure is answered with 500. */
   answer(request: PeerRequest): PeerAnswer | Promise<PeerAnswer>;
 }
 
 export interface PeerListener {
-  /** What to tell the peer; whoever has it may call from the peer's address. */
+  /** The secret URL to give to the peer. */
   readonly url: string;
-  /** The address of this machine where it listens: the one that faced the peer when it began. */
+  /** The address of this machine where it listens. */
   readonly address: string;
-  /** Ends every connection; afterwards nothing is left. */
+  /** Ends the listener and every connection. */
   close(): Promise<void>;
 }
 
-/** From connecting to the last byte of the request. */
-const requestMs = 10_000;
-/** A peer that has its answer has so long to hang up. */
-const lingerMs = 2_000;
-/** A player opens one connection for each place in a film that it reads from, and leaves some of them open. */
-const mostConnections = 16;
-const mostHeadBytes = 16 * 1024;
+const requestTimeoutMs = 10_000;
+/** Time for the peer to close the connection after the answer. */
+const hangUpTimeoutMs = 2_000;
+/** A player opens a connection for each place in a film that it reads, and leaves some of them open. */
+const maxConnections = 16;
+const maxHeadBytes = 16 * 1024;
 /** 128 bits. */
 const secretBytes = 16;
-/** A peer that went without a word is noticed in the end, also while it takes nothing because a film is paused. */
+/** Notices a peer that is gone, also while a film is paused. */
 const keepAliveMs = 30_000;
 
-/** Begins to listen, at a free port. Fails with `device_unreachable` where no address of this machine faces the peer. */
+/** Listens at a free port. Fails with `device_unreachable` where no address of this machine faces the peer. */
 export async function listenToPeer(options: PeerListenerOptions): Promise<PeerListener> {
   const address = await addressFacing(options.peer);
   const path = `/${randomBytes(secretBytes).toString("hex")}/`;
   const peer = plainAddress(options.peer);
   const open = new Set<Connection>();
-  // Who has sent its request may say that it sends no more, and read on.
+  // A peer may end its side of the connection after the request, and read the answer.
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on("error", () => {});
     if (plainAddress(socket.remoteAddress ?? "") !== peer) return void socket.destroy();
     const connection = new Connection(socket, path, options, () => open.delete(connection));
     open.add(connection);
-    // One that leaves connections behind must not keep itself out.
-    const inTheWay = open.size > mostConnections ? leastActive(open) : undefined;
-    if (!inTheWay) return;
-    open.delete(inTheWay);
-    inTheWay.close();
+    // A peer that leaves connections open must still be able to open another.
+    const oldest = open.size > maxConnections ? leastActive(open) : undefined;
+    if (!oldest) return;
+    open.delete(oldest);
+    oldest.close();
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -110,27 +108,27 @@ export async function listenToPeer(options: PeerListenerOptions): Promise<PeerLi
 /** The address of this machine that faces another one, as its routes have it. Fails with `device_unreachable`. */
 export async function addressFacing(peer: string): Promise<string> {
   const family = net.isIP(peer);
-  if (family === 0) throw noRoute(peer);
+  if (family === 0) throw noAddressFacing(peer);
   const socket = createSocket(family === 6 ? "udp6" : "udp4");
   try {
-    // Nothing is sent: the system chooses an address for what might be.
+    // Nothing is sent: connecting makes the system choose the local address.
     await new Promise<void>((resolve, reject) => {
       socket.once("error", reject);
       socket.connect(9, peer, () => resolve());
     });
     const { address } = socket.address();
-    // Not every runtime hands the connecting on to the system.
+    // Some runtimes do not pass the connect on to the system.
     if (!/^(0\.0\.0\.0|::)$/.test(address)) return address;
   } catch (error) {
-    throw noRoute(peer, error);
+    throw noAddressFacing(peer, error);
   } finally {
     socket.close();
   }
-  return sharedNetwork(peer, family === 6 ? "ipv6" : "ipv4");
+  return addressInNetworkOf(peer, family === 6 ? "ipv6" : "ipv4");
 }
 
-/** Without the system's word: the address in whose network the peer is, or the only one by which anybody can be reached. */
-function sharedNetwork(peer: string, family: "ipv4" | "ipv6"): string {
+/** The address in whose network the peer is, or the only one that is not internal. */
+function addressInNetworkOf(peer: string, family: "ipv4" | "ipv6"): string {
   const own = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter((one) => one.family.toLowerCase() === family && one.cidr !== null);
@@ -141,11 +139,11 @@ function sharedNetwork(peer: string, family: "ipv4" | "ipv6"): string {
   });
   const outward = own.filter(({ internal, address }) => !internal && !/^fe80:/i.test(address));
   const found = facing ?? (outward.length === 1 ? outward[0] : undefined);
-  if (!found) throw noRoute(peer);
+  if (!found) throw noAddressFacing(peer);
   return found.address;
 }
 
-function noRoute(peer: string, cause?: unknown): DeviceError {
+function noAddressFacing(peer: string, cause?: unknown): DeviceError {
   return new DeviceError("device_unreachable", `cannot be served from here: no address of this machine faces ${peer}`, {
     phase: "connect",
     reason: "no_route",
@@ -154,7 +152,7 @@ function noRoute(peer: string, cause?: unknown): DeviceError {
   });
 }
 
-/** Without a zone, and an IPv4 address as such, however a runtime writes it. */
+/** Without a zone, and IPv4 in its own notation, however a runtime writes it. */
 function plainAddress(address: string): string {
   return address
     .replace(/%.*$/s, "")
@@ -163,13 +161,13 @@ function plainAddress(address: string): string {
 }
 
 function leastActive(connections: ReadonlySet<Connection>): Connection | undefined {
-  return [...connections].sort((one, other) => one.movedAt - other.movedAt)[0];
+  return [...connections].sort((one, other) => one.activeAt - other.activeAt)[0];
 }
 
-/** One connection, with one request: a device that wants more opens another. */
+/** One connection, with one request. */
 class Connection {
-  /** When a byte last went over it. */
-  movedAt = performance.now();
+  /** When a byte last came or went. */
+  activeAt = performance.now();
   readonly #socket: net.Socket;
   readonly #path: string;
   readonly #options: PeerListenerOptions;
@@ -177,18 +175,18 @@ class Connection {
   #timer: ReturnType<typeof setTimeout>;
   #received: Buffer = Buffer.alloc(0);
   #head: Head | undefined;
-  /** Whether the request is whole, or was refused: what comes behind it is let go by. */
-  #isRead = false;
+  /** Whether the request is complete, or was refused; further bytes are ignored. */
+  #isRequestRead = false;
 
   constructor(socket: net.Socket, path: string, options: PeerListenerOptions, closed: () => void) {
     this.#socket = socket;
     this.#path = path;
     this.#options = options;
-    this.#timer = setTimeout(() => this.#refuse(408), options.timeoutMs ?? requestMs);
+    this.#timer = setTimeout(() => this.#refuse(408), options.timeoutMs ?? requestTimeoutMs);
     socket.setKeepAlive(true, keepAliveMs);
-    socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("end", () => {
-      if (!this.#isRead) this.close();
+      if (!this.#isRequestRead) this.close();
     });
     socket.on("close", () => {
       clearTimeout(this.#timer);
@@ -201,34 +199,34 @@ class Connection {
     this.#socket.destroy();
   }
 
-  #take(bytes: Buffer): void {
-    if (this.#isRead) return;
-    this.movedAt = performance.now();
+  #receive(bytes: Buffer): void {
+    if (this.#isRequestRead) return;
+    this.activeAt = performance.now();
     this.#received = Buffer.concat([this.#received, bytes]);
-    this.#head ??= this.#takeHead();
+    this.#head ??= this.#readHead();
     if (!this.#head || this.#received.length < this.#head.bodyBytes) return;
-    this.#isRead = true;
+    this.#isRequestRead = true;
     clearTimeout(this.#timer);
     const body = this.#received.subarray(0, this.#head.bodyBytes);
     void this.#respond({ ...this.#head, body, signal: this.#ended.signal });
   }
 
-  /** The head once it is whole and not refused; what has come of the body stays. */
-  #takeHead(): Head | undefined {
+  /** The head, once it is complete and not refused; received bytes of the body stay. */
+  #readHead(): Head | undefined {
     const end = this.#received.indexOf("\r\n\r\n");
-    if ((end === -1 ? this.#received.length : end) > mostHeadBytes) return this.#refuse(431);
+    if ((end === -1 ? this.#received.length : end) > maxHeadBytes) return this.#refuse(431);
     if (end === -1) return undefined;
     const head = readHead(this.#received.toString("latin1", 0, end));
     if (!head) return this.#refuse(400);
-    const refusal = this.#judge(head);
+    const refusal = this.#refusalOf(head);
     if (refusal !== null) return this.#refuse(refusal);
     this.#received = this.#received.subarray(end + 4);
     return head;
   }
 
-  /** What a head is refused with, before its body has come; `null` for one that is not. */
-  #judge({ method, target, headers, bodyBytes }: Head): number | null {
-    // Some write the whole address there, as one would to a proxy.
+  /** The status that refuses a request by its head; `null` where it is accepted. */
+  #refusalOf({ method, target, headers, bodyBytes }: Head): number | null {
+    // Some peers send the absolute URL, as to a proxy.
     const path = target.replace(/^http:\/\/[^/]*|\?.*$/gi, "");
     if (!path.startsWith(this.#path)) return 404;
     const { name } = this.#options;
@@ -241,7 +239,7 @@ class Connection {
   }
 
   #refuse(status: number): undefined {
-    this.#isRead = true;
+    this.#isRequestRead = true;
     const headers = status === 405 ? { allow: this.#options.methods.join(", ") } : {};
     void this.#send({ status, headers: { ...headers, "content-length": "0" } });
   }
@@ -268,10 +266,10 @@ class Connection {
       return this.close();
     }
     this.#socket.end();
-    if (!this.#ended.signal.aborted) this.#timer = setTimeout(() => this.close(), lingerMs);
+    if (!this.#ended.signal.aborted) this.#timer = setTimeout(() => this.close(), hangUpTimeoutMs);
   }
 
-  /** Waits until the peer takes more. Fails when the connection has ended. */
+  /** Waits until the peer can take more. Fails when the connection has ended. */
   async #write(bytes: Uint8Array): Promise<void> {
     const { signal } = this.#ended;
     signal.throwIfAborted();
@@ -289,11 +287,11 @@ class Connection {
         signal.addEventListener("abort", ended, { once: true });
         this.#socket.once("drain", drained);
       });
-    this.movedAt = performance.now();
+    this.activeAt = performance.now();
   }
 }
 
-/** `mp4` of `Film.MP4`; nothing where a name has none. */
+/** `mp4` for `Film.MP4`. */
 function endingOf(name: string): string | undefined {
   return /\.(\w{1,8})$/.exec(name)?.[1]?.toLowerCase();
 }
@@ -302,7 +300,7 @@ interface Head {
   readonly method: string;
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** `NaN` for a length that is none. */
+  /** `NaN` for an invalid length. */
   readonly bodyBytes: number;
 }
 

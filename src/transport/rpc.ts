@@ -1,7 +1,6 @@
 /**
- * A conversation over one line that stays open: questions, each waiting under its id for an answer that may come in any order,
- * and what the device says by itself. One that falls silent is hung up on, as devices on their way to standby often leave
- * their sockets open. Most talk in JSON over a WebSocket.
+ * A session over one connection that stays open: requests, whose answers come by id in any order, and messages that the device
+ * sends by itself. A silent connection is closed, as devices that go to standby often leave their sockets open.
  */
 import { closedBeforeSending } from "../api/errors.ts";
 import type { PlatformHost } from "../platforms/platform.ts";
@@ -19,41 +18,41 @@ import {
 
 export interface RpcOptions {
   readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
-  /** Milliseconds between two signs of life that are asked for, and after which one that gives none is hung up on. */
+  /** Milliseconds between two heartbeats, and without a received byte until the connection is closed. */
   readonly heartbeatMs: number;
   readonly silenceTimeoutMs: number;
 }
 
-interface Question<T> {
+interface PendingRequest<T> {
   resolve(answer: T): void;
   reject(error: unknown): void;
 }
 
 export abstract class RpcSession<T, L extends OpenConnection> implements Session {
   readonly #options: RpcOptions;
-  readonly #waiting = new Map<unknown, Question<T>>();
+  readonly #waiting = new Map<unknown, PendingRequest<T>>();
   #line: L | undefined;
-  #held = 0;
-  #pulse: ReturnType<typeof setInterval> | undefined;
+  #holds = 0;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
   #onEnd: (end: SessionEnd & { readonly why: ConnectionEnd }) => void = () => {};
-  /** The device said that it goes off: its silence is no accident. */
+  /** The device has told that it goes off: the session is not to be reopened in the background. */
   leaving = false;
 
   constructor(options: RpcOptions) {
     this.#options = options;
   }
 
-  /** Opens the line, once. Fails as `connect` does. */
+  /** Opens the connection, once. Fails as `connect` does. */
   async open(signal: AbortSignal): Promise<this> {
     const { heartbeatMs, silenceTimeoutMs } = this.#options;
     const line = await this.connect((why) => this.#ended(why), signal);
     this.#line = line;
     if (!line.open) return this;
-    this.#pulse = setInterval(() => {
+    this.#heartbeat = setInterval(() => {
       if (performance.now() - line.lastReceivedAt > silenceTimeoutMs) line.destroy();
       else this.sendHeartbeat(line);
     }, heartbeatMs);
-    this.#pulse.unref?.();
+    this.#heartbeat.unref?.();
     return this;
   }
 
@@ -62,12 +61,12 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
   }
 
   get pending(): number {
-    return this.#waiting.size + this.#held;
+    return this.#waiting.size + this.#holds;
   }
 
-  /** Something begins or ends that is no question, such as a key that is down: it is not hung up on meanwhile. */
+  /** Counts something beside requests as pending, such as a key that is held down. */
   hold(by: 1 | -1): void {
-    this.#held = Math.max(0, this.#held + by);
+    this.#holds = Math.max(0, this.#holds + by);
   }
 
   /** Milliseconds since the last byte came. */
@@ -85,62 +84,62 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     return this.#options.platformHost.requestTimeoutMs();
   }
 
-  onEnd(told: (end: SessionEnd & { readonly why: ConnectionEnd }) => void): void {
-    this.#onEnd = told;
+  onEnd(listener: (end: SessionEnd & { readonly why: ConnectionEnd }) => void): void {
+    this.#onEnd = listener;
   }
 
-  /** Says goodbye, and hangs up. */
+  /** Closes the connection with the protocol's own close message. */
   close(): void {
-    clearInterval(this.#pulse);
+    clearInterval(this.#heartbeat);
     this.#line?.close();
   }
 
-  /** Hangs up without a word. */
+  /** Closes the connection at once. */
   destroy(): void {
-    clearInterval(this.#pulse);
+    clearInterval(this.#heartbeat);
     this.#line?.destroy();
   }
 
-  /** Opens the line. Fails with `device_unreachable` or `device_error`; `onEnd` is called once, when an open line ends. */
+  /** Fails with `device_unreachable` or `device_error`; `onEnd` is called once, when an open connection ends. */
   protected abstract connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<L>;
 
-  /** Asks for a sign of life. */
+  /** Sends something that the device answers. */
   protected abstract sendHeartbeat(line: L): void;
 
-  /** Sends a question and waits. Fails with `device_unreachable` when the line has ended before, `device_error` when it ends meanwhile. */
+  /** Sends a request and waits for its answer. Fails with `device_unreachable` when the connection has ended before, `device_error` when it ends meanwhile. */
   protected async sendRequest(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
     if (!this.#line?.open) throw closedBeforeSending();
-    const question = Promise.withResolvers<T>();
-    this.#waiting.set(id, question);
+    const request = Promise.withResolvers<T>();
+    this.#waiting.set(id, request);
     try {
       send(this.#line);
-      return await orAborted(question.promise, signal);
+      return await orAborted(request.promise, signal);
     } finally {
       this.#waiting.delete(id);
     }
   }
 
-  /** Says what is not answered. Fails with `device_unreachable` when the line has ended. */
+  /** Sends a message that is not answered. Fails with `device_unreachable` when the connection has ended. */
   protected sendWithoutAnswer<R>(send: (line: L) => R): R {
     if (!this.#line?.open) throw closedBeforeSending();
     return send(this.#line);
   }
 
-  /** Who waits under the id that an answer came with. */
-  protected pendingRequest(id: unknown): Question<T> | undefined {
+  /** The request that an answer belongs to. */
+  protected pendingRequest(id: unknown): PendingRequest<T> | undefined {
     return this.#waiting.get(id);
   }
 
   #ended(why: ConnectionEnd): void {
-    clearInterval(this.#pulse);
-    const gone = hungUp("hung up before it answered");
-    for (const { reject } of this.#waiting.values()) reject(gone);
+    clearInterval(this.#heartbeat);
+    const failure = hungUp("hung up before it answered");
+    for (const { reject } of this.#waiting.values()) reject(failure);
     this.#onEnd({ retry: !this.leaving, why });
   }
 }
 
-/** A conversation in JSON over a WebSocket. */
+/** A session in JSON over a WebSocket. */
 export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketConnection> {
   readonly #socket: Omit<WebSocketOptions, "onText" | "onEnd">;
 
@@ -151,14 +150,14 @@ export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketConnection>
 
   protected connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<WebSocketConnection> {
     const onText = (text: string) => {
-      const said = readJson(text);
-      if (isJson(said)) this.received(said);
+      const message = readJson(text);
+      if (isJson(message)) this.received(message);
     };
     return openWebSocket({ ...this.#socket, onText, onEnd }, signal);
   }
 
-  /** Takes one message. */
-  protected abstract received(said: Json): void;
+  /** Handles one message. */
+  protected abstract received(message: Json): void;
 
   protected ask(message: Json & { readonly id: number | string }, signal: AbortSignal): Promise<T> {
     return this.sendRequest(message.id, (line) => line.send(JSON.stringify(message)), signal);

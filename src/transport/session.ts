@@ -1,54 +1,52 @@
 /**
- * A session that stays open: made on first use, shared by all who need it, made again when it breaks, closed when nobody
- * has used it for a while. A device that sleeps is left alone: what fails is tried again ever more seldom, and no more
- * once nobody asks.
+ * A session that stays open: opened on first use, shared by all callers, reopened when it breaks, and closed when it has not
+ * been used for a while. Reopening is tried less and less often, and no longer when nobody uses the session.
  */
 import { DeviceError, hasCode, ZapdError } from "../api/errors.ts";
 import { orAborted, until } from "../system/sleep.ts";
 
-/** What a link keeps: one conversation with a device. */
+/** One conversation with a device. */
 export interface Session {
   /** Whether calls can still be made over it. */
   readonly alive: boolean;
-  /** Calls under way. */
+  /** How many calls are under way. */
   readonly pending: number;
   close(): void;
 }
 
-/** How a session ended that nobody closed. */
+/** How a session ended that was not closed by us. */
 export interface SessionEnd {
-  /** Whether it is worth trying again inBackground: not with a device that said that it goes off, or that lets nobody in. */
+  /** Whether to reopen it in the background: not where the device goes off, or refuses us. */
   readonly retry: boolean;
 }
 
 export interface ReconnectingOptions<S extends Session> {
   /**
-   * Opens a session. `inBackground` is true when nobody waits for it: it must not make the device show anything. `ended` is
-   * called once when the session ends by itself.
+   * Opens a session. `inBackground`: no caller waits for it, and it must not make the device show anything. `ended` is called
+   * once when the session ends by itself.
    */
   open(signal: AbortSignal, inBackground: boolean, ended: (end: SessionEnd) => void): Promise<S>;
-  /** Told when a session ended by itself. */
   onEnd?(end: SessionEnd): void;
-  /** Told when the device let nobody in, before who asked hears of it. */
+  /** Called when the device answers that it must be paired with first, before the caller is. */
   onRefused?(): void;
   debug(message: string): void;
-  /** Milliseconds without use after which the session is closed. */
+  /** A session that has not been used for so long is closed. */
   readonly idleMs?: number;
-  /** Milliseconds before the first try to open it again; each next one waits twice as long. */
+  /** The delay before the first try to reopen it; it doubles with each further try. */
   readonly firstRetryMs?: number;
 }
 
 /** SECURITY.md 4: 1 s, doubled up to 60 s, ±20 %. */
-const firstRetry = 1_000;
-const longestRetry = 60_000;
-const jitter = 0.2;
-const idleAfter = 300_000;
-/** A session that ends sooner was none to rely on: the waits before it is made again go on growing. */
-const steadyAfter = 10_000;
-/** Readers who come in this time after a failed attempt share its failure, so that many of them are one attempt. */
-const failureHolds = 1_000;
+const firstRetryDelayMs = 1_000;
+const maxRetryDelayMs = 60_000;
+const retryJitter = 0.2;
+const defaultIdleMs = 300_000;
+/** After a session that ended sooner the delays go on growing. */
+const stableAfterMs = 10_000;
+/** For so long after a failed attempt readers get its failure instead of another attempt. */
+const failureHoldsMs = 1_000;
 
-/** An attempt under way, and how many wait for it. */
+/** An attempt under way, and how many callers wait for it. */
 interface Opening<S> {
   readonly result: Promise<S>;
   readonly controller: AbortController;
@@ -71,68 +69,68 @@ export class ReconnectingSession<S extends Session> {
     this.#options = options;
   }
 
-  /** The session that is open now. Looking at it is no use of it. */
+  /** The open session. Reading this does not count as use. */
   get current(): S | undefined {
     return this.#session?.alive ? this.#session : undefined;
   }
 
   /**
-   * The session, opened if need be; all who ask at the same time share one attempt. `eager` tries now even if an attempt
+   * The session, opened where there is none; callers at the same time share one attempt. `eager` makes an attempt even if one
    * has just failed: for commands, and after waking.
    */
   async use(signal: AbortSignal, { eager = false }: { eager?: boolean } = {}): Promise<S> {
     if (signal.aborted) throw signal.reason;
-    if (this.#closed) throw letGo("is no longer connected: what is known of it has changed");
+    if (this.#closed) throw disconnected("is no longer connected: what is known of it has changed");
     this.#usedAt = performance.now();
     const { current } = this;
     if (current) return current;
-    if (!eager && !this.#opening && this.#failure && performance.now() - this.#failure.at < failureHolds)
+    if (!eager && !this.#opening && this.#failure && performance.now() - this.#failure.at < failureHoldsMs)
       throw this.#failure.error;
     return this.#wait(this.#opening ?? this.#open(false), signal);
   }
 
-  /** Closes the session once nothing is under way in it, and opens no other. */
+  /** Closes the session for good, once the calls under way have ended. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#retryNoMore();
+    this.#cancelRetry();
     clearTimeout(this.#idle);
-    this.#opening?.controller.abort(letGo("is no longer connected"));
+    this.#opening?.controller.abort(disconnected("is no longer connected"));
     const session = this.#session;
     this.#session = undefined;
-    // What is under way may end first; it has a deadline of its own, and half a minute here.
+    // Calls have deadlines of their own; they get half a minute at most.
     const isDone = () => session?.pending === 0 || session?.alive === false;
     if (session) void until(isDone, { timeoutMs: 30_000, everyMs: 50 }).then(() => session.close());
   }
 
-  /** Ends the session at once, as if the device had hung up and were not to be called again inBackground. */
+  /** Closes the session at once. It is not reopened before its next use. */
   drop(): void {
-    this.#retryNoMore();
+    this.#cancelRetry();
     const session = this.#session;
     this.#session = undefined;
     session?.close();
   }
 
   #open(inBackground: boolean): Opening<S> {
-    // Who asks meanwhile takes the place of the next try, and no other's.
-    const retries = inBackground || this.#retry !== undefined;
-    this.#retryNoMore();
+    // An attempt that a caller makes takes the place of the scheduled one.
+    const mayRetry = inBackground || this.#retry !== undefined;
+    this.#cancelRetry();
     const controller = new AbortController();
-    const opening = { controller, waiting: 0, result: this.#attempt(controller.signal, inBackground, retries) };
-    // Whoever waits hears of it; a try that nobody waits for fails in silence.
+    const opening = { controller, waiting: 0, result: this.#attempt(controller.signal, inBackground, mayRetry) };
+    // Callers get the failure through `#wait`.
     opening.result.catch(() => {});
     this.#opening = opening;
     return opening;
   }
 
-  async #attempt(signal: AbortSignal, inBackground: boolean, retries: boolean): Promise<S> {
-    let over: SessionEnd | undefined;
+  async #attempt(signal: AbortSignal, inBackground: boolean, mayRetry: boolean): Promise<S> {
+    let earlyEnd: SessionEnd | undefined;
     let session: S | undefined;
     try {
-      // A tick later: `#opening` is set by then, for others to share and for the end of this attempt to clear.
+      // A tick later, when `#opening` is set.
       await null;
       session = await this.#options.open(signal, inBackground, (end) => {
-        over = end;
+        earlyEnd = end;
         if (session) this.#ended(session, end);
       });
       if (signal.aborted) {
@@ -143,18 +141,18 @@ export class ReconnectingSession<S extends Session> {
       this.#failure = undefined;
       this.#session = session;
       this.#openedAt = performance.now();
-      this.#watchIdle();
-      if (over) this.#ended(session, over);
+      this.#closeWhenIdle();
+      if (earlyEnd) this.#ended(session, earlyEnd);
       return session;
     } catch (error) {
       if (!signal.aborted) this.#opening = undefined;
       if (hasCode(error, "pairing_required")) this.#options.onRefused?.();
-      // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
+      // After a try in the background the next caller makes an attempt: the device may be back by then.
       if (!signal.aborted && !inBackground) this.#failure = { error, at: performance.now() };
-      // Only a session that has been there is made again unasked; and none with a device that lets nobody in.
-      const refused =
+      // Only a session that has been open is reopened, and not where the device refuses us.
+      const isRefusal =
         error instanceof ZapdError && error.code !== "device_unreachable" && error.code !== "device_timeout";
-      if (retries && !refused) this.#retryLater();
+      if (mayRetry && !isRefusal) this.#scheduleRetry();
       throw error;
     }
   }
@@ -164,7 +162,7 @@ export class ReconnectingSession<S extends Session> {
     try {
       return await orAborted(opening.result, signal);
     } finally {
-      // An attempt that nobody waits for any more is given up: who comes while it ends has another.
+      // An attempt that no caller waits for is given up; the next caller makes another.
       if (--opening.waiting === 0 && this.#opening === opening) {
         this.#opening = undefined;
         opening.controller.abort(signal.reason);
@@ -176,48 +174,48 @@ export class ReconnectingSession<S extends Session> {
     if (this.#session !== session) return;
     this.#session = undefined;
     clearTimeout(this.#idle);
-    if (performance.now() - this.#openedAt > steadyAfter) this.#tries = 0;
+    if (performance.now() - this.#openedAt > stableAfterMs) this.#tries = 0;
     this.#options.onEnd?.(end);
-    if (end.retry) this.#retryLater();
+    if (end.retry) this.#scheduleRetry();
   }
 
-  #retryLater(): void {
-    if (this.#closed || !this.#isWanted()) return;
-    const { debug, firstRetryMs = firstRetry } = this.#options;
-    const wait = Math.min(longestRetry, firstRetryMs * 2 ** this.#tries++) * (1 + jitter * (2 * Math.random() - 1));
-    debug(`the connection broke; it is tried again in ${Math.round(wait)} ms`);
+  #scheduleRetry(): void {
+    if (this.#closed || !this.#isInUse()) return;
+    const { debug, firstRetryMs = firstRetryDelayMs } = this.#options;
+    const delayMs =
+      Math.min(maxRetryDelayMs, firstRetryMs * 2 ** this.#tries++) * (1 + retryJitter * (2 * Math.random() - 1));
+    debug(`the connection broke; it is tried again in ${Math.round(delayMs)} ms`);
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
-      if (!this.#closed && !this.current && !this.#opening && this.#isWanted()) this.#open(true);
-    }, wait);
+      if (!this.#closed && !this.current && !this.#opening && this.#isInUse()) this.#open(true);
+    }, delayMs);
     this.#retry.unref?.();
   }
 
-  #retryNoMore(): void {
+  #cancelRetry(): void {
     clearTimeout(this.#retry);
     this.#retry = undefined;
   }
 
-  #isWanted(): boolean {
-    return performance.now() - this.#usedAt < (this.#options.idleMs ?? idleAfter);
+  #isInUse(): boolean {
+    return performance.now() - this.#usedAt < (this.#options.idleMs ?? defaultIdleMs);
   }
 
-  #watchIdle(): void {
+  #closeWhenIdle(): void {
     clearTimeout(this.#idle);
-    const ms = this.#options.idleMs ?? idleAfter;
-    const left = Math.max(0, this.#usedAt + ms - performance.now());
+    const ms = this.#options.idleMs ?? defaultIdleMs;
+    const leftMs = Math.max(0, this.#usedAt + ms - performance.now());
     this.#idle = setTimeout(() => {
       const session = this.#session;
       if (!session || this.#closed) return;
-      if (this.#isWanted() || session.pending > 0) return this.#watchIdle();
-      this.#options.debug("nobody has used the connection for a while: it is closed");
+      if (this.#isInUse() || session.pending > 0) return this.#closeWhenIdle();
+      this.#options.debug("the connection has not been used for a while: it is closed");
       this.drop();
-    }, left + 10);
+    }, leftMs + 10);
     this.#idle.unref?.();
   }
 }
 
-/** This connection is not used any more: that is no word of the device's. */
-function letGo(problem: string): DeviceError {
+function disconnected(problem: string): DeviceError {
   return new DeviceError("device_error", problem, { phase: "connect", reason: "closed" });
 }

@@ -1,36 +1,32 @@
 /**
- * What a device says over a line that stays open, read in slices of time, and what it leaves unread of what it is told: one
- * device that floods takes neither time nor memory from the others.
+ * Limits for a connection that stays open: it is read in time slices, and closed when the device does not read. A device that
+ * floods takes neither time nor memory from the others.
  */
 import type net from "node:net";
 
-/** A device that reads nothing of what it is sent, such as the answers to a flood of its own, is hung up on. */
-const mostUnread = 1024 * 1024;
+/** A device that floods may not read the answers. */
+const maxUnreadBytes = 1024 * 1024;
 
 export interface Reading<Frame> {
-  /**
-   * What is read in so many milliseconds, in frames, a long one being as many as it has KiB: who says more is left to wait by
-   * its own socket.
-   */
+  /** How many frames are read in how many milliseconds, a long frame counting once for each KiB. The rest waits in the socket. */
   readonly slice: { readonly ms: number; readonly frames: number };
-  /** Cuts what comes into frames. What it throws ends the line, as what `take` throws. */
+  /** Cuts received bytes into frames. `failed` is called with what this or `take` throws. */
   split(piece: Buffer): Iterator<Frame>;
   bytesOf(frame: Frame): number;
   take(frame: Frame): void;
-  /** Whether the line is still open: else what is left is not read. */
   isOpen(): boolean;
   failed(error: unknown): void;
 }
 
-/** Gives what is called with each piece that comes over the socket. */
+/** Returns the function to call with each piece that the socket receives. */
 export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (piece: Buffer) => void {
   const { slice } = reading;
   const pieces: Buffer[] = [];
   let frames: Iterator<Frame> | undefined;
   let read = 0;
   let sliceEnds = 0;
-  let rest: ReturnType<typeof setTimeout> | undefined;
-  /** The next frame of what has come; `undefined` where none is whole. */
+  let nextSlice: ReturnType<typeof setTimeout> | undefined;
+  /** The next complete frame, or `undefined`. */
   const next = () => {
     for (;;) {
       const frame = frames?.next();
@@ -40,8 +36,8 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (p
       frames = reading.split(piece);
     }
   };
-  const work = () => {
-    rest = undefined;
+  const readSlice = () => {
+    nextSlice = undefined;
     const now = performance.now();
     if (now >= sliceEnds) [read, sliceEnds] = [0, now + slice.ms];
     for (let frame = next(); frame !== undefined && reading.isOpen(); frame = next()) {
@@ -50,32 +46,32 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (p
       const after = performance.now();
       if (read < slice.frames && after < sliceEnds) continue;
       socket.pause();
-      // As long as it took, at least: what one frame costs is not known before.
-      rest = setTimeout(orFail, Math.max(sliceEnds - after, after - now));
-      rest.unref?.();
+      // A pause as long as the slice took, as one frame may take longer than the slice.
+      nextSlice = setTimeout(readOrFail, Math.max(sliceEnds - after, after - now));
+      nextSlice.unref?.();
       return;
     }
     socket.resume();
   };
-  const orFail = () => {
+  const readOrFail = () => {
     try {
-      if (reading.isOpen()) work();
+      if (reading.isOpen()) readSlice();
     } catch (error) {
       reading.failed(error);
     }
   };
   return (piece) => {
     pieces.push(piece);
-    if (rest === undefined) orFail();
+    if (nextSlice === undefined) readOrFail();
   };
 }
 
-/** Sends something, unless too much of what was sent before lies there unread: `false` then. */
+/** Sends bytes; `false` where the device has left too many unread. */
 export function sendIfRead(socket: net.Socket, bytes: Uint8Array): boolean {
-  if (socket.writableLength > mostUnread) return false;
+  if (socket.writableLength > maxUnreadBytes) return false;
   socket.write(bytes);
   return true;
 }
 
-/** Why a line ends on which that is so. */
+/** The reason of the end of such a connection. */
 export const unread = "does not read what it is sent";

@@ -4,7 +4,7 @@
  * capped, without document types, by local names, since each stack has prefixes of its own.
  */
 import { DeviceError, type ErrorCode, protocolError } from "../api/errors.ts";
-import { type Answer, type DeviceHttp, refuseRedirect, type Sent } from "./http.ts";
+import { type Answer, type DeviceHttp, type RequestOptions, refuseRedirect } from "./http.ts";
 import { documentText, type Element, readXml } from "./xml.ts";
 
 /** One action. */
@@ -74,7 +74,7 @@ function codeOf(said: number): ErrorCode {
 }
 
 /** What is sent for an action. */
-function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<Sent, "headers" | "body">> {
+function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<RequestOptions, "headers" | "body">> {
   const values = Object.entries(args).map(([name, value]) => `<${name}>${escaped(String(value))}</${name}>`);
   const body = [
     '<?xml version="1.0" encoding="utf-8"?>\n',

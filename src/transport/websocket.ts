@@ -1,7 +1,7 @@
 /**
- * A WebSocket to a device (RFC 6455), over TCP or TLS. Not the runtime's own, nor `ws`, which Bun replaces by its own: here
- * the certificate is seen before anything is said, no redirect is followed, nothing is compressed, and a message, its
- * fragments and the handshake are bounded (SECURITY.md T10).
+ * A WebSocket to a device (RFC 6455), over TCP or TLS. Not the runtime's class, nor `ws`, which Bun replaces by its own: here
+ * the certificate is checked before anything is sent, no redirect is followed, nothing is compressed, and messages, fragments
+ * and the handshake are limited (SECURITY.md T10).
  */
 import { createHash } from "node:crypto";
 import type net from "node:net";
@@ -12,15 +12,14 @@ import { inSlices, sendIfRead, unread } from "./slices.ts";
 import { connectSocket, fingerprintOf, hostLine, loopHeader, refuseOwnListener, requireCertificate } from "./socket.ts";
 import { type Frame, FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
-/** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
-const handshakeWithin = 10_000;
-const headBytes = 16 * 1024;
+/** For connecting, TLS and the upgrade together (SECURITY.md 4). */
+const handshakeTimeoutMs = 10_000;
+const maxHeadBytes = 16 * 1024;
 /** RFC 6455 7.4.1. */
 const normalClosure = 1_000;
-/** A device that does not hang up after our close is hung up on. */
-const closesWithin = 1_000;
+const closeTimeoutMs = 1_000;
 
-/** How a line ended: with the device's close code, where it gave one. */
+/** How a connection ended: with the close code of the device, where it sent one. */
 export interface ConnectionEnd {
   readonly code: number | null;
   readonly reason: string;
@@ -30,61 +29,59 @@ export interface WebSocketOptions {
   readonly address: Address;
   readonly path: string;
   readonly tls: boolean;
-  /** Over TLS: SHA-256 of the certificate that it must show before the path is said, which may hold a secret; else any. */
+  /** Over TLS: SHA-256 of the certificate that the device must show before the path is sent, which may hold a secret. */
   readonly certificate?: string | null;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly maxBytes?: number;
   onText(text: string): void;
-  /** Told once, when the line ends by itself or by `destroy`; not told when opening it failed. */
+  /** Called once, when an open connection ends. */
   onEnd(end: ConnectionEnd): void;
 }
 
-/** What a conversation goes over, whatever its messages look like. */
+/** An open connection, whatever its messages look like. */
 export interface OpenConnection {
   readonly open: boolean;
-  /** When the last byte came, on the monotonic clock. */
+  /** On the monotonic clock. */
   readonly lastReceivedAt: number;
   /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
   readonly fingerprint: string | null;
-  /** Says goodbye, and hangs up within a second whatever the device does. */
+  /** Closes it by the protocol; after a second it is closed whatever the device does. */
   close(): void;
-  /** Hangs up at once. */
+  /** Closes it at once. */
   destroy(): void;
 }
 
-/** An open WebSocket. */
 export interface WebSocketConnection extends OpenConnection {
   send(text: string): void;
   ping(): void;
-  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
+  /** Whether the device has read all that was sent, shown by its answer to a ping. Waits `ms` at most. */
   isRead(ms: number): Promise<boolean>;
 }
 
-/** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
+/** Opens a WebSocket. Fails with `device_unreachable`, and with `device_error` when the device answers with no upgrade. */
 export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketConnection> {
   const { address, platformHost } = options;
   refuseOwnListener(address, platformHost);
-  const late = AbortSignal.timeout(handshakeWithin);
-  const within = AbortSignal.any([signal, late]);
+  const timeout = AbortSignal.timeout(handshakeTimeoutMs);
+  const within = AbortSignal.any([signal, timeout]);
   const socket = await connectSocket(address, options.tls && {}, within);
   requireCertificate(options.certificate, socket);
   try {
     const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
-    return lineOver(socket, options, await upgraded(socket, upgradeOf(options, key), key, within));
+    return connectionOver(socket, options, await upgrade(socket, upgradeRequest(options, key), key, within));
   } catch (error) {
     socket.destroy();
     if (signal.aborted) throw signal.reason;
-    throw late.aborted ? handshakeTimedOut() : error;
+    throw timeout.aborted ? handshakeTimedOut() : error;
   }
 }
 
-/** It took the connection, and no more. */
 export function handshakeTimedOut(): DeviceError {
   const problem = "took the connection, and then said nothing";
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout" });
 }
 
-function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
+function upgradeRequest({ address, path }: WebSocketOptions, key: string): string {
   const head = [
     `GET ${path} HTTP/1.1`,
     hostLine(address),
@@ -99,11 +96,11 @@ function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
   return `${head.join("\r\n")}\r\n\r\n`;
 }
 
-/** What came behind the answer to an upgrade, and whether the device has hung up since: taken over at once, so that nothing is lost between. */
+/** Hands the socket over: gives the bytes behind the upgrade, and whether the device has closed the connection since. */
 type TakeOver = () => { readonly rest: Buffer; readonly isOver: boolean };
 
-/** Sends the upgrade. A device may speak at once: what it says is kept until somebody listens. */
-async function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<TakeOver> {
+/** Upgrades the connection. Bytes that come behind the answer are kept until the socket is taken over. */
+async function upgrade(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<TakeOver> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let head = Buffer.alloc(0);
   const problem = "hung up before the conversation began";
@@ -117,13 +114,14 @@ async function upgraded(socket: net.Socket, request: string, key: string, signal
     head = Buffer.concat([head, bytes]);
     if (end !== -1) return;
     end = head.indexOf("\r\n\r\n");
-    if (end === -1 && head.length <= headBytes) return;
-    const wrong = end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
+    if (end === -1 && head.length <= maxHeadBytes) return;
+    const wrong =
+      end === -1 ? "answered with a head that has no end" : upgradeProblem(head.toString("latin1", 0, end), key);
     if (wrong === null) resolve();
     else reject(protocolError(wrong));
   });
-  for (const gone of ["error", "close", "end"]) socket.on(gone, hungUp);
-  const leave = () => {
+  for (const event of ["error", "close", "end"]) socket.on(event, hungUp);
+  const removeListeners = () => {
     for (const event of ["data", "error", "close", "end"]) socket.removeAllListeners(event);
     socket.on("error", () => {});
   };
@@ -131,17 +129,17 @@ async function upgraded(socket: net.Socket, request: string, key: string, signal
     if (!signal.aborted) socket.write(request);
     await orAborted(promise, signal);
   } catch (error) {
-    leave();
+    removeListeners();
     throw error;
   }
   return () => {
-    leave();
+    removeListeners();
     return { rest: head.subarray(end + 4), isOver };
   };
 }
 
-/** What is wrong with the answer to an upgrade; `null` when it is one. */
-function problemOf(head: string, key: string): string | null {
+/** What is wrong with the answer to an upgrade; `null` where it is right. */
+function upgradeProblem(head: string, key: string): string | null {
   const [first = "", ...lines] = head.split("\r\n");
   const status = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
   if (status === undefined) return "answered something that is no HTTP";
@@ -157,44 +155,42 @@ function problemOf(head: string, key: string): string | null {
   return header("sec-websocket-extensions") ? "compresses though nobody asked for it" : null;
 }
 
-/** The open line over a socket that has been upgraded. */
-function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketConnection {
+function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketConnection {
   const { maxBytes = 8 * 1024 * 1024 } = options;
   const reader = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
-  // Without one nothing could tell it from another device.
   if (options.tls && fingerprint === null) throw protocolError("showed no certificate");
   let isOpen = true;
   let isClosing = false;
   let lastReceivedAt = performance.now();
-  const readers = new Map<string, () => void>();
+  const pongWaiters = new Map<string, () => void>();
   let pings = 0;
-  const end = (why: ConnectionEnd, goodbye?: Uint8Array) => {
+  const end = (why: ConnectionEnd, closeFrame?: Uint8Array) => {
     if (!isOpen) return;
     isOpen = false;
-    if (goodbye) {
-      socket.end(goodbye);
-      setTimeout(() => socket.destroy(), closesWithin).unref?.();
+    if (closeFrame) {
+      socket.end(closeFrame);
+      setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
     } else socket.destroy();
     options.onEnd(why);
   };
   const send = (opcode: number, payload: Uint8Array) => {
     if (isOpen && !isClosing && !sendIfRead(socket, frameOf(opcode, payload))) end({ code: null, reason: unread });
   };
-  const take = (frame: Frame) => {
-    // After our own goodbye nothing matters: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
+  const handleFrame = (frame: Frame) => {
+    // After our close frame all is ignored: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
     if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
-    // Its goodbye is answered in its own words (RFC 6455 5.5.1).
+    // A close frame is answered with the same code (RFC 6455 5.5.1).
     if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
     if (frame.kind === "text") options.onText(frame.text);
     else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
-    else if (frame.kind === "pong") readers.get(Buffer.from(frame.bytes).toString())?.();
+    else if (frame.kind === "pong") pongWaiters.get(Buffer.from(frame.bytes).toString())?.();
   };
   const read = inSlices(socket, {
     slice: { ms: 20, frames: 400 },
     split: (piece) => reader.push(piece),
     bytesOf: (frame) => (frame.kind === "text" ? frame.text.length : 0),
-    take,
+    take: handleFrame,
     isOpen: () => isOpen,
     failed: (error) => end({ code: null, reason: textOf(error) }),
   });
@@ -204,9 +200,9 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
   };
   const { rest, isOver } = takeOver();
   socket.on("data", received);
-  socket.on("error", () => end({ code: null, reason: "broke the line off" }));
-  for (const gone of ["close", "end"]) socket.on(gone, () => end({ code: null, reason: "hung up" }));
-  // What came with the upgrade is read once the caller has the line.
+  socket.on("error", () => end({ code: null, reason: "broke the connection off" }));
+  for (const event of ["close", "end"]) socket.on(event, () => end({ code: null, reason: "hung up" }));
+  // Read once the caller has the connection.
   if (rest.length > 0) queueMicrotask(() => received(rest));
   if (isOver) queueMicrotask(() => end({ code: null, reason: "hung up" }));
   return {
@@ -224,11 +220,11 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
       return new Promise((resolve) => {
         const settle = (isRead: boolean) => {
           clearTimeout(timer);
-          readers.delete(mark);
+          pongWaiters.delete(mark);
           resolve(isRead);
         };
         const timer = setTimeout(() => settle(false), ms);
-        readers.set(mark, () => settle(true));
+        pongWaiters.set(mark, () => settle(true));
         send(opcodes.ping, Buffer.from(mark));
       });
     },
@@ -236,7 +232,7 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeO
       if (!isOpen || isClosing) return;
       send(opcodes.close, codeBytes(normalClosure));
       isClosing = true;
-      setTimeout(() => end({ code: null, reason: "was closed" }), closesWithin).unref?.();
+      setTimeout(() => end({ code: null, reason: "was closed" }), closeTimeoutMs).unref?.();
     },
     destroy: () => end({ code: null, reason: "was closed" }),
   };

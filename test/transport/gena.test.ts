@@ -116,18 +116,18 @@ describe("a subscription", () => {
 
   test("is heard once the device has called for each of its services, before the answer that tells its id or behind it", async () => {
     const { session, callback } = await subscribed();
-    expect(session.isHeard).toBe(false);
+    expect(session.isConfirmed).toBe(false);
     await call(callback, { SID: "uuid:three" });
     await call(callback, { SID: "uuid:one" });
-    expect(session.isHeard).toBe(false);
+    expect(session.isConfirmed).toBe(false);
     await call(callback, { SID: "uuid:two" });
-    expect(session.isHeard).toBe(true);
+    expect(session.isConfirmed).toBe(true);
     const early = await subscribed(async (asked) => {
       const to = /<(.*)>/.exec(asked.headers["callback"] ?? "")?.[1];
       if (to !== undefined) await call(new URL(to), { SID: `uuid:${asked.path.slice(1)}` });
       return given(asked);
     });
-    expect([early.session.isHeard, early.counts.events]).toEqual([true, 0]);
+    expect([early.session.isConfirmed, early.counts.events]).toEqual([true, 0]);
   });
 
   test("is given back when it is closed, and its listener with it", async () => {

@@ -48,7 +48,7 @@ export class Events {
 
   /** Whether events arrive: the renderer accepted the subscription, and its requests reach us. */
   get isReceiving(): boolean {
-    return this.#session.current?.isHeard === true;
+    return this.#session.current?.isConfirmed === true;
   }
 
   /** Somebody polls often: subscribes. Returns whether events arrived already. */

@@ -1,6 +1,6 @@
 /** One renderer: calls to its services, its state, and its events. */
 import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
-import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
+import { DeviceHttp, type Read, type ReadOptions, type RequestOptions } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
   type Emit,
@@ -104,7 +104,7 @@ export class Renderer {
   /** Sends a command to a service, at most once; the last state no longer counts. */
   async command(of: ServiceName, action: string, signal: AbortSignal, args: Args = {}): Promise<void> {
     const { control: path, type } = this.#service(of);
-    const command = (to: string, within: AbortSignal, sent: Sent = {}) =>
+    const command = (to: string, within: AbortSignal, sent: RequestOptions = {}) =>
       this.#http.command(to, within, this.#withConnection(sent));
     const http = { read: this.#http.read.bind(this.#http), command };
     try {
@@ -199,7 +199,7 @@ export class Renderer {
     throw new ZapdError("unsupported_operation", `has no ${names[of]} that could be called`);
   }
 
-  #withConnection<T extends Sent>(sent: T): T {
+  #withConnection<T extends RequestOptions>(sent: T): T {
     return this.stack.oneRequestPerConnection ? { ...sent, headers: { ...sent.headers, Connection: "close" } } : sent;
   }
 
