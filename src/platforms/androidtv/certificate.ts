@@ -22,18 +22,18 @@ export async function createCertificate(): Promise<OwnCertificate> {
   return signed(publicKey, privateKey, sequence(objectId("2a864886f70d01010b"), der(0x05)));
 }
 
-let stranger: Promise<OwnCertificate> | undefined;
+let anonymous: Promise<OwnCertificate> | undefined;
 
 /**
  * A certificate that does not identify zapd, for a TV that has not been proven yet, since some hang up without one.
  * Made once; an EC key takes no time.
  */
 export function anonymousCertificate(): Promise<OwnCertificate> {
-  stranger ??= keyPair("ec", { namedCurve: "P-256" }).then(({ publicKey, privateKey }) =>
+  anonymous ??= keyPair("ec", { namedCurve: "P-256" }).then(({ publicKey, privateKey }) =>
     // ecdsa-with-SHA256
     signed(publicKey, privateKey, sequence(objectId("2a8648ce3d040302"))),
   );
-  return stranger;
+  return anonymous;
 }
 
 export function inPem({ cert, key }: OwnCertificate): OwnCertificate {

@@ -49,13 +49,15 @@ export async function identifyAndroid(
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<AndroidMemory>> {
-  const { host, port, announced: said } = lead;
+  const { host, port } = lead;
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const isHere = (service: MdnsService) => service.port === port;
-  const announcing = said ? null : platformHost.announced(serviceType, host, isHere, within).catch(() => null);
+  const announcing = lead.announced
+    ? null
+    : platformHost.announced(serviceType, host, isHere, within).catch(() => null);
   const certificate = await readCertificate(lead, pairingPortOf(lead), platformHost, within);
   const subject = subjectOf(certificate);
-  const announced = text(said?.["name"]) ?? (await announcing)?.name ?? null;
+  const announced = text(lead.announced?.["name"]) ?? (await announcing)?.name ?? null;
   // A service that is announced as an Android TV is one, whatever its certificate looks like.
   if (!subject.isRemote && announced === null)
     throw new DeviceError("device_error", "is no Android TV: its certificate is that of something else", {
@@ -90,9 +92,9 @@ export function isStreamingBox({ model }: Pick<Facts, "model">): boolean {
 
 /** Fails where the device is not the one that was paired, before it gets our certificate (SECURITY.md 2.4). */
 export async function prove(target: AndroidTarget, platformHost: PlatformHost, signal: AbortSignal): Promise<void> {
-  const shown = await readCertificate(target, pairingPortOf(target), platformHost, signal);
-  const stranger = proofError(target, shown, target.secret.readAnyway()?.certificate);
-  if (stranger) throw stranger;
+  const certificate = await readCertificate(target, pairingPortOf(target), platformHost, signal);
+  const error = proofError(target, certificate, target.secret.readAnyway()?.certificate);
+  if (error) throw error;
 }
 
 /** Why a shown certificate is not that of the paired TV; `null` where it is. */

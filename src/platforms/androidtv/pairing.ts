@@ -30,8 +30,8 @@ export async function pairAndroid(
 ): Promise<Pairing<AndroidMemory, AndroidSecret>> {
   const address = { host: target.host, port: pairingPortOf(target) };
   const shown = await readCertificate(address, address.port, platformHost, signal);
-  const stranger = proofError(target, shown, undefined);
-  if (stranger) throw stranger;
+  const error = proofError(target, shown, undefined);
+  if (error) throw error;
   // The paired certificate is not shown to another TV, nor to this one after a reset.
   const kept = fresh ? null : target.secret.readAnyway();
   const own = kept?.certificate === fingerprint(shown) ? kept : await createCertificate();

@@ -51,7 +51,7 @@ export interface Greeting {
 
 export interface GreetOptions {
   /** The TV is known to tell its uuid: its hello is waited for longer. */
-  readonly known?: boolean;
+  readonly tellsUuid?: boolean;
   /** Throws unless this is the TV that is wanted; then the next endpoint is tried. */
   prove?(greeted: Greeting): void;
 }
@@ -104,14 +104,14 @@ async function greet(
   endpoint: Endpoint,
   platformHost: GreetHost,
   signal: AbortSignal,
-  { known = false, prove }: GreetOptions,
+  { tellsUuid = false, prove }: GreetOptions,
 ): Promise<Greeting> {
   const late = AbortSignal.timeout(platformHost.requestTimeoutMs());
   const within = AbortSignal.any([signal, late]);
   let session: WebosSession | undefined;
   try {
     session = await new WebosSession(endpoint, platformHost).open(within);
-    const timeoutMs = known ? Math.max(helloTimeoutMs, platformHost.requestTimeoutMs() / 2) : helloTimeoutMs;
+    const timeoutMs = tellsUuid ? Math.max(helloTimeoutMs, platformHost.requestTimeoutMs() / 2) : helloTimeoutMs;
     const greeted = { session, hello: await helloOf(session, timeoutMs, within) };
     prove?.(greeted);
     return greeted;

@@ -47,7 +47,7 @@ async function certificateAt(
   signal: AbortSignal,
 ): Promise<string | null> {
   const secure = endpoints.filter(({ tls }) => tls);
-  const greeting = await openFirst(secure, platformHost, signal, { known: uuid !== null }).catch(() => null);
+  const greeting = await openFirst(secure, platformHost, signal, { tellsUuid: uuid !== null }).catch(() => null);
   greeting?.session.destroy();
   return greeting && greeting.hello.uuid === uuid ? greeting.session.fingerprint : null;
 }
@@ -90,13 +90,13 @@ async function readModel(session: WebosSession, signal: AbortSignal): Promise<st
 
 /** The name that the user gave the TV is only in its UPnP description, at a port that changes (2.1). */
 async function readDescription(
-  { host, announced: said }: Lead,
+  { host, announced }: Lead,
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Pick<Facts, "name" | "model">> {
   const none = { name: null, model: null };
-  const port = Number(said?.["port"]);
-  const path = said?.["path"];
+  const port = Number(announced?.["port"]);
+  const path = announced?.["path"];
   if (!port || path === undefined || !/^\/[\x21-\x7e]*$/.test(path)) return none;
   const http = new DeviceHttp({ address: { host, port }, platformHost });
   try {

@@ -50,13 +50,13 @@ export async function openProven(
       throw unproven(session.fingerprint === null ? "plain" : "certificate");
     if (hello.uuid === null && !mayLackUuid(target)) throw unproven("nameless");
   };
-  const known = !mayLackUuid(target);
-  if (pin === null) return openFirst(endpoints, platformHost, signal, { known, prove });
+  const tellsUuid = !mayLackUuid(target);
+  if (pin === null) return openFirst(endpoints, platformHost, signal, { tellsUuid, prove });
   const [secure, plain] = [endpoints.filter(({ tls }) => tls), endpoints.filter(({ tls }) => !tls)];
   const giveUpAt = performance.now() + Math.min(securePortTimeoutMs, platformHost.requestTimeoutMs() / 2);
   for (;;) {
     try {
-      return await openFirst(secure, platformHost, signal, { known, prove });
+      return await openFirst(secure, platformHost, signal, { tellsUuid, prove });
     } catch (error) {
       if (signal.aborted || failedProof(error)) throw error;
       const plainError = await proofErrorAt(plain);
@@ -70,7 +70,7 @@ export async function openProven(
   /** Why what answers at the plain port is not proven; `null` where nothing answers. It is told nothing. */
   async function proofErrorAt(at: typeof plain): Promise<ZapdError | null> {
     try {
-      const { session } = await openFirst(at, platformHost, deadline(plainPortTimeoutMs, signal), { known, prove });
+      const { session } = await openFirst(at, platformHost, deadline(plainPortTimeoutMs, signal), { tellsUuid, prove });
       session.destroy();
       return null;
     } catch (error) {
@@ -88,7 +88,7 @@ export async function openToPair(
 ): Promise<Greeting> {
   const endpoints = endpointsOf(target, target.ports, target.memory.endpoint);
   const options = {
-    known: !isAddressIdentity(target.identity),
+    tellsUuid: !isAddressIdentity(target.identity),
     prove: (greeted: Greeting) => requireUuid(greeted, target),
   };
   if (pinOf(target) === null) return openFirst(endpoints, platformHost, signal, options);
