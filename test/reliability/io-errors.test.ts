@@ -72,6 +72,5 @@ for (const [at, writer] of writers.entries()) {
       // The last step, after the file has its name.
       await failsAndRecovers(writer, "fsync:error=EIO:when=1", dirname(writer.path(home.daemon)));
     },
-    60_000,
   );
 }

@@ -32,6 +32,5 @@ for (const [at, writer] of [...writers, regrouping].entries()) {
         await sweep.over(writer, { changes: 2, only: sampled(at + again) }, found);
       expect(found.kills).toBeGreaterThanOrEqual(2);
     },
-    60_000,
   );
 }

@@ -34,6 +34,5 @@ for (const file of ["devices.json", "config.toml"]) {
       home.daemon = await startTestDaemon({ speed: 1, fromSource: true, folder: home.daemon.folder });
       expect(await writer.read(home.daemon)).toBe(last);
     },
-    60_000,
   );
 }

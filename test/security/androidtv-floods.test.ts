@@ -87,7 +87,7 @@ test("T10 frames without end, and lengths that no frame has, end the line; anoth
   expect(performance.now() - began).toBeLessThan(3_000);
   expect(megabytes() - before).toBeLessThan(120);
   flood.connection.close();
-}, 60_000);
+});
 
 test("T10 one that pings without end and reads no answer is hung up on", async () => {
   const ping = Buffer.from([4, 0x42, 2, 0x08, 1]);

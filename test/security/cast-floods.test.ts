@@ -150,30 +150,22 @@ const endless: readonly Flood[] = [
 ];
 
 describe.concurrent("T10 a device that floods the connection on which it pushes its state", () => {
-  test.each(ends)(
-    "T10 %s: it is hung up on, and another device is driven meanwhile",
-    async (_what, flood) => {
-      const { told } = await rogue(flood);
-      const pressed = pressOther();
-      await until("the connection has ended", () => told.ended.length > 0, 15_000);
-      await pressed;
-    },
-    60_000,
-  );
+  test.each(ends)("T10 %s: it is hung up on, and another device is driven meanwhile", async (_what, flood) => {
+    const { told } = await rogue(flood);
+    const pressed = pressOther();
+    await until("the connection has ended", () => told.ended.length > 0, 15_000);
+    await pressed;
+  });
 
-  test.each(bombs)(
-    "T34 %s: little of it is kept, and the connection goes on",
-    async (_what, bytes) => {
-      const { told } = await rogue(send(bytes, message("media", mediaStatus("afterwards"), "t")));
-      await until("what came behind is reported", () => told.states.at(-1)?.playback?.title === "afterwards");
-      for (const { playback, app } of told.states) {
-        expect((playback?.title ?? "").length).toBeLessThanOrEqual(512);
-        expect(app?.platformId ?? "233637DE").toBe("233637DE");
-      }
-      expect(told.ended).toEqual([]);
-    },
-    60_000,
-  );
+  test.each(bombs)("T34 %s: little of it is kept, and the connection goes on", async (_what, bytes) => {
+    const { told } = await rogue(send(bytes, message("media", mediaStatus("afterwards"), "t")));
+    await until("what came behind is reported", () => told.states.at(-1)?.playback?.title === "afterwards");
+    for (const { playback, app } of told.states) {
+      expect((playback?.title ?? "").length).toBeLessThanOrEqual(512);
+      expect(app?.platformId ?? "233637DE").toBe("233637DE");
+    }
+    expect(told.ended).toEqual([]);
+  });
 });
 
 describe("T34 a device that floods without an end", () => {
@@ -204,7 +196,6 @@ describe("T34 a device that floods without an end", () => {
       flooding.connection.close();
       await until("it has hung up", () => flooding.set.open === 0);
     },
-    60_000,
   );
 });
 
@@ -226,4 +217,4 @@ test("T9 a set that takes the line and says nothing, or drips, is over at the de
     await until("nothing is left open", () => set.open === 0);
     await set.stop();
   }
-}, 60_000);
+});

@@ -194,11 +194,10 @@ describe("T14 T35 a start is refused, and goes well after the command that the r
     mend(message);
     await started();
   }
-  test.each(sampleOf(openToOthers, 5))("%s", isRefused, 60_000);
+  test.each(sampleOf(openToOthers, 5))("%s", isRefused);
   test.skipIf(!asRoot).each(sampleOf(ofAnother, 4))(
     `%s${noStranger === null ? "" : ` (skipped: ${noStranger})`}`,
     isRefused,
-    60_000,
   );
 });
 

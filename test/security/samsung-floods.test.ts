@@ -90,7 +90,7 @@ test("T10 events without end, each of another kind, are read and kept nowhere; a
   expect(mebibytes() - before).toBeLessThan(96);
   const { learned, remembered } = one.told;
   expect(learned.length + remembered.length).toBeLessThan(10);
-}, 60_000);
+});
 
 test("T10 a list of apps of two mebibytes ends the line, and one of ten thousand is cut", async () => {
   const answering = (count: number, name: string) => (socket: WebSocket) =>
@@ -107,7 +107,7 @@ test("T10 a list of apps of two mebibytes ends the line, and one of ten thousand
   await has(many.connection.state).read(never);
   expect((await has(many.connection.apps?.list)(never)).length).toBe(200);
   expect(many.target.memory.apps?.length).toBe(200);
-}, 60_000);
+});
 
 test("T8 T9 what it says of apps and of its volume is bounded, and a part of its state at most", async () => {
   const before = mebibytes();
@@ -124,7 +124,7 @@ test("T8 T9 what it says of apps and of its volume is bounded, and a part of its
     expect((await failure(has(one.connection.volume?.set)(20, never))).code).toBe("device_error");
   }
   expect(mebibytes() - before).toBeLessThan(192);
-}, 60_000);
+});
 
 test("T9 a renderer that never answers keeps the rest of the state from nobody", async () => {
   const one = await rogue({ renderer: null, rest: (path) => JSON.stringify({ id: path, name: "App", visible: true }) });
@@ -149,4 +149,4 @@ test("T27 one that says that it is another is told nothing from then on", async 
   ])
     expect((await failure(work)).code).toBe("device_unreachable");
   expect(heard).toHaveLength(1);
-}, 60_000);
+});

@@ -153,7 +153,6 @@ describe.concurrent("T27 a stranger at a known address", () => {
       await comesBack(id);
       expect(leaked()).toEqual(clean);
     },
-    60_000,
   );
 
   test("a pairing over the plain port, accepted there, replaces the pin: the set was really replaced", async () => {
@@ -200,7 +199,6 @@ describe.concurrent("T27 a stranger at a known address", () => {
       await real.start();
       await comesBack(id, again);
     },
-    60_000,
   );
 
   test("power-on while the plain port alone is open calls and waits, and sends the key once the secure port has its fingerprint", async () => {
@@ -213,7 +211,7 @@ describe.concurrent("T27 a stranger at a known address", () => {
     await turned;
     expect(rogue.heard).not.toContain(key);
     expect(real.heard).toContain(key);
-  }, 60_000);
+  });
 
   test("a set whose secure port opens a moment after the plain one is driven, and is not told its key over the plain one", async () => {
     const { uuid, id, real, host, ports, key } = await home();
@@ -254,6 +252,5 @@ describe.concurrent("T27 a stranger at a known address", () => {
         await comesBack(id);
       }
     },
-    60_000,
   );
 });

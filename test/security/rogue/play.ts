@@ -38,24 +38,20 @@ export function playOrders(platform: PlatformName): void {
         ? halfOf(platform)
         : onceEach(platform)) {
       const stranger = order.manners === "none" ? "" : ` (${manner})`;
-      test(
-        `${order.title}${stranger}`,
-        () =>
-          inTurn(async () => {
-            const login = order.secrets;
-            const real = await plugIn(platform, platform === "kodi" ? { login } : { password });
-            const scene = new Scene(daemon, real);
-            try {
-              await order.play(new Round(scene, manner));
-              const spared = order.accepted?.(platform, manner)?.leaks ?? [];
-              const leaks = scene.leaks();
-              expect(leaks.filter((leak) => !spared.some((one) => leak.startsWith(`${manner}: ${one}`)))).toEqual([]);
-            } finally {
-              await scene.end();
-            }
-          }),
-        60_000,
-      );
+      test(`${order.title}${stranger}`, () =>
+        inTurn(async () => {
+          const login = order.secrets;
+          const real = await plugIn(platform, platform === "kodi" ? { login } : { password });
+          const scene = new Scene(daemon, real);
+          try {
+            await order.play(new Round(scene, manner));
+            const spared = order.accepted?.(platform, manner)?.leaks ?? [];
+            const leaks = scene.leaks();
+            expect(leaks.filter((leak) => !spared.some((one) => leak.startsWith(`${manner}: ${one}`)))).toEqual([]);
+          } finally {
+            await scene.end();
+          }
+        }));
     }
   });
 }

@@ -111,6 +111,5 @@ describe.concurrent("T28", () => {
             await scene.end();
           }
         },
-        60_000,
       );
 });
