@@ -107,8 +107,8 @@ const labels: Source = async (asked) => {
   if (id === undefined) return devices(asked);
   if (verb === undefined) return plain(["add", "remove"]);
   const all = await deviceList(asked);
-  const own = all.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
-  const offered = verb === "add" ? labelsOf(all).filter((label) => !own.includes(label)) : own;
+  const ownLabels = all.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
+  const offered = verb === "add" ? labelsOf(all).filter((label) => !ownLabels.includes(label)) : ownLabels;
   return plain(offered.filter((label) => !before.slice(2).includes(label)).sort());
 };
 
@@ -211,15 +211,15 @@ async function candidates(line: readonly string[], current: string): Promise<rea
 /** The words without options, the option whose value is to be completed, and the options that say which daemon to ask. */
 function readWords(given: readonly string[], options: Readonly<Record<string, Option>>) {
   const before: string[] = [];
-  const asked: string[] = [];
-  let open: string | undefined;
+  const commonOptions: string[] = [];
+  let openOption: string | undefined;
   for (const token of parseArgs({ args: [...given], options, strict: false, tokens: true }).tokens) {
     if (token.kind === "positional") before.push(token.value);
     if (token.kind !== "option" || options[token.name]?.type !== "string") continue;
-    if (token.value === undefined) open = token.name;
-    else if (Object.hasOwn(common, token.name)) asked.push(`--${token.name}=${token.value}`);
+    if (token.value === undefined) openOption = token.name;
+    else if (Object.hasOwn(common, token.name)) commonOptions.push(`--${token.name}=${token.value}`);
   }
-  return { before, open, asked };
+  return { before, open: openOption, asked: commonOptions };
 }
 
 export async function completion(context: Context): Promise<void> {

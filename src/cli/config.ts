@@ -115,7 +115,7 @@ function parseValue(key: string, given: string, now: Value | undefined): unknown
 }
 
 function unknownKey(key: string, keys: readonly string[]): CommandError {
-  const meant = nearest(key, keys);
-  const hint = meant ? `Did you mean ${meant}?` : `The settings are: ${keys.join(", ")}`;
+  const suggestion = nearest(key, keys);
+  const hint = suggestion ? `Did you mean ${suggestion}?` : `The settings are: ${keys.join(", ")}`;
   return CommandError.of({ code: "unknown_config_key", message: `${JSON.stringify(key)} is not a setting`, hint });
 }

@@ -108,8 +108,8 @@ export class Context {
 
   /** The control socket to call. */
   socket(): string {
-    const said = this.#otherSocket || this.option("socket") || process.env["ZAPD_SOCKET"];
-    return said || configuredSocket(configPath(process.env, this.option("config")));
+    const chosen = this.#otherSocket || this.option("socket") || process.env["ZAPD_SOCKET"];
+    return chosen || configuredSocket(configPath(process.env, this.option("config")));
   }
 
   /** Whether an option or the environment says which daemon is meant. */

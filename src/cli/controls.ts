@@ -103,8 +103,8 @@ async function save(context: Context, name: "getScreenshot" | "getIcon", given: 
   const isForStdout = file === "-";
   if (isForStdout && context.json)
     throw new UsageError("the picture and the response of --json would both go to stdout: -o FILE keeps them apart");
-  const asked = { id: context.device, ...given, signal: context.deadline() };
-  const picture = await readPicture(apiOf(context), name, asked).catch(async (error: unknown) => {
+  const request = { id: context.device, ...given, signal: context.deadline() };
+  const picture = await readPicture(apiOf(context), name, request).catch(async (error: unknown) => {
     throw await failureOf(error, context, name);
   });
   const bytes = Buffer.from(await picture.arrayBuffer());

@@ -164,7 +164,7 @@ function deviceFacts(one: Device): string {
 /** The capabilities that the device withholds, one row for each hint. */
 function withheldRows({ withheld }: Device): (readonly [name: string, value: string])[] {
   return [...new Set(withheld.map(({ hint }) => hint))].map((hint) => {
-    const kept = withheld.filter((one) => one.hint === hint).map(({ capability }) => capability);
-    return ["withheld", `${kept.join(", ")}${hint === null ? "" : ` (${hint})`}`];
+    const capabilities = withheld.filter((one) => one.hint === hint).map(({ capability }) => capability);
+    return ["withheld", `${capabilities.join(", ")}${hint === null ? "" : ` (${hint})`}`];
   });
 }

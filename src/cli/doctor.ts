@@ -17,9 +17,9 @@ export async function doctor(context: Context): Promise<number> {
     remarks: remark === null ? [] : [remark],
     ask: (name, given, timeoutMs) => tryCall(context, name, given, timeoutMs),
   });
-  for await (const told of findings(exam)) {
-    all.push(...told);
-    if (!context.json) for (const one of told) context.print(findingLine(one, context));
+  for await (const found of findings(exam)) {
+    all.push(...found);
+    if (!context.json) for (const one of found) context.print(findingLine(one, context));
   }
   const report = reportOf(all);
   if (context.json) context.print(JSON.stringify(report));

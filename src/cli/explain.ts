@@ -67,11 +67,11 @@ async function withDeviceNames(
   context: Context,
   given: readonly string[],
 ): Promise<CommandError> {
-  const asked = await tryCall(context, "listDevices", {}, 2_000);
-  if (!asked.ok || asked.data.length === 0) return failure;
-  const names = asked.data.map(({ name }) => name);
+  const listed = await tryCall(context, "listDevices", {}, 2_000);
+  if (!listed.ok || listed.data.length === 0) return failure;
+  const names = listed.data.map(({ name }) => name);
   const shown = names.length > mostNames ? [...names.slice(0, mostNames), `${names.length - mostNames} more`] : names;
-  const example = shellQuote((asked.data.find(({ access }) => access === "full") ?? asked.data[0])?.name ?? "NAME");
+  const example = shellQuote((listed.data.find(({ access }) => access === "full") ?? listed.data[0])?.name ?? "NAME");
   const before = beforeDashes(given);
   const words = [...before.map(shellQuote), "-d", example, ...given.slice(before.length).map(shellQuote)];
   const once = given.includes("default") ? "" : `This once: zapd ${words.join(" ")}. `;
@@ -95,12 +95,12 @@ export function failureText(failure: Error & Partial<Failure>, width = Number.PO
     ? failure.message.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase())
     : failure.message;
   const [first = "", ...rest] = message.split("\n");
-  const asked = /^Did you mean .*?\?(?= |$)/.exec(hint)?.[0] ?? "";
-  const aside = hint.slice(asked.length).trim();
+  const suggestion = /^Did you mean .*?\?(?= |$)/.exec(hint)?.[0] ?? "";
+  const advice = hint.slice(suggestion.length).trim();
   // The long list of all words is left out behind a suggestion.
-  const below = asked !== "" && aside.length > longestAside ? "" : aside;
+  const below = suggestion !== "" && advice.length > longestAside ? "" : advice;
   const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
-  return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
+  return [[sentence, suggestion].filter(Boolean).join(" "), ...rest, below]
     .map(withLocalTimes)
     .filter((line) => line !== "")
     .flatMap((line) => (columnsOf(line) + indent.length <= width ? [line] : wrap(line, width - indent.length)))

@@ -75,7 +75,7 @@ export function requestOf([word = "", ...words]: readonly string[]): Request {
   const reader = Object.hasOwn(parsers, word) ? parsers[word] : undefined;
   if (reader) return reader(words);
   const known = Object.keys(parsers);
-  const meant = nearest(word, known);
+  const suggestion = nearest(word, known);
   const message = `${JSON.stringify(word)} is nothing that many devices can be told: ${known.join(", ")}`;
-  throw new UsageError(meant ? `${message}. Did you mean ${meant}?` : message);
+  throw new UsageError(suggestion ? `${message}. Did you mean ${suggestion}?` : message);
 }

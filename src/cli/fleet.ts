@@ -52,8 +52,8 @@ async function printDevices(context: Context, words: readonly string[], states: 
   const { fleet, close } = await openFleet(context, { states });
   try {
     const { sites } = fleet;
-    const meant = selectionOf(context);
-    const devices = fleet.select(meant);
+    const selection = selectionOf(context);
+    const devices = fleet.select(selection);
     if (context.json) {
       const shown = devices.map(({ site, document, state }) => ({
         site: site.site,
@@ -149,15 +149,15 @@ async function withLease(
 }
 
 async function runOnSelected(context: Context, { op, args, leased }: Request, mostMs: number): Promise<number> {
-  const meant = selectionOf(context);
-  if (Object.values(meant).every((one) => one === undefined || one.length === 0))
+  const selection = selectionOf(context);
+  if (Object.values(selection).every((one) => one === undefined || one.length === 0))
     throw new UsageError("which devices? Say --label LABEL, --site SITE or -d NAME; all of them are -d all");
   const began = performance.now();
   const timeoutMs = context.timeoutMs ?? mostMs;
   const { fleet, replyTo, close } = await openFleet(context, {});
   const hints = new Set<string>();
   try {
-    const targets = fleet.select(meant);
+    const targets = fleet.select(selection);
     if (targets.length === 0) throw noneSelectedError(fleet);
     const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
     const work = (send: Send, { id: device }: FleetDevice) => {
@@ -227,11 +227,11 @@ function selectionOf(context: Context): Selection {
     .map((one) => one.trim());
   if (labels?.includes("")) throw new UsageError("--label takes labels, with commas between them");
   const device = context.option("device");
-  const own = device?.startsWith(labelPrefix) ? [device.slice(labelPrefix.length)] : [];
+  const labelOfDevice = device?.startsWith(labelPrefix) ? [device.slice(labelPrefix.length)] : [];
   return {
-    labels: [...(labels ?? []), ...own],
+    labels: [...(labels ?? []), ...labelOfDevice],
     site: context.option("site"),
-    device: own.length > 0 ? undefined : device,
+    device: labelOfDevice.length > 0 ? undefined : device,
   };
 }
 
@@ -281,9 +281,9 @@ function deviceTable(devices: readonly FleetDevice[], context: Context): string 
 /** `lab2/Kitchen is on · YouTube`; the last known state where the site is offline. */
 function stateLine({ site, name, state }: FleetDevice): string {
   const where = `${site.site}/${name}`;
-  const known = state && stateIn(state);
-  const parts = known
-    ? [`${where} ${known.power === "unknown" ? "" : "is "}${powerWords[known.power]}`, ...activity(known)]
+  const published = state && stateIn(state);
+  const parts = published
+    ? [`${where} ${published.power === "unknown" ? "" : "is "}${powerWords[published.power]}`, ...activity(published)]
     : [where];
   return printable([...parts, ...(site.online ? [] : ["offline"])].join(" · "));
 }

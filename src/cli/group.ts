@@ -16,8 +16,8 @@ export async function callGroup(
 ): Promise<void> {
   // The daemon checks the body, as it does for one device.
   const given = { group: context.device, body } as Arguments<typeof name>;
-  const asked = call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
-  const { results, text, exit } = await asked.then(
+  const calling = call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
+  const { results, text, exit } = await calling.then(
     (called) => ({ results: called.data.results, text: called.text, exit: exits.failed as number }),
     resultsOfFailure,
   );

@@ -72,8 +72,8 @@ function keyRows(): string {
 function unknownCommand(word: string): UsageError {
   const all = known();
   const names = all.map(([name]) => name);
-  const meant = all.find(([, { synonyms }]) => synonyms?.includes(word))?.[0] ?? nearest(word, names);
-  const instead = meant ? `Did you mean ${meant}?` : "See: zapd help";
+  const suggestion = all.find(([, { synonyms }]) => synonyms?.includes(word))?.[0] ?? nearest(word, names);
+  const instead = suggestion ? `Did you mean ${suggestion}?` : "See: zapd help";
   return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
 }
 

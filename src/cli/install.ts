@@ -46,16 +46,18 @@ export async function install(context: Context): Promise<void> {
     context.say(printable(`left out ${link}: it leads ${where}`));
   }
   const progress = progressOn(stderr());
-  const own = content && temporaryArchive();
+  const temporary = content && temporaryArchive();
   try {
     const parcel =
-      content && own ? await zip(given, content.files, own.path, progress) : { path: given, bytes: found.size };
+      content && temporary
+        ? await zip(given, content.files, temporary.path, progress)
+        : { path: given, bytes: found.size };
     const called = await upload(context, device, { ...parcel, params, password }, progress);
     const { name, version } = called.data.package;
     context.reportDone(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
     progress.clear();
-    await own?.remove();
+    await temporary?.remove();
   }
 }
 
@@ -63,16 +65,16 @@ export async function install(context: Context): Promise<void> {
 function temporaryArchive(): { readonly path: string; remove(): Promise<void> } {
   let folder = "";
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  const ended = (signal: NodeJS.Signals) => {
+  const onSignal = (signal: NodeJS.Signals) => {
     if (folder !== "") rmSync(folder, { recursive: true, force: true });
     process.kill(process.pid, signal);
   };
-  for (const signal of signals) process.once(signal, ended);
+  for (const signal of signals) process.once(signal, onSignal);
   folder = mkdtempSync(join(tmpdir(), "zapd-"));
   return {
     path: join(folder, "package.zip"),
     async remove() {
-      for (const signal of signals) process.off(signal, ended);
+      for (const signal of signals) process.off(signal, onSignal);
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -95,10 +97,10 @@ async function inspectPackage(
 /** A package to upload: a ZIP unchanged, or a folder zipped. `dispose` removes the temporary ZIP. */
 export async function packageAt(given: string): Promise<{ archive: Upload["archive"]; dispose(): Promise<void> }> {
   const { found, content } = await inspectPackage(given);
-  const own = content && temporaryArchive();
-  const dispose = async () => own?.remove();
+  const temporary = content && temporaryArchive();
+  const dispose = async () => temporary?.remove();
   try {
-    const path = own?.path ?? given;
+    const path = temporary?.path ?? given;
     const bytes = content ? await writeArchive(content.files, path, () => {}) : found.size;
     return { archive: { size: bytes, stream: () => streamFile(path, bytes) }, dispose };
   } catch (error) {

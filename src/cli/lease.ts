@@ -135,9 +135,9 @@ async function waitForFirst(
   members: readonly Device[],
   wanted: WantedLease,
 ): Promise<Called<"takeLease">> {
-  const over = new AbortController();
+  const taken = new AbortController();
   const briefly = { ...wanted, ttl_s: Math.min(wanted.ttl_s, provisionalTtlS) };
-  const waiting = members.map(async ({ id }) => callLease(context, id, briefly, over.signal));
+  const waiting = members.map(async ({ id }) => callLease(context, id, briefly, taken.signal));
   let won: Called<"takeLease"> | undefined;
   try {
     won = await Promise.any(waiting);
@@ -146,7 +146,7 @@ async function waitForFirst(
   } catch (error) {
     throw error instanceof AggregateError ? error.errors[0] : error;
   } finally {
-    over.abort();
+    taken.abort();
     // Two devices may have become free at the same moment.
     for (const one of await Promise.allSettled(waiting))
       if (one.status === "fulfilled" && one.value !== won) await freeLease(context, one.value.data);
@@ -197,8 +197,8 @@ async function callLease(
 ): Promise<Called<"takeLease">> {
   const end = performance.now() + waitMs;
   for (;;) {
-    const left = Math.max(0, Math.ceil((end - performance.now()) / 1_000));
-    const wait_s = Math.min(left, leaseLimits.waitS);
+    const secondsLeft = Math.max(0, Math.ceil((end - performance.now()) / 1_000));
+    const wait_s = Math.min(secondsLeft, leaseLimits.waitS);
     try {
       const body = { owner, ttl_s, wait_s, ...(note !== undefined && { note }) };
       return await call(
@@ -208,7 +208,7 @@ async function callLease(
         { quiet: signal !== undefined || context.json },
       );
     } catch (error) {
-      if (!isLeasedByAnother(error) || left <= wait_s) throw error;
+      if (!isLeasedByAnother(error) || secondsLeft <= wait_s) throw error;
     }
   }
 }

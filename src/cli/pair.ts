@@ -48,9 +48,9 @@ export async function pair(context: Context): Promise<void> {
   if (first.data.step === "code" && !canAsk()) throw noTerminalForCodeError(name, first.data);
   await cancellingOnFailure(context, name, async (stopped) => {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
-    const asked: PendingPairing = { name, step: first.data, signal, enter };
+    const pending: PendingPairing = { name, step: first.data, signal, enter };
     try {
-      done(await (first.data.step === "code" ? askCode(asked) : askLogin(asked, user, wantsPassword)));
+      done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));
     } catch (error) {
       if (error !== signal.reason || stopped.aborted) throw error;
       throw expiredError(name);

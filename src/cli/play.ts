@@ -147,10 +147,10 @@ class FilePlayback {
       throw error;
     }
     this.#handedOverAt = performance.now();
-    const over = new AbortController();
-    const leave = () => over.abort();
-    this.#signal.addEventListener("abort", leave);
-    if (this.#signal.aborted) leave();
+    const following = new AbortController();
+    const stopFollowing = () => following.abort();
+    this.#signal.addEventListener("abort", stopFollowing);
+    if (this.#signal.aborted) stopFollowing();
     let ended: string | undefined;
     let failed: Error | undefined;
     const timer = setInterval(() => {
@@ -159,12 +159,12 @@ class FilePlayback {
       } catch (error) {
         failed = error instanceof Error ? error : new Error(String(error));
       }
-      if (ended || failed) leave();
+      if (ended || failed) stopFollowing();
     }, checkEveryMs);
     try {
-      await this.#follow(over.signal);
+      await this.#follow(following.signal);
     } finally {
-      this.#signal.removeEventListener("abort", leave);
+      this.#signal.removeEventListener("abort", stopFollowing);
       clearInterval(timer);
     }
     if (this.#signal.aborted) return this.#stopInterrupted();
@@ -288,8 +288,8 @@ class FilePlayback {
     const hasIt = this.#handedOverAt !== null || this.#file.lastUsedAt !== null;
     const isPlaying = hasIt && (this.#state === null || this.#endReason(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
-    const left = isPlaying && !hasStopped ? `; ${name} could not be told to stop` : "";
-    this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is served no more${left}`);
+    const remark = isPlaying && !hasStopped ? `; ${name} could not be told to stop` : "";
+    this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is served no more${remark}`);
     return exitInterrupted;
   }
 

@@ -63,11 +63,11 @@ function fitting(
   let shown = columns.map((_, at) => at);
   for (;;) {
     const widths = shown.map((at) => natural[at] ?? 0);
-    const left = shown.map((at) => columns[at] ?? { title: "" });
-    shrink(left, widths, width, ({ keptWidth }) => keptWidth ?? readableWidth);
+    const shownColumns = shown.map((at) => columns[at] ?? { title: "" });
+    shrink(shownColumns, widths, width, ({ keptWidth }) => keptWidth ?? readableWidth);
     const next = leaving.shift();
     if (excess(widths, width) <= 0 || next === undefined) {
-      shrink(left, widths, width, () => minimumWidth);
+      shrink(shownColumns, widths, width, () => minimumWidth);
       return { shown, widths };
     }
     shown = shown.filter((at) => at !== next.at);
@@ -85,9 +85,9 @@ function shrink(columns: readonly Column[], widths: number[], width: number, kee
     .filter(({ yields }) => yields >= 0)
     .sort((one, other) => other.yields - one.yields);
   for (const { column, at } of order) {
-    const over = excess(widths, width);
+    const tooMuch = excess(widths, width);
     const now = widths[at] ?? 0;
-    if (over > 0) widths[at] = Math.min(now, Math.max(keeps(column), now - over));
+    if (tooMuch > 0) widths[at] = Math.min(now, Math.max(keeps(column), now - tooMuch));
   }
 }
 

@@ -165,13 +165,13 @@ export interface DaemonPaths {
 /** The paths of the daemon that answers, or those that a daemon would have. */
 export async function locateDaemon(context: Context): Promise<DaemonPaths> {
   // A short deadline: the daemon may hang.
-  const asked = await tryCall(context, "status", {}, 2_000);
-  const status = asked.ok ? asked.data : undefined;
+  const answer = await tryCall(context, "status", {}, 2_000);
+  const status = answer.ok ? answer.data : undefined;
   return {
     configFile: status?.config_file ?? ownConfig(context),
     stateFolder: status?.state_folder ?? stateFolder(process.env),
     socket: context.socket(),
-    running: asked.ok,
+    running: answer.ok,
   };
 }
 

@@ -21,15 +21,15 @@ export async function run(context: Context): Promise<number> {
   const [word] = context.words;
   if (word === undefined)
     throw new UsageError("which scene? They are listed by zapd scenes; the daemon is started by zapd serve");
-  const asked = await callFor(word, context);
+  const sceneCall = await callFor(word, context);
   const isDry = context.flag("dry-run");
   if (isDry || context.json) {
     // Each operation goes with its own arguments, which types cannot follow through a union.
-    const called = await call(context, asked.name as "runSteps", asked.given as { readonly body: object });
+    const called = await call(context, sceneCall.name as "runSteps", sceneCall.given as { readonly body: object });
     context.printResult(called, ({ steps }) => steps.map((step) => stepLine(context, step)).join("\n"));
     return exitOf(called.data);
   }
-  return follow(context, asked);
+  return follow(context, sceneCall);
 }
 
 /** The call for a scene of the daemon, or for a scene in a file or on stdin. */
@@ -88,7 +88,7 @@ type Line =
   | { readonly type: "error"; readonly error: Failure };
 
 /** Runs a scene and prints each step as it ends. The run is cancelled when the command ends. */
-async function follow(context: Context, asked: SceneCall): Promise<number> {
+async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
   const printed = new Set<string>();
   const print = (step: StepResult) => {
     printed.add(step.at);
@@ -98,7 +98,7 @@ async function follow(context: Context, asked: SceneCall): Promise<number> {
   };
   try {
     const signal = context.deadline() ?? neverAborted;
-    const body = await openStream(apiOf(context), asked.name, { ...asked.given, signal });
+    const body = await openStream(apiOf(context), sceneCall.name, { ...sceneCall.given, signal });
     for await (const text of linesOf(body, signal)) {
       const line = JSON.parse(text) as Line;
       if (line.type === "scene.step") print(line.step);
@@ -112,7 +112,7 @@ async function follow(context: Context, asked: SceneCall): Promise<number> {
       return exitOf(line.data);
     }
   } catch (error) {
-    throw await failureOf(error, context, asked.name);
+    throw await failureOf(error, context, sceneCall.name);
   }
   throw new CommandError("the daemon ended before the scene did", exits.failed);
 }

@@ -28,7 +28,7 @@ export async function withLease(context: Context): Promise<number> {
   const { data: taken } = await takeLease(context, wanted);
   const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
   const isOwn = !carried.includes(taken.token);
-  const over = new AbortController();
+  const renewing = new AbortController();
   try {
     const env = {
       ...process.env,
@@ -38,15 +38,15 @@ export async function withLease(context: Context): Promise<number> {
     };
     const child = spawn(program, words, { stdio: "inherit", env });
     const ended = waitForExit(child, program);
-    keepRenewing(context, taken, wanted, over.signal).catch((error: unknown) => {
-      if (over.signal.aborted) return;
+    keepRenewing(context, taken, wanted, renewing.signal).catch((error: unknown) => {
+      if (renewing.signal.aborted) return;
       const why = error instanceof Error ? error.message : String(error);
       context.say(printable(`zapd: ${taken.device.name} is lost (${why}): ${program} is ended`));
       child.kill("SIGTERM");
     });
     return await ended;
   } finally {
-    over.abort();
+    renewing.abort();
     if (isOwn) await freeLease(context, taken).catch((error: unknown) => reportNotFreed(context, taken, error));
   }
 }
@@ -61,10 +61,10 @@ function reportNotFreed(context: Context, { device }: Taken, error: unknown): vo
 async function waitForExit(child: ChildProcess, program: string): Promise<number> {
   const signals = (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const).map((signal) => {
     // The terminal sends these to the program as well.
-    const isTold = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
-    return [signal, () => void (isTold || child.kill(signal))] as const;
+    const isFromTerminal = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
+    return [signal, () => void (isFromTerminal || child.kill(signal))] as const;
   });
-  for (const [signal, tell] of signals) process.on(signal, tell);
+  for (const [signal, handler] of signals) process.on(signal, handler);
   try {
     return await new Promise((resolve, reject) => {
       child.on("exit", (status, signal) => resolve(status ?? 128 + (signal ? constants.signals[signal] : 0)));

@@ -33,9 +33,9 @@ export function parseWords(given: readonly string[], options: Readonly<Record<st
 }
 
 function unknown(flag: string, names: readonly string[]): UsageError {
-  const meant = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
+  const suggestion = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
   return new UsageError(
-    `there is no option ${flag}. ${meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --"}`,
+    `there is no option ${flag}. ${suggestion ? `Did you mean --${suggestion}?` : "Words that begin with a dash stand behind --"}`,
   );
 }
 
@@ -45,8 +45,10 @@ export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: stri
   if (verb) return verb;
   const names = Object.keys(verbs);
   if (word === "") throw new UsageError(`${names.slice(0, -1).join(", ")} or ${names.at(-1)}?`);
-  const meant = nearest(word, names);
-  throw new UsageError(`${JSON.stringify(word)} is none of its verbs${meant ? `. Did you mean ${meant}?` : ""}`);
+  const suggestion = nearest(word, names);
+  throw new UsageError(
+    `${JSON.stringify(word)} is none of its verbs${suggestion ? `. Did you mean ${suggestion}?` : ""}`,
+  );
 }
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };

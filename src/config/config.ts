@@ -129,9 +129,9 @@ export class ConfigFile {
 
   #protect(source: Source, config: Config): void {
     if (!this.#onProtected || source.found === null || !checkSource(source, config).secret) return;
-    for (const told of restrictToOwner(source.path, source.found)) {
-      this.#onProtected(told);
-      if (!this.#protectedWarnings.includes(told)) this.#protectedWarnings.push(told);
+    for (const warning of restrictToOwner(source.path, source.found)) {
+      this.#onProtected(warning);
+      if (!this.#protectedWarnings.includes(warning)) this.#protectedWarnings.push(warning);
     }
   }
 
@@ -153,25 +153,25 @@ export class ConfigFile {
       // Where there is no file yet, the first change writes one with every setting and its description.
       const text = source.found === null ? defaultText() : source.text;
       const open = checkSource(source, parseToml(text, this.path)).warnings;
-      const made: PatchedFile[] = [];
+      const patched: PatchedFile[] = [];
       for (const patch of batch) {
         try {
-          made.push({ patch, ...this.#applyPatch(made.at(-1)?.text ?? text, patch.values) });
+          patched.push({ patch, ...this.#applyPatch(patched.at(-1)?.text ?? text, patch.values) });
         } catch (error) {
           patch.reject(error);
         }
       }
-      const last = made.at(-1);
+      const last = patched.at(-1);
       if (!last) return;
       // A patch of the secret is written even when nothing changes: a skipped write would tell that a guess was right.
-      if (last.text !== text || made.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
+      if (last.text !== text || patched.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
         this.#lastWriteAt = performance.now();
         makeFolder(dirname(path), "$ZAPD_CONFIG");
         await writeAtomically(path, last.text);
       }
       // A new file is readable by its owner only, so the warnings about its mode no longer hold.
       this.#apply(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
-      for (const { patch, config } of made) patch.resolve(this.#resultOf(config));
+      for (const { patch, config } of patched) patch.resolve(this.#resultOf(config));
     } catch (error) {
       // Patches that were refused before ignore this.
       for (const { reject } of batch) reject(error);

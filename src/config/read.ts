@@ -125,10 +125,10 @@ const limits = { keys: 64, keyCharacters: 128 } as const;
 export function readChanges(changes: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const entries = Object.entries(changes);
   if (entries.length > limits.keys) throw new ZapdError("invalid_payload", `A patch holds at most ${limits.keys} keys`);
-  const quoted = (key: string) => JSON.stringify(key.slice(0, limits.keyCharacters));
+  const quote = (key: string) => JSON.stringify(key.slice(0, limits.keyCharacters));
   for (const [key, value] of entries) {
     if (typeof value !== "object" || value === null) continue;
-    const message = `${quoted(key)} was given ${Array.isArray(value) ? "an array" : "an object"}; a patch takes strings, numbers, booleans and null`;
+    const message = `${quote(key)} was given ${Array.isArray(value) ? "an array" : "an object"}; a patch takes strings, numbers, booleans and null`;
     const hint = 'Write a list as one comma-separated string, and nested keys with dots: {"daemon.http_port": 7272}';
     throw new ZapdError("unsupported_patch_value", message, { hint });
   }
@@ -136,7 +136,7 @@ export function readChanges(changes: Readonly<Record<string, unknown>>): Map<str
     const setting = settings.get(key);
     if (setting) return [key, setting, value];
     const hint = suggestion(key) || `The settings are: ${[...settings.keys()].join(", ")}`;
-    throw new ZapdError("unknown_config_key", `${quoted(key)} is not a setting`, { hint });
+    throw new ZapdError("unknown_config_key", `${quote(key)} is not a setting`, { hint });
   });
   return new Map(known.map(([key, setting, value]) => [key, value === null ? null : parseChange(key, setting, value)]));
 }

@@ -7,17 +7,17 @@ const heldBackMs = 30;
 export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
   const { config } = await exam.config();
   if (config.mqtt.url === "") return [];
-  const met = await exam.daemon();
-  const own = met.as === "running" ? met.status.mqtt : undefined;
-  if (own?.state === "stopped") return [fail(own.problem ?? "MQTT has stopped", own.hint ?? undefined)];
+  const daemon = await exam.daemon();
+  const mqtt = daemon.state === "running" ? daemon.status.mqtt : undefined;
+  if (mqtt?.state === "stopped") return [fail(mqtt.problem ?? "MQTT has stopped", mqtt.hint ?? undefined)];
   const [{ examineBroker }, { BusError }] = await Promise.all([import("../mqtt/examine.ts"), import("../mqtt/bus.ts")]);
   try {
-    const { url, wayMs, roundTripMs } = await examineBroker(config.mqtt, own?.site ?? (config.mqtt.site || "doctor"));
+    const { url, wayMs, roundTripMs } = await examineBroker(config.mqtt, mqtt?.site ?? (config.mqtt.site || "doctor"));
     if (roundTripMs === null) {
       const hint = "Its ACL is to let zapd read and write below its site: src/mqtt/README.md has one to copy";
       return [warn(`the broker at ${url} lets us in, and does not hand on what we send below our site`, hint)];
     }
-    if (own?.state === "connected" && own.problem !== null) return [warn(own.problem, own.hint ?? undefined)];
+    if (mqtt?.state === "connected" && mqtt.problem !== null) return [warn(mqtt.problem, mqtt.hint ?? undefined)];
     const took = `${roundTripMs < 10 ? roundTripMs.toFixed(1) : Math.round(roundTripMs)} ms`;
     if (roundTripMs < heldBackMs || roundTripMs < 2 * wayMs + heldBackMs / 2)
       return [ok(`the broker at ${url} answers in ${took}`)];

@@ -20,20 +20,20 @@ import {
 } from "./examination.ts";
 
 export async function daemonRuns(exam: Examination): Promise<Finding[]> {
-  const met = await exam.daemon();
-  if (met.as !== "running") return [await notRunningFinding(met.as, exam)];
-  const found = [ok(`daemon running (pid ${met.status.pid}), config ${tildePath(exam.configFile)}`)];
-  if (met.status.version !== version) {
-    const text = `the daemon is zapd ${met.status.version}, this command is ${version}`;
+  const daemon = await exam.daemon();
+  if (daemon.state !== "running") return [await notRunningFinding(daemon.state, exam)];
+  const found = [ok(`daemon running (pid ${daemon.status.pid}), config ${tildePath(exam.configFile)}`)];
+  if (daemon.status.version !== version) {
+    const text = `the daemon is zapd ${daemon.status.version}, this command is ${version}`;
     found.push({ ...warn(text, "Restart the daemon to have it run what is installed now"), id: "version" });
   }
   const health = await exam.ask("health", {}, 2_000);
-  const own = new Set((await exam.config()).warnings);
-  const warnings = health.ok ? health.data.warnings.filter((one) => !own.has(one)) : [];
+  const configWarnings = new Set((await exam.config()).warnings);
+  const warnings = health.ok ? health.data.warnings.filter((one) => !configWarnings.has(one)) : [];
   return [...found, ...warnings.map((one) => ({ ...warn(one), id: "health" }))];
 }
 
-async function notRunningFinding(as: Exclude<DaemonFound["as"], "running">, exam: Examination): Promise<Finding> {
+async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, exam: Examination): Promise<Finding> {
   const path = tildePath(exam.socket);
   if (as === "forbidden")
     return fail(
@@ -63,16 +63,16 @@ async function notRunningFinding(as: Exclude<DaemonFound["as"], "running">, exam
 }
 
 export async function portBound(exam: Examination): Promise<Finding[]> {
-  const met = await exam.daemon();
-  if (met.as !== "running") return [];
-  const { http_enabled, http_host, http_port, pid, socket } = met.status;
+  const daemon = await exam.daemon();
+  if (daemon.state !== "running") return [];
+  const { http_enabled, http_host, http_port, pid, socket } = daemon.status;
   // Embedded in another server, zapd does not listen itself.
   if (socket === "") return [];
   if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): zapd listens on its control socket alone")];
   const place = `port ${http_port} on ${http_host}`;
-  const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
-  if (behind === pid) return [ok(place)];
-  if (behind === undefined && !(await exam.machine.isListening(http_host, http_port)))
+  const listeningPid = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
+  if (listeningPid === pid) return [ok(place)];
+  if (listeningPid === undefined && !(await exam.machine.isListening(http_host, http_port)))
     return [fail(`nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
   return [fail(`${place} is answered by another program than the daemon`, hint)];
@@ -91,19 +91,19 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   const path = tildePath(socket);
   if (!file.isSocket()) return [fail(`${path} is no socket`, "Move it away, or set daemon.socket to another path")];
   const folder = dirname(socket);
-  const open = (await lstat(folder)).mode & 0o777;
+  const folderMode = (await lstat(folder)).mode & 0o777;
   const found: Finding[] = [];
   if (file.uid !== machine.uid) found.push(wrongOwner(path, file.uid, machine.uid, "Use your own daemon"));
   if ((file.mode & 0o777) !== 0o600)
     found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellQuote(socket)}`));
-  if ((open & 0o077) !== 0) {
+  if ((folderMode & 0o077) !== 0) {
     // A folder that others use must stay open to them, so the socket has to move.
-    const own = `chmod 700 ${shellQuote(folder)}`;
-    const hint = folder === stateFolder ? own : "Give it a folder of its own: daemon.socket in the config";
-    found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(open)})`, hint));
+    const restrict = `chmod 700 ${shellQuote(folder)}`;
+    const hint = folder === stateFolder ? restrict : "Give it a folder of its own: daemon.socket in the config";
+    found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(folderMode)})`, hint));
   }
   if (found.length > 0) return found;
-  return (await exam.daemon()).as === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
+  return (await exam.daemon()).state === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
 }
 
 function wrongOwner(what: string, owner: number, uid: number, hint: string): Finding {
@@ -137,25 +137,25 @@ function permissions(
   uid: number,
   path: string,
 ): Finding[] {
-  const close = `chmod 600 ${shellQuote(path)}`;
+  const restrict = `chmod 600 ${shellQuote(path)}`;
   if (owner !== uid && owner !== 0) return [wrongOwner("the config", owner, uid, "Use a config of your own")];
-  if ((mode & 0o022) !== 0) return [fail(`others may write the config (${octal(mode)})`, close)];
+  if ((mode & 0o022) !== 0) return [fail(`others may write the config (${octal(mode)})`, restrict)];
   if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
-  return [warn(`others may read the developer password in the config (${octal(mode)})`, close)];
+  return [warn(`others may read the developer password in the config (${octal(mode)})`, restrict)];
 }
 
 /** Compares the settings that the daemon reports with those of the file, which also finds a daemon that reads another file. */
 async function differences({ config }: ConfigFound, exam: Examination): Promise<Finding[]> {
-  const met = await exam.daemon();
-  if (met.as !== "running") return [];
-  const asked = await exam.ask("readConfig", {}, 2_000);
-  if (!asked.ok) return [];
-  if (JSON.stringify(asked.data) !== JSON.stringify(redactConfig(config))) {
+  const found = await exam.daemon();
+  if (found.state !== "running") return [];
+  const answer = await exam.ask("readConfig", {}, 2_000);
+  if (!answer.ok) return [];
+  if (JSON.stringify(answer.data) !== JSON.stringify(redactConfig(config))) {
     const text = `the daemon reads another config than ${tildePath(exam.configFile)}`;
     return [warn(text, "Name the one it was started with: zapd doctor --config FILE")];
   }
   const { daemon } = config;
-  const { status } = met;
+  const { status } = found;
   const changed = (["http_enabled", "http_host", "http_port"] as const).filter((key) => daemon[key] !== status[key]);
   if (changed.length === 0) return [];
   const settings = changed.map((key) => `daemon.${key}`).join(", ");
@@ -185,14 +185,14 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
         `chmod o-w ${shellQuote(stateFolder)}`,
       ),
     ];
-  const trouble = await tryToWrite(stateFolder);
-  if (trouble === "ENOSPC") return [diskFull(path)];
-  if (trouble === "EROFS")
+  const failure = await tryToWrite(stateFolder);
+  if (failure === "ENOSPC") return [diskFull(path)];
+  if (failure === "EROFS")
     return [fail(`${path} is on a disk that is read-only`, `Let it be written, ${orAnotherFolder}`)];
-  if (trouble !== null)
+  if (failure !== null)
     return [
       fail(
-        `${path} cannot be written to (${trouble}, mode ${mode})`,
+        `${path} cannot be written to (${failure}, mode ${mode})`,
         `chmod 700 ${shellQuote(stateFolder)}, ${orAnotherFolder}`,
       ),
     ];
@@ -216,10 +216,10 @@ async function tryToWrite(folder: string): Promise<string | null> {
 async function space(folder: string, path: string): Promise<Finding[]> {
   const disk = await statfs(folder).catch(() => null);
   if (disk === null) return [];
-  const left = disk.bavail * disk.bsize;
-  if (left < mebibyte || (disk.files > 0 && disk.ffree === 0)) return [diskFull(path)];
-  if (left >= littleSpace) return [];
-  return [warn(`only ${Math.floor(left / mebibyte)} MiB are left on the disk of ${path}`, "Make room")];
+  const freeBytes = disk.bavail * disk.bsize;
+  if (freeBytes < mebibyte || (disk.files > 0 && disk.ffree === 0)) return [diskFull(path)];
+  if (freeBytes >= littleSpace) return [];
+  return [warn(`only ${Math.floor(freeBytes / mebibyte)} MiB are left on the disk of ${path}`, "Make room")];
 }
 
 /** A warning of the last damaged file that the daemon kept aside. */
@@ -233,10 +233,10 @@ async function setAside(folder: string): Promise<Finding[]> {
 async function futureFolder(folder: string): Promise<Finding> {
   let above = dirname(folder);
   while ((await stat(above).catch(() => null)) === null && dirname(above) !== above) above = dirname(above);
-  const trouble = await access(above, constants.W_OK).then(() => null, systemCode);
+  const failure = await access(above, constants.W_OK).then(() => null, systemCode);
   const path = tildePath(folder);
-  if (trouble === null) return ok(`the state folder ${path} is made at the first start`);
-  const text = `the state folder ${path} cannot be made: ${tildePath(above)} takes no file (${trouble})`;
+  if (failure === null) return ok(`the state folder ${path} is made at the first start`);
+  const text = `the state folder ${path} cannot be made: ${tildePath(above)} takes no file (${failure})`;
   return fail(text, anotherFolder);
 }
 

@@ -12,7 +12,7 @@ const atOnce = 16;
 const totalTimeoutMs = 20_000;
 
 export async function devicesReachable(exam: Examination): Promise<Finding[]> {
-  if ((await exam.daemon()).as !== "running") return [];
+  if ((await exam.daemon()).state !== "running") return [];
   const devices = await exam.devices();
   if (devices.length === 0)
     return [warn("no device is known", "zapd discover, or by its address: zapd add 192.168.1.40")];
@@ -28,17 +28,17 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
 }
 
 async function examineDevice(device: Device, exam: Examination, until: number): Promise<Finding> {
-  const left = () => Math.min(answerTimeoutMs, until - performance.now());
-  if (left() <= 0) return warn(`${device.name}: not asked, the others took too long`);
-  const asked = await exam.ask("getState", { id: device.id }, left());
+  const msLeft = () => Math.min(answerTimeoutMs, until - performance.now());
+  if (msLeft() <= 0) return warn(`${device.name}: not asked, the others took too long`);
+  const answer = await exam.ask("getState", { id: device.id }, msLeft());
   // The device as it is after its answer.
-  const known = asked.ok ? asked.data.device : device;
-  if (!asked.ok && asked.code === "device_refused") return refused(known, asked);
-  if (!asked.ok) return unreachable(known, asked, exam.machine);
-  if (known.access === "full" || known.access === null) return reachable(known, asked.data.state);
+  const known = answer.ok ? answer.data.device : device;
+  if (!answer.ok && answer.code === "device_refused") return refused(known, answer);
+  if (!answer.ok) return unreachable(known, answer, exam.machine);
+  if (known.access === "full" || known.access === null) return reachable(known, answer.data.state);
   // A device that refuses keys refuses its list of apps too, and names the setting; reading the list changes nothing.
-  const list = await exam.ask("refreshApps", { id: device.id }, Math.max(0, left()));
-  if (list.ok && list.data.device.access === "full") return reachable(list.data.device, asked.data.state);
+  const list = await exam.ask("refreshApps", { id: device.id }, Math.max(0, msLeft()));
+  if (list.ok && list.data.device.access === "full") return reachable(list.data.device, answer.data.state);
   return refused(known, list);
 }
 
@@ -50,11 +50,11 @@ function reachable(device: Device, state: State): Finding {
 /** The words of the device's own settings. */
 const modes = { full: "Enabled", limited: "Limited", disabled: "Disabled", unpaired: "not paired" } as const;
 
-function refused(device: Device, asked: Outcome<unknown>): Finding {
+function refused(device: Device, answer: Outcome<unknown>): Finding {
   const withheld = device.access === "disabled" ? "everything refused" : "keys refused";
   const mode = device.access && device.access !== "full" ? ` (${modes[device.access]})` : "";
-  const told = !asked.ok && asked.code === "device_refused" ? asked.hint : undefined;
-  const hint = told ?? device.withheld.find((one) => one.hint !== null)?.hint ?? undefined;
+  const refusalHint = !answer.ok && answer.code === "device_refused" ? answer.hint : undefined;
+  const hint = refusalHint ?? device.withheld.find((one) => one.hint !== null)?.hint ?? undefined;
   return fail(`${device.name}: ${withheld}${mode}`, hint);
 }
 
@@ -77,8 +77,8 @@ async function unreachable(device: Device, failed: Failure, machine: Machine): P
 export async function developerPassword(exam: Examination): Promise<Finding[]> {
   const developers = (await exam.devices()).filter((one) => one.capabilities.includes("dev"));
   if (developers.length === 0) return [];
-  const asked = await exam.ask("readConfig", {}, 2_000);
-  if (!asked.ok || asked.data.dev.vendor_password !== "") return [];
+  const answer = await exam.ask("readConfig", {}, 2_000);
+  if (!answer.ok || answer.data.dev.vendor_password !== "") return [];
   const names = joinWithAnd(developers.map((one) => one.name));
   const have = developers.length === 1 ? "has developer mode" : "have developer mode";
   const hint = "Give the one chosen on the set: zapd config set dev.vendor_password -";

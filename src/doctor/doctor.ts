@@ -53,8 +53,8 @@ export async function examineFrom(
         const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
         try {
           // Each operation goes with its own arguments, which types cannot follow through a spread.
-          const asked = [{ ...given, signal }] as unknown as Parameters<Client[typeof name]>;
-          return { ok: true, data: (await call(name, ...asked)).data };
+          const argumentList = [{ ...given, signal }] as unknown as Parameters<Client[typeof name]>;
+          return { ok: true, data: (await call(name, ...argumentList)).data };
         } catch (error) {
           if (error instanceof ZapdError) return { ok: false, ...error, message: error.message };
           return { ok: false, code: "internal_error", message: textOf(error) };
@@ -64,7 +64,7 @@ export async function examineFrom(
     true,
   );
   const all: NamedFinding[] = [];
-  for await (const told of findings(exam)) all.push(...told);
+  for await (const found of findings(exam)) all.push(...found);
   return reportOf(all);
 }
 

@@ -74,9 +74,9 @@ export type DaemonStatus = Result<"status">;
 
 /** Whether the daemon answers on its socket, or why not. */
 export type DaemonFound =
-  | { readonly as: "running"; readonly status: DaemonStatus }
+  | { readonly state: "running"; readonly status: DaemonStatus }
   /** `absent`: no socket; `stale`: nothing listens on it; `forbidden`: another user's; `silent`: connected, but no answer. */
-  | { readonly as: "absent" | "stale" | "forbidden" | "silent" };
+  | { readonly state: "absent" | "stale" | "forbidden" | "silent" };
 
 export interface ConfigFound {
   /** The settings of the file; the defaults where it is broken. */
@@ -121,9 +121,9 @@ export function examine(machine: Machine, places: Places, isInside = false): Exa
     }),
     probes: memoize(async () => Promise.all((await exam.searchedInterfaces()).map(probeMulticast))),
     devices: memoize(async () => {
-      if ((await exam.daemon()).as !== "running") return [];
-      const asked = await exam.ask("listDevices", {}, 2_000);
-      return asked.ok ? asked.data : [];
+      if ((await exam.daemon()).state !== "running") return [];
+      const answer = await exam.ask("listDevices", {}, 2_000);
+      return answer.ok ? answer.data : [];
     }),
   };
   return exam;
@@ -135,18 +135,18 @@ function memoize<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 async function findDaemon(exam: Examination): Promise<DaemonFound> {
-  if (Buffer.byteLength(exam.socket) > longestSocket) return { as: "absent" };
+  if (Buffer.byteLength(exam.socket) > longestSocket) return { state: "absent" };
   const code = await connect({ path: exam.socket });
-  if (code === "ENOENT") return { as: "absent" };
-  if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
+  if (code === "ENOENT") return { state: "absent" };
+  if (code === "EACCES" || code === "EPERM") return { state: "forbidden" };
   // Bun gives ECONNREFUSED also where the parent is no folder.
-  if (code !== "" && !existsSync(exam.socket)) return { as: "absent" };
-  return code === "" ? askStatus(exam) : { as: "stale" };
+  if (code !== "" && !existsSync(exam.socket)) return { state: "absent" };
+  return code === "" ? askStatus(exam) : { state: "stale" };
 }
 
 async function askStatus(exam: Examination): Promise<DaemonFound> {
   const status = await exam.ask("status", {}, 2_000);
-  return status.ok ? { as: "running", status: status.data } : { as: "silent" };
+  return status.ok ? { state: "running", status: status.data } : { state: "silent" };
 }
 
 /** Connects and closes; gives the system's code of the failure, or an empty text. */

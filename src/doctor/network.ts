@@ -29,15 +29,15 @@ export function whyWithoutDevices(name: string): string | null {
 }
 
 export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
-  const asked = await exam.searchedInterfaces();
-  const { interfaces: wished } = (await exam.config()).config.discovery;
-  const isThere = (wish: string) => asked.some(({ name, address }) => name === wish || address === wish);
-  const missing = wished.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
+  const searched = await exam.searchedInterfaces();
+  const { interfaces: configured } = (await exam.config()).config.discovery;
+  const isThere = (wish: string) => searched.some(({ name, address }) => name === wish || address === wish);
+  const missing = configured.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
   const findings = missing.map((name) =>
     fail(`discovery.interfaces names ${name}, and this machine has none such now`, "Mend it in the config"),
   );
-  const names = namesOf(asked);
-  if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), wished.length > 0)];
+  const names = namesOf(searched);
+  if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), configured.length > 0)];
   const hint = "Connect this machine to the network of the sets; or add one by its address: zapd add 192.168.1.40";
   return findings.length > 0 ? findings : [fail("no interface but loopback is up", hint)];
 }
@@ -60,8 +60,8 @@ function namesOf(all: readonly { readonly name: string }[]): string[] {
 
 function interfacesLine(names: readonly string[], probes: readonly Probe[], wished: boolean): Finding {
   const live = namesOf(probes.filter(hasMulticast));
-  const odd = wished ? [] : names.filter((name) => whyWithoutDevices(name) !== null);
-  const hint = odd.length > 0 ? howToLeaveOut(odd, names) : undefined;
+  const useless = wished ? [] : names.filter((name) => whyWithoutDevices(name) !== null);
+  const hint = useless.length > 0 ? howToLeaveOut(useless, names) : undefined;
   const single = names.length === 1;
   const count = ["no", "one", "two", "three", "four"][names.length] ?? String(names.length);
   const asks = single ? "it" : names.length === 2 ? "both" : "all";
@@ -148,13 +148,13 @@ const latestYear = 2100;
 export async function container(exam: Examination): Promise<Finding[]> {
   const { machine } = exam;
   if (machine.platform !== "linux" || !(await inContainer(machine))) return [];
-  const own = await ownNetwork(machine);
-  if (own === null) return [ok("runs in a container, with the network of its host")];
+  const network = await ownNetwork(machine);
+  if (network === null) return [ok("runs in a container, with the network of its host")];
   if ((await exam.probes()).some((one) => one.answered.length > 0))
     return [ok("runs in a container, and devices answer into it")];
   const hint =
     "Start it with the network of the host (docker run --network host), or name the sets in discovery.hosts of the config";
-  return [warn(`runs in a container with a network of its own (${own}): no search leaves it`, hint)];
+  return [warn(`runs in a container with a network of its own (${network}): no search leaves it`, hint)];
 }
 
 async function inContainer(machine: Machine): Promise<boolean> {

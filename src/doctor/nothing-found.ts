@@ -4,20 +4,20 @@ import { joinWithAnd } from "../system/text.ts";
 
 /** The lines for a search that found nothing: the interfaces it used (`discovery.interfaces`, or all), the usual obstacles, what always works. */
 export function nothingFoundLines(wanted: readonly string[]): string[] {
-  const asked = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : usual();
-  if (wanted.length > 0 && asked.length === 0)
+  const searched = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : defaultInterfaces();
+  if (wanted.length > 0 && searched.length === 0)
     return [
       `nothing was found: discovery.interfaces names ${joinWithAnd(wanted)}, and this machine has none such now.`,
       "To ask on all that it has: zapd config unset discovery.interfaces",
     ];
   return [
-    `nothing was found; asked on ${asked.join(", ") || "no interface, as this machine is on no network"}.`,
+    `nothing was found; asked on ${searched.join(", ") || "no interface, as this machine is on no network"}.`,
     "Usually in the way: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
     "What always works is the address of the set, as its network settings show it: zapd add 192.168.1.40",
   ];
 }
 
 /** The interfaces that are searched where none is named. */
-function usual(): string[] {
+function defaultInterfaces(): string[] {
   return wantedInterfaces([]).map(({ name, address }) => `${name} (${address})`);
 }

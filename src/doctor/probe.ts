@@ -26,7 +26,7 @@ export interface Probe {
 export async function probeMulticast(one: Interface): Promise<Probe> {
   const answered = new Set<string>();
   const window = new ScanWindow(listenMs, new AbortController().signal);
-  let trouble: string | null = null;
+  let searchProblem: string | null = null;
   const search = searchSsdp({
     targets: ["ssdp:all"],
     interfaces: [one],
@@ -36,15 +36,15 @@ export async function probeMulticast(one: Interface): Promise<Probe> {
       if (one.loopback || !isThisMachine(source)) answered.add(source);
     },
     onTrouble: (problem) => {
-      trouble ??= problem;
+      searchProblem ??= problem;
     },
   });
-  const [own] = await Promise.all([receiveOwnDatagram(one), search]);
+  const [ownDatagram] = await Promise.all([receiveOwnDatagram(one), search]);
   return {
     name: one.name,
-    received: own === true,
+    received: ownDatagram === true,
     answered: [...answered],
-    problem: own === true ? trouble : (own ?? trouble),
+    problem: ownDatagram === true ? searchProblem : (ownDatagram ?? searchProblem),
   };
 }
 

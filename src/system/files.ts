@@ -32,9 +32,9 @@ export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"):
   } catch (cause) {
     const code = systemCode(cause);
     const message = `The folder ${path} could not be made (${code || textOf(cause)})`;
-    const mend =
+    const advice =
       code === "EEXIST" || code === "ENOTDIR" ? "Move away what is in its place" : "Check who owns the folder above it";
-    const hint = by === null ? mend : `${mend}, or choose another with ${by}`;
+    const hint = by === null ? advice : `${advice}, or choose another with ${by}`;
     throw new ZapdError("storage_error", message, { hint, cause });
   }
 }
@@ -65,13 +65,13 @@ export async function writeAtomically(
     } finally {
       await file.close();
     }
-    const was = await linkAs(before, path);
+    const linked = await linkAs(before, path);
     await rename(temporary, path);
     // Until the folder is synced, a power cut may restore either content; a write that is reported as failed must be undone.
-    if (was === "kept") undo = () => rename(before, path);
-    if (was === "absent") undo = () => rm(path, { force: true });
+    if (linked === "kept") undo = () => rename(before, path);
+    if (linked === "absent") undo = () => rm(path, { force: true });
     await syncFolder(folder);
-    if (was === "kept") await (backup ? rename(before, `${path}.bak`) : rm(before, { force: true })).catch(() => {});
+    if (linked === "kept") await (backup ? rename(before, `${path}.bak`) : rm(before, { force: true })).catch(() => {});
   } catch (cause) {
     await undo().catch(() => {});
     for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});

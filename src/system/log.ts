@@ -48,29 +48,29 @@ export function createLog(options: LogOptions): Log {
     const hidden = [...[...secrets].flatMap((secret) => placesOf(secret, text)), ...loginsIn(text), ...tokensIn(text)];
     if (hidden.length === 0) return text;
     const folded = text.toLowerCase();
-    const kept = echoed.flatMap((word) => placesOf(word.trim().toLowerCase(), folded));
+    const echoes = echoed.flatMap((word) => placesOf(word.trim().toLowerCase(), folded));
     return replacePlaces(
       text,
-      hidden.filter(({ from, to }) => !kept.some((one) => one.from <= from && to <= one.to)),
+      hidden.filter(({ from, to }) => !echoes.some((one) => one.from <= from && to <= one.to)),
     );
   };
-  const say = (level: LogLevel, message: string) => {
+  const write = (level: LogLevel, message: string) => {
     if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
     options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);
   };
-  const told = new Map<string, number>();
+  const lastLogged = new Map<string, number>();
   const log: Log = {
     level: options.level,
-    error: (message) => say("error", message),
-    warn: (message) => say("warn", message),
-    info: (message) => say("info", message),
-    debug: (message) => say("debug", message),
+    error: (message) => write("error", message),
+    warn: (message) => write("warn", message),
+    info: (message) => write("info", message),
+    debug: (message) => write("debug", message),
     recurring(message, level = "error") {
-      const last = told.get(message);
+      const last = lastLogged.get(message);
       if (last !== undefined && performance.now() - last < recurringIntervalMs) return;
-      if (told.size >= maxRecurring) told.clear();
-      told.set(message, performance.now());
-      say(level, message);
+      if (lastLogged.size >= maxRecurring) lastLogged.clear();
+      lastLogged.set(message, performance.now());
+      write(level, message);
     },
     hide(secret) {
       if (secret.length >= shortestSecret) secrets.add(secret);
@@ -106,13 +106,13 @@ function tokensIn(text: string): Place[] {
 
 /** The text with `[redacted]` in each of the places; once for places that overlap. */
 function replacePlaces(text: string, places: readonly Place[]): string {
-  let said = "";
+  let redacted = "";
   let end = 0;
   for (const { from, to } of [...places].sort((one, other) => one.from - other.from || other.to - one.to)) {
-    if (from >= end) said += `${text.slice(end, from)}[redacted]`;
+    if (from >= end) redacted += `${text.slice(end, from)}[redacted]`;
     end = Math.max(end, to);
   }
-  return said + text.slice(end);
+  return redacted + text.slice(end);
 }
 
 function format(options: LogOptions, level: LogLevel, message: string): string {

@@ -42,15 +42,15 @@ function checkOwners(folder: string): string[] {
   checkAbove(path);
   if (!found?.isDirectory()) return [];
   checkOwned(path, found);
-  const kept = fileAt(join(path, secretsFile));
-  const secret = kept !== null && holdsSecrets(kept.path);
-  const told = checkGroupWritable(path, found, secret);
-  for (const file of [...stateFiles.map((name) => fileAt(join(path, name))), kept]) {
+  const credentials = fileAt(join(path, secretsFile));
+  const secret = credentials !== null && holdsSecrets(credentials.path);
+  const warnings = checkGroupWritable(path, found, secret);
+  for (const file of [...stateFiles.map((name) => fileAt(join(path, name))), credentials]) {
     if (!file) continue;
     checkOwned(file.path, file.found);
-    told.push(...checkGroupWritable(file.path, file.found, file === kept && secret));
+    warnings.push(...checkGroupWritable(file.path, file.found, file === credentials && secret));
   }
-  return kept ? [...told, ...restrictToOwner(kept.path, kept.found)] : told;
+  return credentials ? [...warnings, ...restrictToOwner(credentials.path, credentials.found)] : warnings;
 }
 
 /** Removes what a killed daemon left: only files with its names, since a user may keep other files and links here. */
@@ -95,8 +95,8 @@ function fileAt(path: string): { path: string; found: Stats } | null {
 function holdsSecrets(path: string): boolean {
   try {
     const content: unknown = JSON.parse(readRegularFile(path, maxSecretsBytes) ?? "{}");
-    const kept = isObject(content) ? content["credentials"] : null;
-    return !isObject(kept) || Object.keys(kept).length > 0;
+    const credentials = isObject(content) ? content["credentials"] : null;
+    return !isObject(credentials) || Object.keys(credentials).length > 0;
   } catch {
     return true;
   }

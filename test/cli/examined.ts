@@ -77,7 +77,7 @@ export function examined(given: MadeUp = {}): Examination {
     stateFolder: "/s",
     socket: "/s/zapd.sock",
     remarks: [],
-    daemon: async () => given.met ?? { as: "running", status },
+    daemon: async () => given.met ?? { state: "running", status },
     config: async () => ({ config, warnings: [], broken: null }),
     searchedInterfaces: async () => all,
     probes: async () => probes,

@@ -223,10 +223,10 @@ function applyEvent(model: Model, event: ApiEvent): Model {
       return { ...model, devices: devices.map((one) => (one.device.id === device.id ? { ...one, device } : one)) };
     }
     case "device.removed": {
-      const left = { ...model, devices: devices.filter(({ device }) => device.id !== event.device_id) };
-      if (model.current !== event.device_id) return left;
+      const remaining = { ...model, devices: devices.filter(({ device }) => device.id !== event.device_id) };
+      if (model.current !== event.device_id) return remaining;
       return withCurrentDevice({
-        ...left,
+        ...remaining,
         notice: { text: `${nameOf(model, event.device_id)} is no longer known`, isFailure: false },
       });
     }
@@ -354,27 +354,27 @@ function refusal(model: Model, known: DeviceView, needs: Capability): Notice | n
 function pressed(model: Model, known: DeviceView, binding: Binding, isRepeat: boolean, now: number): Step {
   const { device } = known;
   const { input, key, isHeld } = binding;
-  const lit = { ...model, pressedInput: input };
+  const pressedModel = { ...model, pressedInput: input };
   const order = { name: "order", id: device.id, input, isRepeat } as const;
   if (typeof key === "number") {
     const to = stateAt(known, model.seeking, now)?.playback?.position_ms ?? null;
     const text = `${nameOf(model, device.id)} plays nothing that can be moved`;
     const notice = refusal(model, known, "seek") ?? { text, isFailure: false };
-    if (to === null || notice.isFailure) return step({ ...lit, notice });
+    if (to === null || notice.isFailure) return step({ ...pressedModel, notice });
     const duration = known.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
     const position_ms = Math.max(0, Math.min(to + key, duration));
     const seeking = { id: device.id, to: position_ms };
     return step(
-      { ...lit, seeking },
+      { ...pressedModel, seeking },
       { ...order, command: { operation: "controlPlayback", body: { do: "seek", position_ms } } },
     );
   }
-  const wakes = key === "power" && isAsleep(known) && device.capabilities.includes("power_on");
-  const notice = wakes ? { text: "turning it on …", isFailure: false } : model.notice;
-  const other = wakes || !device.keys.some((one) => one === key) ? alternativeTo(known, key) : null;
+  const isWaking = key === "power" && isAsleep(known) && device.capabilities.includes("power_on");
+  const notice = isWaking ? { text: "turning it on …", isFailure: false } : model.notice;
+  const other = isWaking || !device.keys.some((one) => one === key) ? alternativeTo(known, key) : null;
   const held = isHeld && other === null && device.capabilities.includes("hold") ? { holdKey: key } : {};
   // A key that the device withholds or lacks is sent all the same: the daemon says why it fails.
-  return step({ ...lit, notice }, { ...order, command: other ?? press(key), ...held });
+  return step({ ...pressedModel, notice }, { ...order, command: other ?? press(key), ...held });
 }
 
 /** Switches to the next device, or to the one before. */

@@ -65,9 +65,9 @@ function stateLine(model: Model, known: DeviceView, now: Date): Line {
 
 /** The bottom lines: the commands of the remote, then the notice or the input line. */
 function footer(model: Model, width: number, rows: number): Line[] {
-  const asked = promptLine(model, width);
+  const inputLine = promptLine(model, width);
   const lines = noticeLines(model, width, rows >= 20 ? 3 : 1);
-  if (asked) return [...(model.notice ? lines.filter((line) => line.length > 0) : []), asked];
+  if (inputLine) return [...(model.notice ? lines.filter((line) => line.length > 0) : []), inputLine];
   return rows < 8 ? lines : [commandLine(model, width), ...lines];
 }
 

@@ -90,7 +90,7 @@ export class Session {
   readonly #context: Context;
   readonly #display: Display;
   readonly #presses: Presses;
-  readonly #over = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
   #model: Model;
   #following = new AbortController();
   #isDrawScheduled = false;
@@ -127,7 +127,7 @@ export class Session {
   /** Runs until the user quits. */
   run(): Promise<void> {
     this.#draw();
-    return this.#over.promise;
+    return this.#ended.promise;
   }
 
   /** Ends the run, and releases the key that is held. */
@@ -136,7 +136,7 @@ export class Session {
     clearTimeout(this.#highlightTimer);
     clearTimeout(this.#noticeTimer);
     clearTimeout(this.#clockTimer);
-    void this.#releaseKeys().then(() => this.#over.resolve());
+    void this.#releaseKeys().then(() => this.#ended.resolve());
   }
 
   /** The process was continued after a stop. */
@@ -193,14 +193,14 @@ export class Session {
     try {
       for await (const event of events) this.dispatch({ name: "told", event });
     } catch (error) {
-      this.#over.reject(error);
+      this.#ended.reject(error);
     }
   }
 
   async #releaseKeys(): Promise<void> {
-    const over = new AbortController();
-    await Promise.race([this.#presses.end(), sleep(releaseTimeoutMs, over.signal).catch(() => {})]);
-    over.abort();
+    const released = new AbortController();
+    await Promise.race([this.#presses.end(), sleep(releaseTimeoutMs, released.signal).catch(() => {})]);
+    released.abort();
   }
 
   async #send(id: string, command: Command): Promise<Failure | null> {
@@ -217,9 +217,9 @@ export class Session {
   }
 
   async #list(id: string, what: ListName): Promise<void> {
-    const asked = await tryCall(this.#context, lists[what].operation, { id }, listTimeoutMs);
-    if (asked.ok) this.dispatch({ name: "listed", id, what, choices: choicesIn(asked.data) });
-    else this.dispatch({ name: "failed", id, what, failure: asked });
+    const listed = await tryCall(this.#context, lists[what].operation, { id }, listTimeoutMs);
+    if (listed.ok) this.dispatch({ name: "listed", id, what, choices: choicesIn(listed.data) });
+    else this.dispatch({ name: "failed", id, what, failure: listed });
   }
 
   #scheduleHighlightEnd(): void {
