@@ -27,7 +27,7 @@ afterEach(() => house.remove());
 describe("apps", () => {
   const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, { signal: neverAborted });
 
-  test("come from the cache; a cold one is filled first, once for all who ask", async () => {
+  test("come from the cache; an empty one is filled first, once for all callers", async () => {
     house.set.takes = 10;
     const lists = await Promise.all([1, 2, 3].map(() => house.actions.apps(tv, neverAborted)));
     expect(lists.map((list) => list.length)).toEqual([3, 3, 3]);
@@ -35,21 +35,21 @@ describe("apps", () => {
     expect(house.set.done).toEqual(["apps"]);
   });
 
-  test("are launched by the platform's own id, with their parameters, and told as the catalog knows them", async () => {
+  test("are launched by the platform's own id with their parameters, and reported as the catalog has them", async () => {
     const { app: launched, confirmed } = await launch("netflix", { content_id: "a b" });
     expect(launched).toMatchObject({ id: "netflix", platform_id: "12", installed: true });
     expect(confirmed).toBe(true);
     expect(house.set.done).toEqual(["apps", 'launch 12 {"content_id":"a b"}']);
   });
 
-  test("that the cache lacks are looked for once more on the device", async () => {
+  test("that the cache lacks are searched for once in a fresh list from the device", async () => {
     await house.actions.apps(tv, neverAborted);
     listed = [...listed, app("70", "Brand New")];
     expect((await launch("brand new")).app.platform_id).toBe("70");
     expect(house.set.done.filter((one) => one === "apps").length).toBe(2);
   });
 
-  test("of a device without a list are launched by its own ids and by names that everybody knows, and nothing is asked for", async () => {
+  test("of a device without a list are launched by its own ids and by well-known names, without listing any", async () => {
     const bare = await openHouse((set) => {
       const { apps, ...connection } = set.connection();
       return { ...connection, apps: { launch: apps?.launch ?? (async () => null) } };
@@ -71,7 +71,7 @@ describe("apps", () => {
     }
   });
 
-  test("by an id that nobody lists go to the device; by a name that nobody has they do not", async () => {
+  test("are launched by an unlisted platform id, but not by an unknown name", async () => {
     await house.actions.apps(tv, neverAborted);
     expect((await launch("4242")).app.platform_id).toBe("4242");
     expect(await failureOf(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
@@ -79,7 +79,7 @@ describe("apps", () => {
     expect(house.set.done.filter((one) => one.startsWith("launch"))).toEqual(["launch 4242 {}"]);
   });
 
-  test("are left, and the one that was shown is told; with nothing shown that succeeds too", async () => {
+  test("are left, and the app that was shown is reported; with none shown that succeeds too", async () => {
     await house.actions.apps(tv, neverAborted);
     expect(await house.actions.stop(tv, { signal: neverAborted })).toMatchObject({ id: "netflix", platform_id: "12" });
     const idle = await openHouse();
@@ -132,7 +132,7 @@ describe("development", () => {
     }
   });
 
-  test("the console is read once for all who ask from the same place", async () => {
+  test("the console is read once for all callers with the same cursor", async () => {
     const bench = await workbench(false);
     const entry = await bench.add("1");
     bench.set.takes = 10;

@@ -86,7 +86,7 @@ describe("a device that a scan finds", () => {
     expect(registry.entries).toMatchObject([{ host: "192.0.2.1", port: 9 }]);
   });
 
-  test("is taken in and told of, once", async () => {
+  test("is added and logged once", async () => {
     await found("1", "192.0.2.1");
     await found("1", "192.0.2.1");
     expect(registry.entries.length).toBe(1);
@@ -130,7 +130,7 @@ describe("a device that a scan finds", () => {
 describe("a device that falls silent while it is being taken in", () => {
   const statusOf = (entry: Entry) => devices.endpointOf(entry).availability.status;
 
-  test("where it answered is silent, until it answers anew", async () => {
+  test("that answered earlier is offline until it answers again", async () => {
     const entry = await found("1", "192.0.2.1");
     expect(statusOf(entry)).toBe("online");
     const again = found("1", "192.0.2.1");
@@ -152,7 +152,7 @@ describe("a device that falls silent while it is being taken in", () => {
 });
 
 describe("a device that the user adds", () => {
-  test("is asked at the address and port given, and kept with its name and ports", async () => {
+  test("is probed at the given address and port, and kept with its name and ports", async () => {
     homes.set("127.0.0.1:81", "1");
     const { record } = await devices.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
     expect(record).toMatchObject({ name: "Den", named_by: "user", host: "127.0.0.1", port: 81, ports: { door: 8 } });

@@ -66,14 +66,14 @@ describe("the id of an app", () => {
     });
   });
 
-  test("is nobody's plain one when two new apps share it, so that it stays ambiguous", () => {
+  test("is given to neither of two new apps that would share it, so that it stays ambiguous", () => {
     expect(idsOf([app("News", { platformId: "1" }), app("NEWS!", { platformId: "2" })])).toEqual({
       "1": "news-1",
       "2": "news-2",
     });
   });
 
-  test("stays with its app, whoever comes later and whatever it is called then", () => {
+  test("stays with its app, whatever apps come later and whatever it is called then", () => {
     const before = mergeApps([], [app("News", { platformId: "1" })]);
     expect(idsOf([app("News", { platformId: "2" }), app("News & More", { platformId: "1" })], before)).toEqual({
       "1": "news",
@@ -81,7 +81,7 @@ describe("the id of an app", () => {
     });
   });
 
-  test("of one that is gone is not given away, and is its own again when it is back", () => {
+  test("of an unlisted app is not given to another, and is its own again when it is listed again", () => {
     const first = mergeApps([], [app("News", { platformId: "1" })]);
     const second = mergeApps(first, [app("News", { platformId: "2" })]);
     expect(second.map(({ platform_id, id, installed }) => [platform_id, id, installed])).toEqual([
@@ -160,25 +160,25 @@ describe("the app that is meant", () => {
       );
   });
 
-  test("is the installed one of two by one name, and one that is gone only when there is no other", () => {
+  test("is the installed one of two with one name, and an uninstalled one only when there is no other", () => {
     expect(find("Old News")).toBe("70");
     expect(find("old-news")).toBe("50");
     expect(find("gone")).toBe("51");
   });
 
-  test("that the catalog lacks is asked for by the platform's own id, and by nothing else", () => {
+  test("that the catalog lacks is found by the platform's own id, and by nothing else", () => {
     expect(find("4242")).toBe("4242");
     expect(findApp("4242", apps, platform)).toMatchObject({ platform_id: "4242", installed: false });
     for (const wanted of ["hulu", "42a", "", "•"]) expect(find(wanted)).toBeNull();
   });
 
-  test("that nobody has is told with the nearest there is", () => {
+  test("that is unknown fails with the nearest name", () => {
     expect(appNotFound("netflx", apps).hint).toBe("Did you mean Netflix?");
     expect(appNotFound("xyzzyx", apps).hint).toContain("zapd apps");
     expect(appNotFound("x".repeat(5_000), apps).message.length).toBeLessThan(300);
   });
 
-  test("as the device tells of it has the id that the catalog gave it, or would give", () => {
+  test("as the device reports it has its id in the catalog, or the one it would get", () => {
     expect(describeApp(app("YouTube TV", { platformId: "837" }), apps)).toMatchObject({
       id: "youtube",
       name: "YouTube TV",
@@ -203,7 +203,7 @@ describe("the cache", () => {
     app("C", { platformId: "3" }),
   ] as const;
 
-  test("is cold, then tells what came and what went, and is there after a restart", async () => {
+  test("is empty at first, then reports added and removed apps, and survives a restart", async () => {
     expect(catalog.apps("tv")).toBeNull();
     expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: ["a", "b"], removed: [] });
     const second = await catalog.refresh("tv", "fake", [b, c]);
@@ -222,7 +222,7 @@ describe("the cache", () => {
     expect(catalog.apps("box")?.length).toBe(1);
   });
 
-  test("of a device that is forgotten is cold again; words of JavaScript are no devices", async () => {
+  test("of a removed device is empty again; names of Object.prototype are no devices", async () => {
     await catalog.refresh("tv", "fake", [a]);
     await catalog.forget("tv");
     await catalog.forget("nobody");

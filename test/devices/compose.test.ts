@@ -89,7 +89,7 @@ describe("entries of two platforms are one device", () => {
     expect(await after(whole, group, alone)).toEqual(apart);
   });
 
-  test("and not otherwise: another host, no known pair, hardware that the neighbour table tells apart, words that many have", async () => {
+  test("and not otherwise: another host, no known pair, different hardware in the neighbour table, common names", async () => {
     const same = { name: "Den", macs: [mac] };
     expect(await after(seen("alpha", "a", same), seen("beta", "b", { ...same, host: elsewhere.host }))).toEqual(apart);
     expect(await after(seen("beta", "b", { name: "Den" }), seen("gamma", "g", { name: "Den" }))).toEqual([
@@ -171,7 +171,7 @@ describe("entries of two platforms are one device", () => {
   });
 });
 
-test("a host that announces itself a thousand times joins nobody, and costs no more than its entries", () =>
+test("a host that announces itself a thousand times is joined with nothing, and takes time in proportion to its entries", () =>
   withRegistry(async (registry) => {
     const { entry } = await registry.merge(seen("alpha", "a", { name: "Den", macs: [mac] }));
     const flood = (length: number) =>

@@ -105,8 +105,8 @@ const entryOf = (platform: string) => {
   return entry;
 };
 
-describe("who is asked", () => {
-  test("the first that has it, in the order of the table; each key goes to who has it", async () => {
+describe("which endpoint takes a command", () => {
+  test("the first that has the capability, in the order of the table; each key goes to an endpoint that has it", async () => {
     expect(den().describe()).toMatchObject({ id: entryOf("beta").id, platform: "alpha", platforms: ["alpha", "beta"] });
     await pressKey(den(), "home", now);
     await pressKey(den(), "mute", now);
@@ -152,7 +152,7 @@ describe("who is asked", () => {
 });
 
 describe("its state", () => {
-  test("is put together, part by part: who tells it by itself first, then who leads; who fails is left out", async () => {
+  test("is merged part by part: pushed first, then the leading endpoint; one that fails is left out", async () => {
     alpha.set.state = { ...asleep, power: "on", volume: { level: 10, muted: false } };
     beta.set.state = { ...asleep, power: "unknown", volume: { level: 20, muted: false }, playback: playing };
     expect(await den().state(neverAborted)).toMatchObject({
@@ -172,7 +172,7 @@ describe("its state", () => {
     expect(await codeOf(den().state(neverAborted))).toBe("device_timeout");
   });
 
-  test("has the position of what plays as of when that was told, whatever another says meanwhile", async () => {
+  test("has the playback position with the time when it was reported, whatever another endpoint reports meanwhile", async () => {
     await den().state(neverAborted);
     beta.emit({ type: "state", patch: { playback: playing } });
     const at = den().lastState?.playback?.position_at;
@@ -181,7 +181,7 @@ describe("its state", () => {
     expect(den().lastState?.playback).toMatchObject({ position_ms: 0, position_at: at });
   });
 
-  test("is asked of one that let nobody in, too: it may do so again", async () => {
+  test("is read from an unpaired endpoint too: it may have been paired meanwhile", async () => {
     beta.set.state = { ...asleep, power: "unknown", playback: playing };
     alpha.withheld = new Set(["state"]);
     for (const endpoint of den().endpoints) endpoint.disconnect();
@@ -228,7 +228,7 @@ describe("its state", () => {
 describe("what a stranger gains that passes for one of its protocols (SECURITY.md 2.4)", () => {
   const paired = () => credentials.keeper(entryOf("beta").id).keep({ key: "0123456789" });
 
-  test("no typed text: it goes to who is paired, though the other stands first, and to nobody else when that is off", async () => {
+  test("no typed text: it goes to a paired endpoint even if another is preferred, and to no other when that is off", async () => {
     await paired();
     await pressKey(den(), "literal:secret", now);
     beta.set.failure = failed("device_unreachable");
@@ -237,7 +237,7 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
     expect([alpha.set.done, beta.set.done]).toEqual([["up"], ["text secret"]]);
   });
 
-  test("nor while one of them is on probation; keys go on, and who trusts it trusts it whole", async () => {
+  test("nor while one of them is on probation; keys still work, and trusting the device trusts all of them", async () => {
     for (const platform of ["alpha", "beta"]) {
       const { id } = entryOf(platform);
       await registry.setStanding(id, () => standingWithStrangeMac(firstMet, "02:00:00:00:00:99", Date.now()));
@@ -266,7 +266,7 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
   });
 });
 
-test("who waits for one that becomes a part of another waits on, for that", async () => {
+test("a wait for one that becomes a part of another goes on with that", async () => {
   await registry.split(entryOf("beta").id, "beta");
   for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
   const part = devices.deviceOf(entryOf("alpha"));

@@ -19,7 +19,7 @@ const press = (key: string, signal = neverAborted) => house.actions.key(tv, key,
 describe("capabilities", () => {
   const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
 
-  test("are the methods that are there, less what the set withholds now", async () => {
+  test("are the methods that its connection has, without those withheld now", async () => {
     expect(house.devices.deviceOf(tv).describe().capabilities).toEqual([
       "state",
       "apps",
@@ -40,7 +40,7 @@ describe("capabilities", () => {
     await limited.remove();
   });
 
-  test("that a device lacks are unsupported_operation, whatever is asked", async () => {
+  test("that a device lacks fail with unsupported_operation", async () => {
     const bare = await of({});
     const entry = await bare.add("1", { name: "Bare" });
     const { actions, devices } = bare;
@@ -69,7 +69,7 @@ describe("capabilities", () => {
     await bare.remove();
   });
 
-  test("of a device on a platform that is gone are none, and what is asked of it fails with that", async () => {
+  test("of a device on an unknown platform are none, and every request to it fails with that", async () => {
     const { entry } = await house.registry.merge({
       platform: "gone",
       sighting: sightingOf("9", { name: "Old" }),
@@ -82,7 +82,7 @@ describe("capabilities", () => {
 });
 
 describe("a connection", () => {
-  test("is made once, and anew, the old one closed, when the device has moved; what it says new is known to the one that is open", async () => {
+  test("is opened once, and again when the device has moved, which closes the old one; an open one gets new facts", async () => {
     await press("home");
     await house.devices.deviceOf(tv).state(neverAborted);
     expect(house.connected.length).toBe(1);

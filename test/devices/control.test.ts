@@ -16,7 +16,7 @@ afterEach(() => house.remove());
 
 const press = (key: string, signal = neverAborted) => house.actions.key(tv, key, { signal });
 describe("the state", () => {
-  test("is read once for all who ask at the same time, and again for who asks later", async () => {
+  test("is read once for all callers at the same time, and again for later ones", async () => {
     house.set.takes = 20;
     const states = await Promise.all(Array.from({ length: 50 }, () => house.devices.deviceOf(tv).state(neverAborted)));
     expect(house.set.done).toEqual(["state"]);
@@ -25,7 +25,7 @@ describe("the state", () => {
     expect(house.set.done).toEqual(["state", "state"]);
   });
 
-  test("is never one from before the caller's last command, though a reading is under way", async () => {
+  test("is never one from before the caller's last command, even while a read runs", async () => {
     house.set.takes = 30;
     const early = house.devices.deviceOf(tv).state(neverAborted);
     house.set.takes = 0;
@@ -100,7 +100,7 @@ describe("commands", () => {
     expect(house.set.mostRunning).toBe(2);
   });
 
-  test("of a caller who hangs up are ended, and the next one runs", async () => {
+  test("of a caller that hangs up end, and the next one runs", async () => {
     house.set.takes = 5_000;
     const caller = new AbortController();
     const leaving = press("home", caller.signal).catch((reason: unknown) => reason);
@@ -144,7 +144,7 @@ describe("a failure", () => {
     expect(error).toMatchObject({ message: "TV did not answer at 192.0.2.1:9 while pressing home", hint: "Is it on?" });
   });
 
-  test("of a device that does not answer marks it offline and has it looked for; a refusal does not", async () => {
+  test("of a device that does not answer marks it offline and has it searched for; a refusal does not", async () => {
     house.set.failure = new ZapdError("device_refused", "refused");
     await failureOf(press("home"));
     expect([house.devices.deviceOf(tv).describe().status, house.lost]).toEqual(["online", []]);

@@ -46,7 +46,7 @@ async function told(reader: Reader): Promise<Read[]> {
   return all.map(({ id, event }) => (event ? { id, ...JSON.parse(event.json) } : { id, type: "heartbeat" }));
 }
 
-test("a position that slips away little by little is told once it is far from where it was told to be", async () => {
+test("a position that drifts slowly is published once it is far from the published one", async () => {
   const journal = journalOf();
   const reader = journal.follow({ ...everything, snapshot: false });
   const feed = new Feed(journal);
@@ -87,7 +87,7 @@ describe("guarantee 1: one total order", () => {
     });
   });
 
-  test("types are filtered exactly, or by their beginning; the end of the daemon is told in any case", async () => {
+  test("types are filtered exactly or by prefix; the end of the daemon is always given", async () => {
     const journal = journalOf();
     const reader = journal.follow({ ...everything, types: ["apps.*"], snapshot: false });
     journal.publish({ type: "discovery.finished", found: 1, added: 0 });
@@ -141,7 +141,7 @@ describe("guarantee 2: coming back", () => {
     expect(await reasonAt("oldest")).toEqual({ id: `${journal.boot}.1`, type: "heartbeat" });
   });
 
-  test("who breaks off in the midst of a snapshot is given a whole one", async () => {
+  test("a reader that disconnects during a snapshot gets a whole one", async () => {
     const journal = journalOf(250);
     const reader = journal.follow(everything);
     const [first] = (await reader.next()) ?? [];
@@ -155,7 +155,7 @@ describe("guarantee 2: coming back", () => {
     expect(read.flatMap(({ devices }) => devices)).toHaveLength(250);
   });
 
-  test("so is who wanted none at first: what it missed is not kept", async () => {
+  test("so does one that wanted none at first, when what it missed is no longer kept", async () => {
     const journal = journalOf(250);
     const changes = { ...everything, snapshot: false };
     const [first] = (await journal.follow({ ...changes, since: "00000000.1" }).next()) ?? [];
@@ -187,7 +187,7 @@ describe("guarantee 7: a reader that is too slow", () => {
     expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed"]);
   });
 
-  test("counts only what it is to be told", async () => {
+  test("counts only the events that match", async () => {
     const journal = journalOf();
     const reader = journal.follow({ ...everything, devices: new Set([ids[1]]) });
     await reader.next();

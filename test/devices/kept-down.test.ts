@@ -39,7 +39,7 @@ test("so often: they are presses", async () => {
   expect(done()).toBe("up, up");
 });
 
-test("down is answered once it is down, and up once it is up; what comes meanwhile waits", async () => {
+test("down is answered once it is down, and up once it is up; other commands wait meanwhile", async () => {
   await hold({ phase: "down" });
   expect(done()).toBe("up down");
   const waiting = house.actions.key(tv, "home", { signal: neverAborted });
@@ -50,7 +50,7 @@ test("down is answered once it is down, and up once it is up; what comes meanwhi
   expect(done()).toBe("up down, up up, home");
 });
 
-test("up that comes before it is down lets it go once it is", async () => {
+test("up before it is down releases it once it is down", async () => {
   house.set.takes = 100;
   const down = hold({ phase: "down" });
   await hold({ phase: "up" });
@@ -61,12 +61,12 @@ test("up that comes before it is down lets it go once it is", async () => {
   expect(done()).toBe(Array(3).fill("up down, up up").join(", "));
 });
 
-test("down, and never again: it is let go after 2 s", async () => {
+test("down without a renewal is released after 2 s", async () => {
   await hold({ phase: "down" });
   await until("it is let go", () => done() === "up down, up up", 4_000);
 });
 
-test("it is let go when its caller hangs up, and when the device is removed", async () => {
+test("it is released when its caller hangs up, and when the device is removed", async () => {
   const caller = new AbortController();
   const holding = hold({ hold_ms: 10_000 }, caller.signal).catch(() => {});
   await until("it is down", () => done() === "up down");
@@ -99,7 +99,7 @@ test("where its keys are pressed again and again: up that comes before the first
   }
 });
 
-test("one that cannot be pressed is not down, and its caller is told", async () => {
+test("one that cannot be pressed is not down, and its caller gets the error", async () => {
   house.set.failure = new ZapdError("device_refused", "takes no keys");
   expect(await hold({ phase: "down" }).catch((error) => error.code)).toBe("device_refused");
   house.set.failure = undefined;
@@ -108,7 +108,7 @@ test("one that cannot be pressed is not down, and its caller is told", async () 
   expect(done()).toBe("up down, up up");
 });
 
-test("one that hangs up while it is down is not pressed anew, and its caller is told", async () => {
+test("one on a connection that closes while it is down is not pressed again, and its caller gets the error", async () => {
   const holding = hold({ hold_ms: 300 }).catch((error) => `${error.code}: ${error.message}`);
   await until("it is down", () => done() === "up down");
   house.set.failure = new ZapdError("device_unreachable", "hung up");

@@ -76,7 +76,7 @@ test("a token opens its own device, and does not stand in the way at others", as
   expect([admitted(leases, "a", `${a},${b}`), admitted(leases, "b", `${a},${b}`)]).toEqual(["own", "device_leased"]);
 });
 
-test("what cannot be kept is not given, and what cannot be renewed stays as it was", async () => {
+test("a lease that cannot be saved is not given, and one whose renewal cannot be saved stays as it was", async () => {
   const leases = await open();
   const { token } = await leases.take("a", wanted("ada"), undefined, neverAborted);
   rmSync(join(folder, "state"), { recursive: true });
@@ -92,7 +92,7 @@ test("what cannot be kept is not given, and what cannot be renewed stays as it w
   ]);
 });
 
-test("what was under way before ends first: else nobody is given the device", async () => {
+test("running commands end first, or the lease is not given", async () => {
   const busy = new ZapdError("device_busy", "is in the midst of something");
   let settling = Promise.reject<void>(busy);
   const leases = await open({ whenIdle: () => settling });
@@ -106,7 +106,7 @@ test("what was under way before ends first: else nobody is given the device", as
   expect([leases.get("a")?.owner, told.filter((one) => one.startsWith("a "))]).toEqual(["bob", ["a taken bob"]]);
 });
 
-test("who hangs up before it is told gives the device to the next in line", async () => {
+test("a caller that hangs up before it has the token leaves the device to the next", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const leases = await open({ whenIdle: () => promise });
   const gone = new AbortController();
@@ -122,7 +122,7 @@ test("who hangs up before it is told gives the device to the next in line", asyn
   expect(told.filter((one) => one.startsWith("a "))).toEqual(["a taken next"]);
 });
 
-test("a device that is removed is nobody's, and its holder is told", async () => {
+test("the lease of a removed device ends, and is published", async () => {
   const leases = await open();
   const { token } = await leases.take("a", wanted("ada"), undefined, neverAborted);
   const over = leases.check("a", token);
@@ -153,7 +153,7 @@ test("it is kept, without its token, and no longer than it may last", async () =
   expect(again.get("b")).toBe(null);
 });
 
-test("nobody waits for a daemon that stops", async () => {
+test("all waits end when the daemon stops", async () => {
   const leases = await open();
   await leases.take("a", wanted("ada"), undefined, neverAborted);
   const waiting = codeOf(leases.take("a", wanted("bob", { wait_s: 60 }), undefined, neverAborted));

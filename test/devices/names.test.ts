@@ -72,7 +72,7 @@ describe("a name made of what a device calls itself", () => {
     expect(uniqueName("\u202eevil\u200b\ud83d", [])).toBe("evil");
   });
 
-  test("gets a number when it is taken, whoever took it", () => {
+  test("gets a number when it is taken", () => {
     expect(uniqueName("TV", named("TV"))).toBe("TV 2");
     expect(uniqueName("tv", named("TV", "TV 2", "Tv 3"))).toBe("tv 4");
     expect(uniqueName("Default", [])).toBe("Default 2");
@@ -129,7 +129,7 @@ describe("the device meant by a path", () => {
     expect(find("Tv", alike)).toBe("ambiguous_device");
   });
 
-  test("an id comes before a name, and a name of the form of an id that nobody has is no device", () => {
+  test("an id comes before a name; an unknown id is no device", () => {
     expect(find("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55")).toBe("device_not_found");
   });
 

@@ -98,7 +98,7 @@ describe("a pairing that is accepted at the set", () => {
     expect(last().cancelled).toBe(1);
   });
 
-  test("that is begun answers at once, goes on without its caller, and is seen to end", async () => {
+  test("that is begun answers at once, goes on without its caller, and publishes its end", async () => {
     const step = await pair({ begin: true });
     expect(step).toMatchObject({ step: "confirm", form: null, length: null });
     expect(Date.parse(step?.expires_at ?? "") - Date.now()).toBeWithin(55_000, 60_001);
@@ -107,13 +107,13 @@ describe("a pairing that is accepted at the set", () => {
     await until("it is paired", () => access() === "full");
   });
 
-  test("that needs nobody is over when it is begun", async () => {
+  test("that needs no user is done when it begins", async () => {
     willing();
     expect(await pair({ begin: true })).toBeNull();
     expect(access()).toBe("full");
   });
 
-  test("is under way once: who comes second waits for the same prompt, and hears the same", async () => {
+  test("runs once: a second caller waits for the same prompt and gets the same result", async () => {
     const first = pair();
     const second = pair();
     const third = pair({ begin: true });
@@ -153,7 +153,7 @@ describe("a pairing that is accepted at the set", () => {
     expect(last().cancelled).toBe(1);
   });
 
-  test("ends when it is given up, for all who wait; there is nothing more to give up then", async () => {
+  test("ends when it is cancelled, for all callers; it cannot be cancelled again", async () => {
     const waiting = failure(pair());
     await until("it is asked", () => asked.length === 1);
     expect(device().cancelPairing()).toBe(true);
@@ -161,7 +161,7 @@ describe("a pairing that is accepted at the set", () => {
     expect([last().cancelled, device().cancelPairing()]).toEqual([1, false]);
   });
 
-  test("is not shown any more when it is given up before the set has answered", async () => {
+  test("is ended on the device when it is cancelled before the device has answered", async () => {
     const gate = Promise.withResolvers<Asked>();
     next = () => gate.promise;
     const waiting = failure(pair());
@@ -171,7 +171,7 @@ describe("a pairing that is accepted at the set", () => {
     await until("it was taken from the screen", () => asked.length === 1 && last().cancelled === 1);
   });
 
-  test("ends with the device: removed and added anew, it can be paired at once", async () => {
+  test("ends with the device: removed and added again, it can be paired at once", async () => {
     const left = failure(pair());
     await until("it is asked", () => asked.length === 1);
     await house.devices.forget([tv]);
@@ -204,7 +204,7 @@ describe("a pairing by a code", () => {
     expect([last().entered, access(), asked.length]).toEqual([["4F21A9"], "full", 1]);
   });
 
-  test("may be tried again after a wrong one; what cannot be one does not reach the set, and none stands in a failure", async () => {
+  test("may be tried again after a wrong one; an invalid one does not reach the device, and no error contains one", async () => {
     await pair({ begin: true });
     expect(await failure(pair({ pin: "000000" }))).toBe("pairing_failed (wrong): TV does not know …");
     expect(await failure(pair({ pin: "77" }))).toStartWith("pairing_failed (wrong): TV shows a code of 6 characters");
@@ -221,7 +221,7 @@ describe("a pairing by a code", () => {
     expect(asked.length).toBe(2);
   });
 
-  test("that comes too late is told so, and the next one begins anew", async () => {
+  test("that comes too late fails as late, and the next one begins a new pairing", async () => {
     asks("code", { expiresMs: 30 });
     await pair();
     await until("it is over", () => last().cancelled === 1);
@@ -238,14 +238,14 @@ describe("a pairing by a code", () => {
     expect(await failure(pair({ pin: "4F21A9" }))).toContain("(late)");
   });
 
-  test("after it was given up is told so", async () => {
+  test("after the pairing was cancelled fails as cancelled", async () => {
     await pair();
     device().cancelPairing();
     expect(await failure(pair({ pin: "4F21A9" }))).toContain("(cancelled)");
     expect(asked.length).toBe(1);
   });
 
-  test("is one at a time: who begins meanwhile, or types at the same time, is told that it is busy", async () => {
+  test("runs one at a time: another that begins, or types at the same time, fails with device_busy", async () => {
     const gate = Promise.withResolvers<Paired>();
     asks("code", { judge: () => gate.promise });
     await pair();
@@ -287,7 +287,7 @@ describe("a pairing by a login", () => {
     expect(asked.length).toBe(2);
   });
 
-  test("of a set that lets everybody in is none, and it is known to do so", async () => {
+  test("of a device that accepts everybody is none, and its access is known to be full", async () => {
     next = () =>
       Promise.reject(
         new DeviceError("unsupported_operation", "needs no pairing", { phase: "answered", reason: "open" }),

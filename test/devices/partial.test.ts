@@ -58,7 +58,7 @@ describe("what reaches a part of a device belongs", () => {
     expect(await after(alike, tv)).toEqual(["Den: alpha Den + part Den"]);
   });
 
-  test("to whom its device's page is of, though two have one name; where two say one page, that tells nothing", async () => {
+  test("to the one whose page it gives, even if two have one name; a page that two give is ignored", async () => {
     const whole = (name: string, port: number) => ({ ...seen("alpha", name), address: { host: box, port } });
     const part = (id: string, name: string, port: number) => {
       const one = seen("part", name);
@@ -79,7 +79,7 @@ describe("what reaches a part of a device belongs", () => {
     expect(await after(...two("Player", "Player", 8_080))).toHaveLength(4);
   });
 
-  test("and is of one id, whichever one scan has met first; a later scan changes none, nor one that is used", () =>
+  test("and has one id, whichever a scan finds first; a later scan, or use, changes none", () =>
     withRegistry(async (registry) => {
       const since = new Date(0).toISOString();
       const come = (one: Discovered, from = since) => registry.merge({ ...one, by: "scan", scanStartedAt: from });
@@ -96,7 +96,7 @@ describe("what reaches a part of a device belongs", () => {
       }
     }));
 
-  test("to nobody at another host, nor where two devices or two such parts might be meant", async () => {
+  test("to no device at another host, nor where two devices or two such parts are candidates", async () => {
     expect(await after(seen("alpha", "Den"), seen("part", "Den", {}, "192.0.2.2"))).toHaveLength(2);
     expect(await after(seen("part", "One"), seen("part", "Two"))).toHaveLength(2);
     const [one, other] = [seen("alpha", "One"), seen("beta", "Other")];
@@ -161,7 +161,7 @@ describe("what reaches a part of a device belongs", () => {
     }));
 });
 
-test("its word on the state stands where nobody else says anything, though it is pushed", () => {
+test("its state counts only where no other endpoint has one, even if it is pushed", () => {
   const part = {
     state: { volume: { level: 9 }, playback: { title: "b" } },
     pushed: new Set(["volume"]),
@@ -173,7 +173,7 @@ test("its word on the state stands where nobody else says anything, though it is
   expect(mergeStates<object>(part, whole)).toEqual(wanted);
 });
 
-test("of a part of the state of which another knows more, its word stands behind that one's, and nowhere else", () => {
+test("its state comes second for the parts that another endpoint knows better, and only for those", () => {
   const remote = {
     state: { power: "on", volume: { level: 9 } },
     pushed: new Set(["power", "volume"]),

@@ -57,7 +57,7 @@ test.each<[string, State, PollTarget["access"], readonly string[]]>([
   },
 );
 
-test("after a command what it can change is asked for, sooner at first, until that shows", async () => {
+test("after a command, what it can change is polled, sooner at first, until the effect shows", async () => {
   const { watch, pass } = watchOf(idle);
   watch.afterCommand(["volume"]);
   expect(await pass(4_000)).toEqual([]);
@@ -72,7 +72,7 @@ test("after a command what it can change is asked for, sooner at first, until th
   expect(await pass(4_000)).toEqual([]);
 });
 
-test("each command has that asked for which it can change, and nothing else", async () => {
+test("each command has the parts polled that it can change, and no others", async () => {
   jest.useRealTimers();
   const state = { ...asleep, power: "on" as const };
   const house = await openHouse((set) => ({

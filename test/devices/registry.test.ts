@@ -194,7 +194,7 @@ describe("ports, contact and removal", () => {
     expect(statSync(path).ino).toBe(ino);
   });
 
-  test("a removed device is gone, now and after a restart, and removing it again fails", async () => {
+  test("a removed device is unknown, now and after a restart, and removing it again fails", async () => {
     const { id } = await merge("1");
     expect((await registry.remove(id)).map((entry) => entry.id)).toEqual([id]);
     expect(registry.get(id)).toBeUndefined();

@@ -106,7 +106,7 @@ describe("a change", () => {
 });
 
 describe("R8 a write that fails", () => {
-  test("is told to all who shared it, leaves memory and disk as they were, and the next one succeeds", async () => {
+  test("fails for all that shared it, leaves memory and disk unchanged, and the next one succeeds", async () => {
     const store = await open();
     await add(store, 1);
     renameSync(folder, `${folder}-gone`);

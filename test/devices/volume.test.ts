@@ -32,7 +32,7 @@ async function stepping({ lagMs = 0, showsScale = false } = {}) {
   return { to, by, house };
 }
 
-test.concurrent("one that heeds its keys later than it takes them ends where it is told to, and is no louder soon after", async () => {
+test.concurrent("a device that acts on keys later than it takes them ends at the wanted level, and stays there", async () => {
   const { to, house } = await stepping({ lagMs: 200 });
   expect(await to(14)).toEqual({ told: 14, is: 14, confirmed: true });
   await house.remove();
@@ -45,7 +45,7 @@ test.concurrent("of one that does not answer it is said, and not that it does no
   await house.remove();
 });
 
-test.concurrent("stepped, it is told as it is once the last step shows, and at the end of its scale as it stays", async () => {
+test.concurrent("after steps, the level is given once the last step shows, and at the end of its scale as it stays", async () => {
   const { by, house } = await stepping({ lagMs: 30 });
   expect([await by(1), await by(-3)]).toEqual([11, 8]);
   house.set.state = { ...house.set.state, volume: { level: 100, muted: false } };

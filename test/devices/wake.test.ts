@@ -69,7 +69,7 @@ async function play(story: Story, waking: WakeOptions, caller = new AbortControl
   return { outcome, after: at(), ...set };
 }
 
-test("one that is on is asked, told once, and not called", async () => {
+test("one that is on is asked, gets power-on once, and no packets", async () => {
   expect(await play({ isOn: () => true, on: () => undefined }, key)).toEqual({
     outcome: "on",
     after: 0,
@@ -80,12 +80,12 @@ test("one that is on is asked, told once, and not called", async () => {
   expect(await play({ isOn: () => true }, key)).toMatchObject({ outcome: "on", asked: [0], called: [] });
 });
 
-test("one in standby that answers is told to turn on, and waited for", async () => {
+test("one in standby that answers gets power-on and is waited for", async () => {
   const slow = await play({ isOn: (ms) => ms >= 3_000, on: () => undefined }, key);
   expect(slow).toMatchObject({ outcome: "on", told: [0], called: [], after: 3_000 });
 });
 
-test("one that still says that it is off after 5 s is told once more, and then it is an error", async () => {
+test("one that still reports off after 5 s gets power-on once more, and then it is an error", async () => {
   const late = await play({ isOn: (_ms, { told }) => told.length > 1, on: () => undefined }, key);
   expect(late.outcome).toBe("on");
   expect(late.told.length).toBe(2);
@@ -99,7 +99,7 @@ test("one that still says that it is off after 5 s is told once more, and then i
   expect(unwoken.after).toBeWithin(10_000, 12_000);
 });
 
-test("of one that does not say whether it is on, no more is known than that it was told", async () => {
+test("one that does not report its power counts as on once it took power-on", async () => {
   expect(await play({ isOn: () => null, on: () => undefined }, key)).toMatchObject({ outcome: "on", told: [0] });
   // It answered, was told, and has been silent since.
   const gone = await play({ isOn: (_ms, { told }) => (told.length > 0 ? "silence" : false), on: () => undefined }, key);
@@ -107,7 +107,7 @@ test("of one that does not say whether it is on, no more is known than that it w
   expect(gone.told.length).toBe(2);
 });
 
-test("one in deep sleep is called every second until it answers, then told", async () => {
+test("one in deep sleep gets packets every second until it answers, then power-on", async () => {
   const set = await play({ isOn: (ms) => (ms >= 7_300 ? ms > 8_000 : "silence"), on: () => undefined }, key);
   expect(set.outcome).toBe("on");
   // One that may as well be on has 2.5 s for its first answer.
@@ -129,7 +129,7 @@ test("one that refuses while it starts is asked again soon", async () => {
   expect(set.after).toBeLessThanOrEqual(2_200);
 });
 
-test("one whose hardware's address nobody knows is not called", async () => {
+test("one without a known hardware address gets no packets", async () => {
   const set = await play({ isOn: () => failing("timeout"), macs: [] }, command);
   expect(set).toMatchObject({ called: [], after: 0 });
   expect(set.outcome).toStartWith("device_unreachable: does not answer, and no network address");
@@ -137,7 +137,7 @@ test("one whose hardware's address nobody knows is not called", async () => {
   expect(await play({ isOn: () => true, on: () => undefined, macs: [] }, command)).toMatchObject({ outcome: "on" });
 });
 
-test("one in a standby that only a packet ends is called, and asked once a second", async () => {
+test("one in a standby that only packets end gets them, and is asked once a second", async () => {
   const set = await play({ isOn: (ms) => ms > 4_200, on: (ms) => (ms > 4_200 ? undefined : inStandby()) }, key);
   expect(set.outcome).toBe("on");
   expect(set.called.slice(0, 3)).toEqual([0, 1_000, 2_000]);
@@ -148,7 +148,7 @@ test("one in a standby that only a packet ends is called, and asked once a secon
   expect(unwoken.after).toBeWithin(30_000, 31_500);
 });
 
-test("it is asked at once when it says by itself that it is on", async () => {
+test("it is asked at once when it pushes that it is on", async () => {
   const set = await play({ isOn: (ms) => ms >= 1_300, saysOnAt: 1_300 }, command);
   expect(set.outcome).toBe("on");
   expect(set.after).toBeLessThanOrEqual(1_500);
@@ -160,7 +160,7 @@ test("one that answers at the last moment has 10 s more to be on", async () => {
   expect(set.after).toBeWithin(9_000, 11_000);
 });
 
-test("one that lets us in and hangs up is left alone ever longer", async () => {
+test("one that accepts a connection and closes it is asked less and less often", async () => {
   const set = await play({ isOn: () => failing("closed") }, command);
   expect(set.outcome).toStartWith("device_unreachable: did not wake");
   expect(set.asked.length).toBeLessThan(16);
@@ -168,7 +168,7 @@ test("one that lets us in and hangs up is left alone ever longer", async () => {
   expect(Math.max(...pauses)).toBeWithin(4_000, 4_500);
 });
 
-test("what does not prove to be the set is waited for, as it may be starting, and told in the end", async () => {
+test("one that does not prove its identity is waited for, since it may be starting, and gives the error in the end", async () => {
   const starting = (ms: number) => (ms > 3_000 ? true : failing("protocol", "device_unproven"));
   const set = await play({ isOn: starting }, command);
   expect(set).toMatchObject({ outcome: "on" });
@@ -207,7 +207,7 @@ test("where packets cannot help, a command fails at once, and the key calls for 
   expect(called.after).toBeWithin(5_000, 5_500);
 });
 
-test("a caller who hangs up ends it", async () => {
+test("a caller that hangs up ends it", async () => {
   const caller = new AbortController();
   const set = await play(
     {

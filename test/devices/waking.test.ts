@@ -39,7 +39,7 @@ const fallAsleep = async (power: "standby" | "off" = "standby") => {
 };
 
 describe("a device that connecting wakes", () => {
-  test("is not read while its last word is that it is off; a command calls it, and then it is read again", async () => {
+  test("is not read while it last reported off; a command wakes it, and then it is read again", async () => {
     const quiet = await openHouse(
       (set) => ({ ...set.connection(), power: { ...neverOff, wakesByConnecting: true } }),
       [],
@@ -66,7 +66,7 @@ describe("a device that connecting wakes", () => {
   });
 });
 
-test("a device is called by the hardware address that the network has shown for it, beside those that it tells", async () => {
+test("a device is woken by the hardware address in the neighbour table, beside those that it reports", async () => {
   const called: (readonly string[])[] = [];
   const other = await openHouse(
     (set) => ({ ...set.connection(), power: neverOff }),
@@ -86,7 +86,7 @@ test("a device is called by the hardware address that the network has shown for 
 });
 
 describe("the state of a silent device", () => {
-  test("is off when its last word was that it is off or in standby; it stays in the registry, offline", async () => {
+  test("is off when it last reported off or standby; the registry keeps it, offline", async () => {
     await fallAsleep();
     const { observed_at, ...state } = await house.devices.deviceOf(tv).state(neverAborted);
     expect(state).toEqual({ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null });
@@ -96,7 +96,7 @@ describe("the state of a silent device", () => {
     expect(house.lost).toEqual([]);
   });
 
-  test("is a failure when its last word was that it is on, or none", async () => {
+  test("is an error when it last reported on, or nothing", async () => {
     house.set.failure = silent();
     expect(await failureOf(house.devices.deviceOf(tv).state(neverAborted))).toStartWith("device_unreachable");
     house.set.failure = undefined;
@@ -119,7 +119,7 @@ describe("the state of a silent device", () => {
     expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("off");
   });
 
-  test("is off when it said so while it was being asked: the answer is older", async () => {
+  test("is off when it reported that during the read: the answer is older", async () => {
     const device = house.devices.deviceOf(tv);
     house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
     await device.state(neverAborted);
@@ -139,7 +139,7 @@ describe("the state of a silent device", () => {
     expect(device.describe().power).toBe("off");
   });
 
-  test("its last state has one writer, whoever saw a part of it", async () => {
+  test("its last state has one writer, whatever observed a part of it", async () => {
     const device = house.devices.deviceOf(tv);
     house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
     await device.state(neverAborted);
@@ -156,7 +156,7 @@ describe("the state of a silent device", () => {
     expect(device.observedParts.power).toBe("on");
   });
 
-  test("is not off for a word that is older than a command it took", async () => {
+  test("is not off because of a report older than a command that it took", async () => {
     house.set.state = { ...house.set.state, power: "standby" };
     await house.devices.deviceOf(tv).state(neverAborted);
     await press("home");
@@ -179,7 +179,7 @@ describe("the state of a silent device", () => {
     expect(device.describe()).toMatchObject({ status: "online", power: "standby" });
   });
 
-  test("that it wants to be paired says that it is there only where it was asked", async () => {
+  test("a demand for pairing shows that it answers only where it was asked", async () => {
     const device = house.devices.deviceOf(tv);
     house.set.failure = silent();
     await failureOf(device.state(neverAborted));
@@ -268,7 +268,7 @@ describe("a command to a device that is asleep", () => {
     expect(house.set.done).toEqual(["home"]);
   });
 
-  test("a caller who hangs up while it is woken ends that", async () => {
+  test("a caller that hangs up while it is woken ends that", async () => {
     await fallAsleep();
     const caller = new AbortController();
     let ended = false;
@@ -286,7 +286,7 @@ describe("a command to a device that is asleep", () => {
     expect(ended).toBe(true);
   });
 
-  test("a read wakes nobody", async () => {
+  test("a read does not wake it", async () => {
     await fallAsleep();
     await house.devices.deviceOf(tv).state(neverAborted);
     await failureOf(house.actions.refresh(tv, false, neverAborted));

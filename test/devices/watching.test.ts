@@ -18,7 +18,7 @@ const on: PlatformState = {
   input: null,
 };
 
-test("one that tells it all is left alone, and looked at again as soon as its connection broke", async () => {
+test("one that pushes everything is not polled, but is as soon as its connection breaks", async () => {
   const pushes = new Set<StatePart>();
   const house = await openHouse((set) => ({
     ...set.connection(),
@@ -47,7 +47,7 @@ test("one that tells it all is left alone, and looked at again as soon as its co
   house.remove();
 });
 
-test("what has not been seen yet is neither taken for nothing by a wait nor told as nothing", async () => {
+test("a part not observed yet counts as empty neither for a wait nor in events", async () => {
   const read = Promise.withResolvers<PlatformState>();
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: () => read.promise } }));
   const entry = await house.add("Late");
@@ -81,7 +81,7 @@ test("what has not been seen yet is neither taken for nothing by a wait nor told
   house.remove();
 });
 
-test("a command that makes it unknown whether it is on has that asked, though it is pushed: it may be as it was", async () => {
+test("a command after which power is unknown has it polled, even if it is pushed: it may be unchanged", async () => {
   const looks: (readonly StatePart[] | null)[] = [];
   const state = {
     ...on,
@@ -100,7 +100,7 @@ test("a command that makes it unknown whether it is on has that asked, though it
   letGo();
 });
 
-test("what a command has shown is not taken back by a look that had begun before it", async () => {
+test("what a command has shown is not undone by a poll that began before it", async () => {
   const read = Promise.withResolvers<PlatformState>();
   const loud = { level: 60, muted: false };
   const house = await openHouse((set) => ({
@@ -117,7 +117,7 @@ test("what a command has shown is not taken back by a look that had begun before
   await house.remove();
 });
 
-test("one that is off and silent is looked for at once by whoever waits for it, however long nobody else would", async () => {
+test("one that is off and does not answer is polled at once for a wait, however long the pause would be otherwise", async () => {
   let looks = 0;
   const state = { ...on, app: null, power: "off" as const, observed_at: "2026-11-22T21:00:00.000Z", playback: null };
   const poll = () => Promise.reject(new Error(`It is off, seen ${++looks} times`));
@@ -132,7 +132,7 @@ test("one that is off and silent is looked for at once by whoever waits for it, 
   watch.stop();
 });
 
-test("nobody waits for what is removed meanwhile", async () => {
+test("a wait ends when the device is removed", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => on } }));
   const device = house.devices.deviceOf(await house.add("Leaves"));
   const waits = waitFor(device, [readCondition("power:off")], 60_000, neverAborted).catch(({ code }) => code);

@@ -99,7 +99,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     expect(await first).toEqual(["id-1"]);
   });
 
-  test("that is joined asks those again who have said who they are: another may be there by now", async () => {
+  test("that is joined probes known addresses again: another device may be there by now", async () => {
     const { target } = await respond(at(1));
     let who = "before";
     const { discovery, findings } = look([platformFor(target, async () => sightingOf(who))], { timeout_ms: 1_500 });
@@ -136,7 +136,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     expect(await first).toEqual(["late"]);
   });
 
-  test("that has been prolonged already is not joined: who comes then is listened for as long as anybody", async () => {
+  test("that was extended already is not joined: the next call gets the whole time", async () => {
     let on = false;
     const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));
     const { discovery } = look([platformFor(target)], { timeout_ms: 1_000 });
@@ -166,7 +166,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   });
 });
 
-test("a service that is announced over mDNS is found through the query of its platform, and asked who it is", async () => {
+test("a service announced over mDNS is found by its platform's query, and identified", async () => {
   const service = announce("zapd-test", { id: "set-7" });
   try {
     const platform = fakePlatform({
@@ -188,7 +188,7 @@ test("a service that is announced over mDNS is found through the query of its pl
 });
 
 describe("configured hosts", () => {
-  test("are asked directly: whose their own port is, or every platform at its usual one, beside any search", async () => {
+  test("are probed directly: at their own port, or at every platform's usual one, beside the searches", async () => {
     const asked: string[] = [];
     const who = (name: string) => async (address: Address) => {
       asked.push(`${name} ${address.host}:${address.port}`);
@@ -201,14 +201,14 @@ describe("configured hosts", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("are asked for one platform after the other on a port of their own, and none waits for one that is slow", async () => {
+  test("with a port are probed for one platform after the other, and none waits for a slow one", async () => {
     const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => sightingOf("late")), "slow");
     const platforms = [slow, platformFor("", undefined, "other")];
     const { discovery } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81"] });
     expect(await discovery.scan()).toEqual(["id-81"]);
   });
 
-  test("that cannot be are warned of, and the others are asked all the same", async () => {
+  test("that are invalid give a warning, and the others are probed all the same", async () => {
     const hosts = ["0.0.0.0", "255.255.255.255", "[]", "127.0.0.1:81"];
     const { discovery, warnings } = look([platformFor("")], { interfaces: ["none"], hosts });
     expect(await discovery.scan()).toEqual(["id-81"]);
@@ -218,7 +218,7 @@ describe("configured hosts", () => {
 });
 
 describe("one address", () => {
-  test("is asked on the port given or the usual one, of the platform named or of all", async () => {
+  test("is probed at the given port or the usual one, for the given platform or all", async () => {
     const { discovery } = look([
       platformFor("", () => Promise.reject(new ZapdError("device_error", "is nobody")), "one"),
       platformFor("", undefined, "other"),
@@ -289,7 +289,7 @@ describe.concurrent("the course of things", () => {
   });
 });
 
-test("of two scans that overlap one tells that a device is new", async () => {
+test("of two overlapping scans, one reports a device as new", async () => {
   const folder = mkdtempSync(join(tmpdir(), "zapd-scans-"));
   const answers = Promise.withResolvers<void>();
   let asked = 0;
@@ -327,7 +327,7 @@ test("of two scans that overlap one tells that a device is new", async () => {
   }
 });
 
-test("of all failures at an address the one is told that knows what to do, then what was found there, then that nothing was", () => {
+test("of all errors at an address, one with a hint comes first, then one from something that answered, then unreachable", () => {
   const failed = (hint?: string) =>
     new DeviceError("device_error", "is of 2014", { phase: "answered", reason: "protocol", hint });
   const silent = new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });

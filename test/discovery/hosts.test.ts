@@ -158,7 +158,7 @@ describe("T7 the address of a host", () => {
     }
   });
 
-  test("a broadcast address of this machine's own networks is nobody's", async () => {
+  test("a broadcast address of this machine's own networks is no device's", async () => {
     for (const one of interfacesNow().filter(({ broadcast, address }) => broadcast !== address))
       expect(await resolve(one.broadcast)).toBe("invalid_host");
   });
@@ -181,7 +181,7 @@ describe("interfaces", () => {
     expect(names(["wlan9"])).toEqual([]);
   });
 
-  test("what is on the link of each is told by its netmask; that of a tunnel says nothing", () => {
+  test("an address is on a link by the netmask; that of a tunnel does not tell", () => {
     const links = (address: string) => all.filter((one) => isOnLink(address, one)).map((one) => one.name);
     expect(links("192.168.1.200")).toEqual(["eth0", "tun0"]);
     expect(links("192.168.2.7")).toEqual(["tun0"]);

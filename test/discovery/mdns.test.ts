@@ -31,7 +31,7 @@ async function browse(types: readonly string[], timeoutMs: number, wanted = "", 
   return { services, troubles, took: performance.now() - start };
 }
 
-test("a service that is announced is told with its address, port and texts, the moment it is complete", async () => {
+test("an announced service is reported with its address, port and texts as soon as it is complete", async () => {
   const announced = announce("zapd-test", { id: "set-1", model: "X" });
   try {
     const { services, troubles, took } = await browse(["_zapd-test._tcp"], 5_000, announced.name);
@@ -53,7 +53,7 @@ test("a service that is announced is told with its address, port and texts, the 
   }
 }, 60_000);
 
-test("one of another type is not told", async () => {
+test("one of another type is not reported", async () => {
   const announced = announce("zapd-other", {});
   try {
     const { services } = await browse(["_zapd-test._tcp"], 400);
@@ -128,7 +128,7 @@ describe("what is announced", () => {
     }
   });
 
-  test("and what is missing of it is asked for, once until it is told of again", () => {
+  test("and its missing records are asked for, once until it is announced again", () => {
     expect(told([[ptr, a]])).toEqual({ services: [], lacking: [ptr.data] });
     const heard = new Announcements(["_x._tcp"]);
     expect(heard.take([ptr, srv], "192.0.2.7")).toEqual([]);

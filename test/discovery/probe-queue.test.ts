@@ -42,7 +42,7 @@ async function storm(hosts: number, ports: number) {
 }
 
 describe("R16 candidates", () => {
-  test("are asked sixteen at once, and all of them in the end", async () => {
+  test("are identified sixteen at once, and all of them in the end", async () => {
     const { found, most } = await storm(20, 10);
     expect(found.length).toBe(200);
     expect(most).toBe(16);
@@ -68,7 +68,7 @@ describe("R16 candidates", () => {
     expect((await storm(1, 100)).mostOfOne).toBeLessThan(16);
   });
 
-  test("are asked once, and once more only when they could not say who they are", async () => {
+  test("are probed once, and again only when they could not be identified", async () => {
     let tries = 0;
     const probes = intakeOf(async (address) => {
       if (++tries === 1) throw new ZapdError("device_timeout", "did not answer");
@@ -82,14 +82,14 @@ describe("R16 candidates", () => {
     expect(tries).toBe(2);
   });
 
-  test("that are none are not asked: nobody, zapd's own door, a port that is none", async () => {
+  test("that are invalid are not probed: no device, zapd's own listener, an invalid port", async () => {
     const probes = intakeOf();
     probes.add(platform, null);
     for (const port of [0, -1, 65_536, 7_272]) probes.add(platform, { host: "127.0.0.1", port });
     expect(await probes.finish(5_000)).toEqual([]);
   });
 
-  test("that fail, or cannot be taken in, take nobody with them", async () => {
+  test("that fail, or cannot be added, do not affect the others", async () => {
     const probes = intakeOf(usual, async ({ identity }) => {
       if (identity.endsWith(":2")) throw new Error("the disk is full");
       return identity;
