@@ -1,4 +1,4 @@
-/** Android TVs through the daemon: one box of two protocols, pairing by a code with each of its ends, and sets that sleep. */
+/** Android TVs: one box of two protocols, pairing by a code, and sets that sleep. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ const begin = (name: string) => succeed(daemon, "pairDevice", { id: id(name), bo
 const enter = (name: string, pin: string) => ({ id: id(name), body: { pin } });
 const kept = () => JSON.parse(readFileSync(join(daemon.folder, "state/credentials.json"), "utf8")).credentials;
 
-test("a Google TV is one device under its name, a set without Cast another, and a Chromecast stays one of Cast alone", async () => {
+test("a Google TV is one device of two protocols; a set without Cast and a Chromecast have one each", async () => {
   const found = await succeed(daemon, "listDevices");
   expect(found.map(({ name, platforms }) => `${name}: ${platforms.join(" ")}`).toSorted()).toEqual([
     "Attic: androidtv cast",
@@ -52,7 +52,7 @@ test("a Google TV is one device under its name, a set without Cast another, and 
     "Study: cast",
   ]);
   expect(await device("Attic")).toMatchObject({ access: "unpaired", host: "127.0.97.1" });
-  // What Cast can do works before it is paired.
+  // Cast works without pairing.
   await succeed(daemon, "setVolume", { id: id("Attic"), body: { level: 30 } });
   expect(attic.cast.state.level).toBe(0.3);
   expect(
@@ -60,7 +60,7 @@ test("a Google TV is one device under its name, a set without Cast another, and 
   ).toContain("zapd pair");
 });
 
-test("a code: mistyped, typed twice at once, taken from the screen, and right; the key is nobody's but the set's", async () => {
+test("a code: mistyped, dismissed at the set, and right; the key is in the file of credentials alone", async () => {
   const { remote } = attic;
   expect(await begin("Attic")).toMatchObject({ step: "code", form: "hex", length: 6 });
   const { code } = remote.state;
@@ -91,7 +91,7 @@ test("a code: mistyped, typed twice at once, taken from the screen, and right; t
   expect(key.length).toBeGreaterThan(1_000);
 });
 
-test("keys, text, power and apps go over the remote; volume and playback over Cast; one of them dead, the other goes on", async () => {
+test("keys, text, power and apps go over the remote, volume and playback over Cast; each goes on without the other", async () => {
   const { remote, cast } = attic;
   await press("Attic", "up");
   await until("it has come", () => remote.keys.length === 1);
@@ -128,7 +128,7 @@ test("keys, text, power and apps go over the remote; volume and playback over Ca
   await until("it has come", () => remote.keys.some(({ code }) => code === 21));
 });
 
-test("off and on again: told as it happens; a command wakes it, and is not done by Cast in its place", async () => {
+test("its power is pushed; a command wakes it over the remote, not over Cast", async () => {
   const { remote, cast } = attic;
   await press("Attic", "power-off");
   expect(await state("Attic")).toMatchObject({ power: "standby", app: null });
@@ -142,7 +142,7 @@ test("off and on again: told as it happens; a command wakes it, and is not done 
   await until("that is told, too", async () => (await state("Attic")).power === "on");
 });
 
-test("a launch that the set does not show is unconfirmed, and a set that sleeps is connected to by nobody but a command", async () => {
+test("a launch that is not shown is unconfirmed, and only a command connects to a set that sleeps", async () => {
   await begin("Den");
   await succeed(daemon, "pairDevice", enter("Den", den.state.code ?? ""));
   await press("Den", "input-hdmi2");
@@ -151,7 +151,7 @@ test("a launch that the set does not show is unconfirmed, and a set that sleeps 
   expect((await succeed(daemon, "launchApp", unseen)).confirmed).toBe(false);
   den.turn(false);
   await until("that is told", async () => (await device("Den")).power === "off");
-  // Its own remote turns it on: nobody here knows, and nobody asks.
+  // Its own remote turns it on, which zapd does not see.
   den.turn(true);
   await until("it is on", () => den.state.power === "on");
   const { accepted: taken } = den.state;
@@ -164,7 +164,7 @@ test("a launch that the set does not show is unconfirmed, and a set that sleeps 
   expect((await state("Den")).power).toBe("on");
 });
 
-test("a set that was reset is told nothing; pairing anew begins without what was kept", async () => {
+test("a set that was reset gets nothing, and is paired again with new credentials", async () => {
   const before = den.fingerprint;
   const { cert } = kept()[id("Den")];
   await den.stop();

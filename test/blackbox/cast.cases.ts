@@ -1,4 +1,4 @@
-/** Cast devices through the daemon: a house of them found once each, groups that move, one box of two protocols, and what each is told. */
+/** Cast devices: found once each, groups that move, one box of two protocols, and one driven as a story. */
 import { describe, expect, test } from "bun:test";
 import { type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -29,12 +29,12 @@ const listed = async (): Promise<Listed[]> => {
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 
 describe("a house of Cast devices", () => {
-  test("is found by one scan: each once, by the name that people gave it, groups beside the speaker that leads them", async () => {
+  test("one scan finds each once, by its name, and groups beside the speaker that leads them", async () => {
     const stick = await plug({ name: "Attic" });
     const speaker = await plug({ name: "Kitchen speaker", model: "Google Nest Mini", capabilities: 4, standBy: null });
     const { host } = speaker;
     const all = await plug({ name: "Everywhere", host, port: 32_187, reportsId: speaker.id, ...group });
-    // The speaker's own name, as people do.
+    // It has the name of the speaker, as people do.
     const pair = await plug({
       name: "Kitchen speaker",
       id: "ab".repeat(16),
@@ -54,17 +54,17 @@ describe("a house of Cast devices", () => {
     const everywhere = found.find(({ name }) => name === "Everywhere")?.id ?? "";
     await succeed(daemon, "setVolume", { id: everywhere, body: { level: 20 } });
     expect([stick, speaker, all, pair].map(({ state: { level } }) => level)).toEqual([0.5, 0.5, 0.2, 0.5]);
-    // The leader starts anew: its groups are at other ports.
+    // When the leader restarts, its groups have other ports.
     await all.stop();
     const moved = await plug({ name: "Everywhere", id: all.id, host, port: 32_999, reportsId: speaker.id, ...group });
-    // The command that meets nobody there finds it.
+    // The next command finds it.
     await succeed(daemon, "setVolume", { id: everywhere, body: { level: 33 } });
     expect(moved.state.level).toBe(0.33);
     expect((await succeed(daemon, "getDevice", { id: everywhere })).port).toBe(32_999);
     expect((await listed()).length).toBe(4);
   }, 60_000);
 
-  test("beside a Kodi of the same name it is one device, of which each does its part; its group stays apart", async () => {
+  test("with a Kodi of the same name it is one device; its group stays another", async () => {
     const box = await plug({ name: "Den" });
     const { host } = box;
     const ports = { port: 8_080, tcpPort: 9_090 };
@@ -75,7 +75,7 @@ describe("a house of Cast devices", () => {
     const [den, other] = (await listed()).toSorted((one, two) => two.platforms.length - one.platforms.length);
     expect([den?.platforms, other?.platforms]).toEqual([["kodi", "cast"], ["cast"]]);
     expect(other?.port).toBe(32_200);
-    // Killed, the one leaves what the other can.
+    // Without the Kodi the rest goes on.
     await kodi.stop();
     await succeed(daemon, "setVolume", { id: den?.id ?? "", body: { level: 44 } });
     expect(box.state.level).toBe(0.44);
@@ -83,7 +83,7 @@ describe("a house of Cast devices", () => {
 });
 
 describe("a Cast device", () => {
-  test("one story: a file, its player, an app by name, home; what it cannot do, it says", async () => {
+  test("one story: a file, its player, an app by name, home; what it cannot do is refused", async () => {
     const set = await plug({ name: "Attic" });
     const { id, capabilities } = await succeed(daemon, "addDevice", { body: { host: set.host } });
     expect(capabilities).not.toContain("apps");
@@ -121,7 +121,7 @@ describe("a Cast device", () => {
     await refuse(daemon, "pressKey", { id, body: { key: "literal:a" } }, "unsupported_operation");
   }, 60_000);
 
-  test("tells what others do with it, and that its screen sleeps; it is off where its power is cut then", async () => {
+  test("pushes what others do, and its standby; it is off when its power is cut after that", async () => {
     const set = await plug({ name: "Loft" });
     const { id } = await succeed(daemon, "addDevice", { body: { host: set.host } });
     await state(id);
@@ -133,7 +133,7 @@ describe("a Cast device", () => {
     set.setStandBy(true);
     await until("it is in standby", async () => (await shown()) === "standby");
     await set.cutPower();
-    // Who asks in the moment of a failure, or right after it, may be told of that.
+    // A read right after the failure may fail.
     const power = async () => (await ask(daemon, "getState", { id })).body.data?.state.power;
     await until("it is off", async () => (await power()) === "off");
     await set.wake();

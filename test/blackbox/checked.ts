@@ -1,4 +1,4 @@
-/** Calls that check what every answer must be: the status of its code, the envelope, the schema, and no vendor's word. */
+/** Calls that check each answer: the status of its code, the envelope, the schema, and that no vendor's words are in it. */
 import { expect } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -17,7 +17,7 @@ export interface Call {
   readonly query?: string;
 }
 
-/** DESIGN.md 2.8, written out a second time. */
+/** The statuses of DESIGN.md 2.8, independent of the code. */
 const statuses: readonly [number, string][] = [
   [
     400,
@@ -86,7 +86,7 @@ const vendorValues =
 const vendorText =
   /<\/|<\?xml|<app|<player|ecp-setting|user-device|power-mode|\bECP\b|keypress|keyup|tvinput_|is-tv|Lit_/;
 
-/** No name of a vendor's field, no value of its tables and no XML, wherever it may stand. */
+/** No vendor's field, value or XML, at any depth. */
 export function expectNoVendorWords(value: unknown, settings = false, where = "body"): void {
   if (typeof value === "string") {
     if (vendorValues.test(value) || vendorText.test(value)) throw new Error(`${where}: ${value}`);
@@ -100,7 +100,7 @@ export function expectNoVendorWords(value: unknown, settings = false, where = "b
   }
 }
 
-/** Each secret is in the file of the credentials, for the user alone, and in no answer, no line of the log and no other file. */
+/** Each secret is in the file of credentials with mode 0600, and in no answer, no log line and no other file. */
 export async function expectKept(
   daemon: TestDaemon,
   ids: readonly string[],
@@ -123,6 +123,6 @@ export async function expectKept(
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }
 
-/** Waits, within the time that a daemon has for it, until something holds: it is asked no oftener than every 20 ms. */
+/** Waits until something holds, which is checked every 20 ms. */
 export const until = (what: string, holds: () => boolean | Promise<boolean>, withinMs = 4_000): Promise<void> =>
   waitUntil(what, holds, withinMs, 20);

@@ -1,4 +1,4 @@
-/** Documents in which sets say what the simulator does not: apps of old firmware, other home screens, a player at rest. */
+/** Documents of Rokus that the simulator does not send. */
 import { element, xmlDocument } from "../../src/simulators/bench/documents.ts";
 import type { SimulatedApp } from "../../src/simulators/roku.ts";
 import type { Reply } from "../support/wire.ts";
@@ -18,18 +18,6 @@ export const page = (body: string | Buffer, type = 'text/xml; charset="utf-8"'):
   body,
 });
 
-/** The ways sets spell "nothing runs". */
-export const homes = {
-  plain: "<app>Roku</app>",
-  menu: '<app id="562859" type="menu" version="1.8.44" ui-location="home">Roku Dynamic Menu</app>',
-  bareMenu: '<app id="562859" version="1.8.44">Roku Dynamic Menu</app>',
-  emptyId: '<app id="">Home</app>',
-} as const;
-
-export function spellHome(set: WiredRoku, home: string): void {
-  set.spoiled.set("/query/active-app", (said) => ({ ...said, body: `${said.body}`.replace(homes.plain, home) }));
-}
-
 export interface Playing {
   readonly state: string;
   readonly plugin: string;
@@ -38,7 +26,7 @@ export interface Playing {
   readonly live: boolean;
 }
 
-/** What the player of the set says from now on. */
+/** Sets the answer of the set's player. */
 export function playing(set: WiredRoku, { state, plugin, position, duration, live }: Playing): void {
   const time = (name: string, value: number | null) => (value === null ? [] : [element(name, {}, `${value} ms`)]);
   const body = element("player", { error: "false", state }, [

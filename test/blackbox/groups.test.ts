@@ -1,4 +1,4 @@
-/** Labels, and commands to all that have one. */
+/** Labels, and commands to all devices with one. */
 import { expect, test } from "bun:test";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
@@ -26,7 +26,7 @@ for (const name of ["One", "Two"]) await daemon.api("PATCH", `/devices/${name}`,
 const press = (group: string, body: object = { key: "info" }) =>
   daemon.api("POST", `/groups/${group}/remote/key`, body);
 
-test("labels are told, kept, and taken away again; without any there is no field", async () => {
+test("labels are set, kept and removed; a device without labels has no such field", async () => {
   expect((await daemon.api("GET", "/devices/One")).body.data.labels).toEqual(["a=1", "bar"]);
   expect((await daemon.api("GET", "/devices/Three")).body.data).not.toHaveProperty("labels");
   for (const labels of [["Bar"], ["a b"], [""], ["x".repeat(65)], Array(33).fill("a"), "bar"])
@@ -38,7 +38,7 @@ test("labels are told, kept, and taken away again; without any there is no field
   expect((await daemon.api("PATCH", "/devices/Three", { labels: [] })).body.data).not.toHaveProperty("labels");
 });
 
-test("who follows is told when the last label of a device is taken away", async () => {
+test("removing the last label is an event", async () => {
   const stream = new EventStream({ to: daemon.port, path: "/events?types=device.changed" });
   await stream.until(({ type }) => type === "snapshot");
   for (const labels of [["bar"], []]) await daemon.api("PATCH", "/devices/Three", { labels });
@@ -47,12 +47,12 @@ test("who follows is told when the last label of a device is taken away", async 
   stream.close();
 });
 
-test("what stands for a group is no name of a device", async () => {
+test("a device cannot have the name of a group", async () => {
   for (const name of ["all", "ALL", "label:bar", "Label:x"])
     expect((await daemon.api("PATCH", "/devices/Three", { name })).body.error.code).toBe("invalid_device_name");
 });
 
-test("a key reaches all, or those with the label, and nobody else", async () => {
+test("a key reaches all devices, or those with the label", async () => {
   pressed.length = 0;
   const { status, body } = await press("bar");
   expect([
@@ -74,12 +74,12 @@ test("a key reaches all, or those with the label, and nobody else", async () => 
   expect((await client.pressKeysOfGroup({ group: "bar", body: { keys: ["info"] } })).results).toHaveLength(2);
 });
 
-test("a label that nobody has", async () => {
+test("a label that no device has is an error", async () => {
   const { status, body } = await press("cellar");
   expect([status, body.error.code]).toEqual([404, "group_not_found"]);
 });
 
-test("none took it: the failure of the first, with what came of each", async () => {
+test("where all fail, the error is that of the first, with the result of each", async () => {
   const { status, body } = await press("bar", { key: "stop" });
   expect([status, body.error.code]).toEqual([400, "unsupported_key"]);
   expect(body.error.details.results).toMatchObject([
@@ -88,7 +88,7 @@ test("none took it: the failure of the first, with what came of each", async () 
   ]);
 });
 
-test("one that hangs holds up no other: they take it before its time is over", async () => {
+test("a device that hangs does not delay the others", async () => {
   pressed.length = 0;
   const stream = new EventStream({ to: daemon.port, path: "/events?types=action.finished" });
   await stream.until(({ type }) => type === "snapshot");
@@ -97,7 +97,7 @@ test("one that hangs holds up no other: they take it before its time is over", a
   const asked = press("all");
   while (pressed.length < 2 && performance.now() - since < 1_000) await Bun.sleep(10);
   expect(pressed.toSorted()).toEqual(["Three", "Two"]);
-  // Who follows is told of each as it ends: of those that took it sooner than one that hangs is given up.
+  // There is an event for each as it ends: the others end before the timeout of the one that hangs.
   const took = new Set<string>();
   const tells = ({ type, ok, device_id }: Frame) => type === "action.finished" && ok && !took.has(device_id);
   while (took.size < 2) took.add((await stream.until(tells, 1_500))["device_id"]);
@@ -107,7 +107,7 @@ test("one that hangs holds up no other: they take it before its time is over", a
   sets[0]?.fault(null);
 });
 
-test("a page of another origin reaches none", async () => {
+test("a page of another origin reaches no device", async () => {
   pressed.length = 0;
   const { status } = await daemon.api(
     "POST",

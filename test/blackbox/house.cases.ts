@@ -1,4 +1,4 @@
-/** A house of twelve devices: found once each, named as people named them, and what is left of one when a protocol of it dies. */
+/** A house of twelve devices: each is found once, by its name, and goes on when one of its protocols fails. */
 import { afterEach, expect, test } from "bun:test";
 import { composition, platforms } from "../../src/platforms/index.ts";
 import { startTestDaemon } from "../support/daemon.ts";
@@ -34,7 +34,7 @@ async function moveIn(house: readonly Resident[]): Promise<void> {
 }
 
 test(
-  "scans in which answers are late, doubled, lost and in any order: twelve, by the same names and ids",
+  "scans with late, repeated and lost answers find the same twelve names and ids",
   async () => {
     await moveIn(houseOfTwelve("own"));
     const shaking = { lost: 0, lateMs: 120 };
@@ -43,7 +43,7 @@ test(
       await one.api("POST", "/devices/discover");
       return sorted((await one.api("GET", "/devices")).body.data);
     };
-    /** A registry of its own each time: what it comes to must not hang on what came first. */
+    /** Each time with a new registry: the result must not depend on the order of the answers. */
     const inNewHouse = async (run: (one: House) => Promise<void>) => {
       const one = await openHouseWith({ platforms: noisy, composition }, "timeout_ms = 900\n");
       await run(one).finally(() => one.dispose());
@@ -65,7 +65,7 @@ test(
         expect(early.length).toBeLessThanOrEqual(whole.length + 3);
         shaking.lost = 0;
         expect(told(await scan(one))).toEqual(whole);
-        // Whoever has learned an id keeps it.
+        // Ids that were shown stay valid.
         for (const { id } of early) expect((await one.api("GET", `/devices/${id}`)).status).toBe(200);
       });
     }
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  "a protocol of a device dies: the rest goes on, under its name and id, and it comes back to it; a restart changes nothing",
+  "when one protocol of a device fails the others go on, under the same name and id, also after a restart",
   async () => {
     const house = houseOfTwelve("apart");
     await moveIn(house);
@@ -89,7 +89,7 @@ test(
     };
     await until("all are found", async () => told(await scan()).join() === whole.join());
     const first = await scan();
-    // Whoever follows has seen one come as a part and go into a whole: what is left is the same twelve.
+    // The events of devices that were joined leave the same twelve.
     const followed = () => {
       const live = new Map<string, string>();
       for (const { type, device } of stream.frames) {
@@ -101,7 +101,7 @@ test(
     const listed = first.map(({ id, name }) => [id, name]).toSorted();
     await until("whoever follows knows the same", () => followed() === listed.join());
     const idOf = (wanted: string) => first.find(({ name }) => name === wanted)?.id ?? "";
-    // Those of LG tell their state to whom they know alone.
+    // LG sets must be paired to tell their state.
     for (const { name, parts } of house)
       if (parts[0]?.platform === "webos") await succeed(daemon, "pairDevice", { id: idOf(name) });
     const all = house.flatMap((one) => (one.parts.length < 2 ? [] : one.parts.map((part) => ({ one, part }))));
@@ -118,7 +118,7 @@ test(
         await until(`${one.name} goes on without its renderer`, async () => (await state())?.power === "on");
       else {
         const level = 20 + at;
-        // Whoever met its silence may be told of that once.
+        // The first call may fail.
         await until(`${one.name} is as loud as it was told`, async () => {
           await ask(daemon, "setVolume", { id, body: { level } });
           return (await state())?.volume?.level === level;

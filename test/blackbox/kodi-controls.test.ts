@@ -1,6 +1,7 @@
-/** Kodi beyond keys: volume, player, files, channels and messages, over HTTP, each read back at the set. */
+/** The controls of a Kodi over HTTP, each read back at the set. */
 import { expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
+import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
@@ -26,7 +27,7 @@ async function add(one: KodiSimulator): Promise<string> {
   return (await succeed(daemon, "addDevice", { body })).id;
 }
 
-test("the volume is where it was told to be, by a level, a step, and silence", async () => {
+test("the volume is set by a level, a step and mute", async () => {
   const volume = (body: object) => succeed(daemon, "setVolume", { id, body });
   expect(await volume({ level: 20 })).toMatchObject({ volume: { level: 20, muted: false }, confirmed: true });
   expect(set.state.volume).toBe(20);
@@ -41,7 +42,7 @@ test("the volume is where it was told to be, by a level, a step, and silence", a
     await refuse(daemon, "setVolume", { id, body }, "invalid_payload");
 });
 
-test("the player pauses, seeks, and goes on; with nothing on it says so", async () => {
+test("the player pauses, seeks and plays; with nothing to play that is an error", async () => {
   const tell = (body: object) => ({ id, body });
   await refuse(daemon, "controlPlayback", tell({ do: "seek", position_ms: 1 }), "device_refused");
   set.play({ path: "/films/film.mkv", title: "Film", durationMs: 3_600_000 });
@@ -57,7 +58,7 @@ test("the player pauses, seeks, and goes on; with nothing on it says so", async 
   await refuse(daemon, "controlPlayback", tell({ do: "seek" }), "invalid_payload");
 });
 
-test("a file is handed to it by its address, and seen to play", async () => {
+test("a file is played by its address, which is confirmed", async () => {
   const body = { url: "http://127.0.74.9/film.mp4", title: "Film" };
   expect(await succeed(daemon, "playMedia", { id, body })).toMatchObject({ confirmed: true });
   expect(set.state.playback?.path).toBe(body.url);
@@ -65,7 +66,7 @@ test("a file is handed to it by its address, and seen to play", async () => {
     await refuse(daemon, "playMedia", { id, body: { url } }, "invalid_payload");
 });
 
-test("channels are listed where there is a tuner, and tuned to by number, name or id", async () => {
+test("channels are listed where there is a tuner, and selected by number, name or id", async () => {
   await until("it says that it has channels", async () =>
     (await succeed(daemon, "getDevice", { id })).capabilities.includes("channels"),
   );
@@ -93,7 +94,7 @@ test("channels are listed where there is a tuner, and tuned to by number, name o
   expect((await succeed(daemon, "getDevice", { id: other })).capabilities).not.toContain("channels");
 });
 
-test("a message is shown; inputs, which it has not, are not", async () => {
+test("a message is shown; it has no inputs", async () => {
   await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
   expect(set.calls.findLast(({ method }) => method === "GUI.ShowNotification")?.params).toMatchObject({
     message: "Dinner is ready",
@@ -101,19 +102,10 @@ test("a message is shown; inputs, which it has not, are not", async () => {
   await refuse(daemon, "listInputs", { id }, "unsupported_operation");
 });
 
-test("what happens at the set is told to those who follow, soon after it", async () => {
-  const over = new AbortController();
-  const response = await fetch(`${daemon.url}/events?types=state.changed&devices=${id}`, {
-    headers: { accept: "application/x-ndjson" },
-    signal: over.signal,
-  });
-  let text = "";
-  const reading = (async () => {
-    for await (const part of response.body?.pipeThrough(new TextDecoderStream()) ?? []) text += part;
-  })().catch(() => {});
-  await until("a snapshot", () => text.includes('"snapshot"'));
+test("a change at the set is an event soon after it", async () => {
+  const stream = new EventStream({ to: daemon.port, path: `/events?types=state.changed&devices=${id}` });
+  await stream.until(({ type }) => type === "snapshot");
   set.play({ path: "/films/other.mkv", title: "Other Film", durationMs: 60_000 });
-  await until("the film", () => text.includes("Other Film"));
-  over.abort();
-  await reading;
+  await stream.until(({ state }) => state?.playback?.title === "Other Film");
+  stream.close();
 });

@@ -1,4 +1,4 @@
-/** Leases: one holder, the others in order of arrival; whoever leaves it leaves nothing behind. */
+/** Leases: one holder, others wait in order of arrival, and a lease that ends leaves nothing behind. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import net from "node:net";
@@ -24,14 +24,14 @@ const press = (token?: string) =>
   room.daemon.api("POST", "/devices/set/remote/key", { key: "home" }, token === undefined ? {} : carrying(token));
 const codeOf = ({ body }: Answered): string => (body.ok ? "ok" : body.error.code);
 const shown = async () => (await room.daemon.api("GET", "/devices/set")).body.data.lease;
-/** Takes the set, for a test that says itself what comes then. */
+/** Takes the set, and returns the token. */
 async function taken(more: object = {}): Promise<string> {
   const { body } = await take(more);
   if (!body.ok) throw new Error(JSON.stringify(body));
   return body.data.token;
 }
 
-test("what is no lease is refused", async () => {
+test("a wrong lease is refused", async () => {
   for (const body of [
     {},
     { owner: "ada" },
@@ -52,7 +52,7 @@ test("what is no lease is refused", async () => {
   expect([(await free()).body.data.freed, await shown()]).toEqual([false, null]);
 });
 
-test("a holder changes the device, all others read it", async () => {
+test("the holder may change the device, all others only read it", async () => {
   const events = new EventStream({ to: room.daemon.port, path: "/events?types=lease.changed" });
   await events.until(({ type }) => type === "snapshot");
   const { status, body } = await take({ note: "nightly" });
@@ -70,7 +70,7 @@ test("a holder changes the device, all others read it", async () => {
   expect([codeOf(await press(token)), codeOf(await press(`nonsense, ${token}`))]).toEqual(["ok", "ok"]);
   expect(room.countOf("key")).toBe(before + 2);
 
-  // Whatever is no read, by the table of operations; and a group says it of each.
+  // All operations but reads, by their table; in a group each device has its own error.
   for (const [method, of, given] of [
     ["POST", "/remote/sequence", { keys: ["up"] }],
     ["POST", "/apps/launch", { app: "12" }],
@@ -117,14 +117,14 @@ test("a holder changes the device, all others read it", async () => {
     ["freed", "ada's script", undefined],
   ]);
   events.close();
-  // A token of a lease that has ended opens nothing, though nobody has the device now.
+  // The token of an ended lease opens nothing, even while nobody has the device.
   const stale = await press(token);
   expect([codeOf(stale), stale.body.error.details]).toEqual(["device_leased", { lease: null }]);
   expect([codeOf(await take({}, token)), await shown()]).toEqual(["device_leased", null]);
   expect(codeOf(await press())).toBe("ok");
 });
 
-test("in order of arrival; whoever hangs up, or has waited long enough, leaves the line", async () => {
+test("a device is given in order of arrival; who hangs up, or has waited long enough, leaves the queue", async () => {
   const first = await taken({ owner: "first" });
   const order: string[] = [];
   const waiting = async (owner: string, signal?: AbortSignal) => {
@@ -155,7 +155,7 @@ test("in order of arrival; whoever hangs up, or has waited long enough, leaves t
   expect([order, await shown()]).toEqual([["second", "third"], null]);
 });
 
-test("what is under way ends before a device is given, and with its lease", async () => {
+test("a command ends before the device is given, and with the lease of its caller", async () => {
   const keys = Array(8).fill("down");
   const presses = () => room.countOf("key");
   const begun = presses();
@@ -174,7 +174,7 @@ test("what is under way ends before a device is given, and with its lease", asyn
   await room.daemon.sleep(200);
   expect((await free(undefined, "?force=true")).body.data.freed).toBe(true);
   const given = (await next).body.data.token;
-  // Once the next has it, nothing comes of the one before.
+  // Once the next holder has it, no key of the one before comes.
   const then = presses();
   expect(codeOf(await held)).toBe("device_leased");
   await room.daemon.sleep(600);
@@ -182,7 +182,7 @@ test("what is under way ends before a device is given, and with its lease", asyn
   await free(given);
 });
 
-/** Whether the set's console takes a program now: it serves one at a time, and tells others so. */
+/** Whether the set's console is free: it serves one program at a time. */
 async function takesConsole(): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = net.connect(room.set.ports.console ?? 0, "127.0.0.1");
@@ -196,7 +196,7 @@ async function takesConsole(): Promise<boolean> {
   }
 }
 
-test("a lease ends by itself, and with it what its dead holder left: its key, its log, its console", async () => {
+test("a lease that ends by itself ends the held key, the log and the console of its holder", async () => {
   const token = await taken();
   const log = new EventStream({
     to: room.daemon.port,
@@ -221,7 +221,7 @@ test("a lease ends by itself, and with it what its dead holder left: its key, it
   await free(next.body.data.token);
 });
 
-test("it is kept through kill -9 of the daemon, for its holder and nobody else; its token is nowhere", async () => {
+test("a lease survives kill -9 of the daemon, for its holder alone; its token is nowhere on disk", async () => {
   const { daemon } = room;
   const token = await taken({ owner: "kept", ttl_s: 3_600 });
   await daemon.stop("SIGKILL");

@@ -1,6 +1,6 @@
 /**
- * An agent with one wish, "open YouTube, volume 15, tell me what is on", on sets that are asleep, not paired, limited, slow or
- * gone: what it tells is true each time, by what the set itself shows.
+ * An agent does "open YouTube, volume 15, tell me what is on" on sets that are asleep, not paired, limited or slow: the
+ * answers of the tools match what the set itself shows.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -23,7 +23,7 @@ async function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {})
   return set;
 }
 
-/** What the agent did, and what it tells: a sentence of each answer. */
+/** The answers to the three calls. */
 async function wish(
   device: string,
   wait_ms = 1_500,
@@ -34,7 +34,7 @@ async function wish(
   return { launched, volume, state };
 }
 
-/** What was told is what the set shows; "seen" is said of nothing else. */
+/** The answers match the set; nothing else is said to be confirmed. */
 function checkTrue(set: RokuSimulator, { launched, volume, state }: Awaited<ReturnType<typeof wish>>): void {
   const shown = { app: set.state.activeApp === "837", volume: set.state.volume === 15 };
   if (launched.structuredContent.confirmed === true) expect(shown.app).toBe(true);
@@ -47,8 +47,8 @@ function checkTrue(set: RokuSimulator, { launched, volume, state }: Awaited<Retu
     if (isError === true) expect(content[0]?.text).not.toContain("shows it.");
 }
 
-describe.concurrent("the same wish, told as it came out", () => {
-  test.each<["standby" | "deep" | null]>([[null], ["standby"], ["deep"]])("of a set that sleeps: %p", async (sleep) => {
+describe.concurrent("the same wish", () => {
+  test.each<["standby" | "deep" | null]>([[null], ["standby"], ["deep"]])("to a set that sleeps: %p", async (sleep) => {
     const name = `Kitchen ${sleep ?? "on"}`;
     const set = await plugIn(name);
     if (sleep) await set.sleep(sleep);
@@ -61,7 +61,7 @@ describe.concurrent("the same wish, told as it came out", () => {
     expect(told.state.content[0]?.text).toBe(`${name} is on · YouTube · volume 15.`);
   });
 
-  test("of a set with limited access: what it does not tell is not known", async () => {
+  test("to a set with limited access: what it does not tell is unknown", async () => {
     const set = await plugIn("Bedroom", { access: "limited" });
     await plugIn("Workroom");
     const told = await wish("Bedroom");
@@ -70,13 +70,13 @@ describe.concurrent("the same wish, told as it came out", () => {
     expect(told.volume).toMatchObject({ isError: true, structuredContent: { code: "unsupported_operation" } });
     expect(told.state.structuredContent.state).toMatchObject({ app: { id: "youtube" }, volume: null });
     expect(told.state.content[0]?.text).toMatch(/^Bedroom .* · YouTube\.$/);
-    // A key leaves nothing that could be read.
+    // The effect of a key cannot be read.
     const pressed = await agent.call("press_keys", { device: "Workroom", keys: ["home", "down"], delay_ms: 0 });
     expect(pressed.structuredContent).toMatchObject({ sent: 2, confirmed: null, after: { power: "on" } });
     expect(pressed.content[0]?.text).toContain("cannot be read from the device");
   });
 
-  test("of a set that is not paired: nothing was done, and a person is told what to do", async () => {
+  test("to a set that is not paired: nothing is done, and the answer says how to pair", async () => {
     const set = await startSimulator(
       createWebosSimulator({ name: "Lounge", securePort: 0, plainPort: 0, ssdp: false }),
     );
@@ -91,14 +91,14 @@ describe.concurrent("the same wish, told as it came out", () => {
     expect(JSON.stringify(set.state)).toBe(before);
   });
 
-  test("of a slow set: seen where it comes in time, and not before", async () => {
+  test("to a slow set: confirmed once it shows the app", async () => {
     const set = await plugIn("Cellar", { launchMs: 1_200 });
     const told = await wish("Cellar", 20_000);
     checkTrue(set, told);
     expect(told.launched.structuredContent).toMatchObject({ confirmed: true, after: { app: { id: "youtube" } } });
   });
 
-  test("of a set that takes it and does not do it", async () => {
+  test("to a set that accepts the launch without an effect: not confirmed", async () => {
     const set = await plugIn("Hall", { launchMs: 60_000 });
     const told = await wish("Hall");
     checkTrue(set, told);

@@ -1,4 +1,4 @@
-/** Agents: the tools over HTTP and over stdio, called by clients that others wrote. */
+/** MCP over HTTP and over stdio, used by the clients of the protocol's own SDK. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { refusal, requestOf, send } from "../support/raw-http.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, startSimulator } = await daemonForFile({ config: { mcp: { http: true } } });
-// What is asked for the first time is made.
+// The first request makes the token.
 await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
 const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
 
@@ -64,7 +64,7 @@ describe("T33 who is let in at /mcp", () => {
     expect(statSync(join(daemon.stateFolder, "mcp.token")).mode & 0o777).toBe(0o600);
   });
 
-  test("no page of another origin, with the token or without, to call or to listen", async () => {
+  test("no page of another origin, with or without the token", async () => {
     for (const method of ["POST", "GET", "DELETE"])
       for (const page of [{ origin: "http://evil.example" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }]) {
         const answer = await fetch(`http://127.0.0.1:${daemon.port}/mcp`, {
@@ -97,7 +97,7 @@ describe("T33 who is let in at /mcp", () => {
     expect((await fetch(at, { method: "OPTIONS", headers: asks })).status).toBe(403);
   });
 
-  test("no name that was made to lead here", async () => {
+  test("no foreign name in Host (DNS rebinding)", async () => {
     for (const host of ["evil.example", `evil.example:${daemon.port}`, "127.0.0.1.evil.example"]) {
       const headers = [`host: ${host}`, `authorization: Bearer ${token}`, "content-type: application/json"];
       const answer = await send(requestOf("POST", "/mcp", headers, ping), { to: daemon.port });
@@ -125,7 +125,7 @@ describe("T33 who is let in at /mcp", () => {
     expect(last).not.toBe(429);
   });
 
-  test("what is no message is answered as one, and does no harm", async () => {
+  test("a body that is no message gets an error", async () => {
     for (const body of ["", "{", "[]", "null", '"x"', '{"jsonrpc":"2.0"}', `[${ping},${ping}]`, `{"a":`.repeat(100)]) {
       const answer = await post(bearer(), body);
       expect(answer.status).toBeLessThan(500);
@@ -137,7 +137,7 @@ describe("T33 who is let in at /mcp", () => {
     expect((await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "PUT", headers: bearer() })).status).toBe(405);
   });
 
-  test("a stream of a session answers before anything comes in it", async () => {
+  test("a stream of a session is answered before its first message", async () => {
     const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a test", version: "1" } };
     const begun = await post(bearer(), JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }));
     await begun.text();
@@ -149,7 +149,7 @@ describe("T33 who is let in at /mcp", () => {
     leave.abort();
   });
 
-  test("nobody while it is off, and the hint says how it is turned on", async () => {
+  test("nobody while it is off, and the hint says how to turn it on", async () => {
     await daemon.api("PATCH", "/config", { "mcp.http": false });
     const answer = await post(bearer());
     const { error } = (await answer.json()) as { error: { code: string; hint: string } };
@@ -168,7 +168,7 @@ describe.each(editions)("a client of %s", (edition) => {
   });
   afterAll(() => agent?.close());
 
-  test("sees the same list, and drives a set by it", async () => {
+  test("sees the same tools, and drives a set with them", async () => {
     const listed = JSON.stringify(await agent.tools());
     expect(listed).toBe(JSON.stringify(tools.map((tool) => tool.listed)));
     expect(JSON.stringify(await agent.tools())).toBe(listed);
@@ -209,7 +209,7 @@ describe.each(editions)("a client of %s", (edition) => {
     await expect(agent.call("format_disk")).rejects.toThrow("There is no tool format_disk");
   });
 
-  test("reads resources, and is told when one changes", async () => {
+  test("reads resources, and is notified when one changes", async () => {
     const uris = (await agent.resources()).map(({ uri }) => uri);
     expect(uris.slice(0, 3)).toEqual(["zapd://devices", "zapd://keys", "zapd://guide.md"]);
     const uri = uris[3] ?? "";
@@ -228,7 +228,7 @@ describe.each(editions)("a client of %s", (edition) => {
     );
   });
 
-  test("is asked before more than one set is turned off, and nothing happens without a yes", async () => {
+  test("is asked before more than one set is turned off, and without a yes nothing happens", async () => {
     await Promise.all([kitchen, study].map((set) => set.wake()));
     const asked: string[] = [];
     const no: Person = (message) => {
@@ -254,7 +254,7 @@ describe.each(editions)("a client of %s", (edition) => {
 });
 
 test.each(["the first edition over HTTP", "the second edition over HTTP"] as const)(
-  "of a set that shows a code the person is asked for it, and then it is done: %s",
+  "the person is asked for the code that a set shows, and then the command is done: %s",
   async (edition) => {
     const set = createAndroidTvSimulator({ name: edition, remotePort: 0, pairingPort: 0, mdns: false });
     await set.start();
@@ -284,7 +284,7 @@ test.each(["the first edition over HTTP", "the second edition over HTTP"] as con
   },
 );
 
-test("runs a scene in one call, and tells all that is wrong with one before any of it runs", () =>
+test("runs a scene in one call, and tells all its mistakes before anything runs", () =>
   withAgent("the second edition over HTTP", async (agent) => {
     const steps = [{ launch: "netflix" }, { volume: 9 }, { key: "down" }];
     const dry = await agent.call("run_scene", { device: "Study", steps, dry_run: true });
@@ -312,7 +312,7 @@ test("runs a scene in one call, and tells all that is wrong with one before any 
       expect(await agent.call("run_scene", args)).toMatchObject({ isError: true });
   }));
 
-test("over stdio a client without a daemon is told how one is started", async () => {
+test("over stdio, without a daemon, the error says how to start one", async () => {
   const agent = await connect("the second edition over stdio", {
     daemon,
     token,

@@ -1,4 +1,4 @@
-/** A daemon and a broker, driven by Mosquitto's own programs: what is kept there, what is run from there, and what is not. */
+/** A daemon and a broker, used by Mosquitto's own programs: what is retained, and which commands are run. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
 
   beforeAll(async () => {
     broker = await Mosquitto.start();
-    // Kept before anybody is there to hear it.
+    // Retained from before the daemon.
     await broker.say(`${base}/devices/gone-long-ago`, '{"id":"gone-long-ago"}', "-r");
     await broker.say(`${base}/devices/gone-long-ago/state`, '{"seq":1}', "-r");
     set = createRokuSimulator({
@@ -62,7 +62,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await broker.dispose();
   });
 
-  test("a site, its devices and what they do are kept, without a position; what nobody knows is cleared", async () => {
+  test("a site, its devices and their states are retained, without positions; unknown devices are cleared", async () => {
     const status = await ears.until(({ topic, json }) => topic === `${base}/status` && json.devices === 1);
     expect(status.json).toMatchObject({ online: true, labels: ["room=2"], commands: "developer" });
     const device = await ears.until(({ topic }) => topic === at(""));
@@ -71,7 +71,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect(Object.keys(state.json)).toEqual(["seq", "state", "changed"]);
     for (const gone of ["gone-long-ago", "gone-long-ago/state"])
       await ears.until(({ topic, text }) => topic === `${base}/devices/${gone}` && text === "");
-    // It plays, and runs on: what is told then says what, and not where.
+    // While it plays its position changes all the time, and is left out.
     set.play({ durationMs: 120_000 });
     await daemon.api("GET", `/devices/${id}/state`);
     const playing = await ears.until(
@@ -80,7 +80,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect(playing.json.state.playback).toMatchObject({ position_ms: null, position_at: null, duration_ms: 120_000 });
   });
 
-  test("plain values are commands, which say who asked; what is typed is told to nobody", async () => {
+  test("plain values are commands by mqtt; typed text is in no message", async () => {
     await broker.say(at("/set/key"), "down");
     expect((await finished(({ key }) => key === "down")).json).toMatchObject({ ok: true, by: "mqtt", device_id: id });
     await broker.say(at("/set/volume"), "+1");
@@ -90,7 +90,6 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await broker.say(at("/set/text"), "Hush 7!");
     await finished(({ characters }) => characters === 7);
     expect(set.text).toBe("Hush 7!");
-    // Half of a pair is no text.
     await broker.say(at("/set/text"), "Hush\u0007");
     expect((await refused(at("/set/text"))).json.error.message).toBe("The text was not typed");
     expect(daemon.log()).not.toContain("Hush");
@@ -138,12 +137,12 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       ],
     ] as const)
       expect((await ask(call)).error.code).toBe(code);
-    // Nobody's commands are a place for answers.
+    // An answer may not go to a topic of commands.
     await broker.say(`${base}/rpc`, JSON.stringify({ op: "health", reply_to: at("/set/text") }));
     await refused(`${base}/rpc`, ({ message }) => message === "The answer may not go to that topic");
   });
 
-  test("a lease is handed on, and its log is told while it lasts", async () => {
+  test("a lease works over rpc, and the log is published while it lasts", async () => {
     const ask = (call: object) => broker.ask(`${base}/rpc`, call);
     const { token } = (await ask({ op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } }))
       .data;
@@ -159,7 +158,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await ears.until(({ topic, json }) => topic === at("") && json.lease === null);
   });
 
-  test("what the broker kept, what is an hour old, and what waited for the daemon is not run", async () => {
+  test("retained commands, old ones, and those sent while the daemon was away are not run", async () => {
     const hourOld = new Date(Date.now() - 3_600_000).toISOString();
     const before = set.keys.length;
     await broker.say(at("/set/key"), "select", "-r");
@@ -174,14 +173,14 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect(old.error).toMatchObject({ code: "device_busy", message: expect.stringContaining("s ago") });
     await daemon.stop("SIGKILL");
     await ears.until(({ topic, json }) => topic === `${base}/status` && json.online === false);
-    // Kept for nobody: the session ended with its connection.
+    // The broker keeps it for nobody: the session has ended.
     await broker.say(at("/set/key"), "options");
     const heard = ears.all.length;
     const next = await startTestDaemon({ folder: daemon.folder });
     daemon = next;
     const later = ({ topic, json }: Heard) => topic === `${base}/status` && json.online === true;
     await ears.until((one) => later(one) && ears.all.indexOf(one) >= heard);
-    // The retained one is heard, and told, once more.
+    // The retained command is refused again.
     await ears.until((one) => ears.all.indexOf(one) >= heard && one.json?.type === "command.refused");
     await broker.say(at("/set/key"), "search");
     await ears.until((one) => ears.all.indexOf(one) >= heard && one.json?.key === "search");
@@ -189,7 +188,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await broker.say(at("/set/key"), "", "-r");
   });
 
-  test("a broker that comes back with nothing is told all of it again", async () => {
+  test("a broker that comes back empty gets everything again", async () => {
     await broker.end();
     await broker.begin();
     ears.close();
@@ -202,17 +201,17 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     });
   });
 
-  test("a site that is renamed leaves nothing behind", async () => {
+  test("a site that is renamed leaves nothing retained", async () => {
     await daemon.api("PATCH", "/config", { "mqtt.site": "lab2" });
     for (const gone of [`${base}/status`, at(""), at("/state")])
       await ears.until(({ topic, text }) => topic === gone && text === "");
     await ears.until(({ topic, json }) => topic === "zapd/1/lab2/status" && json.online === true);
     await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
-    // Whoever goes without a goodbye has its will told, which is kept.
+    // A will would be retained.
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
   });
 
-  test("what the broker does not take is told; what it has from its disk of a run before is no other daemon's", async () => {
+  test("what the broker forbids is a warning; a status from an earlier run is not taken for another daemon's", async () => {
     const old = await Mosquitto.start((folder) => {
       writeFileSync(join(folder, "acl"), "topic readwrite zapd/#\n");
       return ["allow_anonymous true", "persistence true", `persistence_location ${folder}/`, `acl_file ${folder}/acl`];

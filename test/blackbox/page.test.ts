@@ -1,4 +1,4 @@
-/** The page and the documentation as a browser asks for them, without one: on whatever the daemon runs. */
+/** The files of the page and of the documentation, as a browser asks for them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ const types: Readonly<Record<string, RegExp>> = {
   "/docs/swagger-ui-bundle.js": /^text\/javascript/,
 };
 
-made("each file has its type and the policy of its page, and is asked for again only when it is another", async () => {
+made("each file has its type, its policy and an ETag", async () => {
   for (const [path, type] of Object.entries(types)) {
     const { status, headers, text } = await ask(path);
     expect([path, status, text.length > 100]).toEqual([path, 200, true]);
@@ -61,7 +61,7 @@ made("each file has its type and the policy of its page, and is asked for again 
   }
 });
 
-made("all that a document names is there, and nothing of it is elsewhere", async () => {
+made("all that a document links to is there, on the same origin", async () => {
   for (const path of ["/", "/docs"]) {
     const { text } = await ask(path);
     expect(text).not.toMatch(/<style|<script(?![^>]*\ssrc=)|\son\w+=|style=/);
@@ -76,7 +76,7 @@ made("all that a document names is there, and nothing of it is elsewhere", async
   }
 });
 
-made("a key is pressed from the page's own origin, and from no other", async () => {
+made("a key may be pressed from the page's own origin, and from no other", async () => {
   const path = "/v1/devices/set/remote/key";
   const body = JSON.stringify({ key: "home" });
   const own = `Host: 127.0.0.1:${room.daemon.port}`;
@@ -100,7 +100,7 @@ made("a key is pressed from the page's own origin, and from no other", async () 
   expect(room.countOf("key")).toBe(before + 1);
 });
 
-test("daemon.page takes it away and gives it back at once; the API stays", async () => {
+test("daemon.page turns it off and on at once; the API stays", async () => {
   const set = (page: boolean | null) => room.daemon.api("PATCH", "/config", { "daemon.page": page });
   expect((await set(false)).status).toBe(200);
   for (const path of Object.keys(types)) {

@@ -1,4 +1,4 @@
-/** Pairing over HTTP, as a program meets it: it begins, is told what to type, and ends well or says why not. */
+/** Pairing over HTTP; devices/pairing.test.ts has all its ends. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ afterEach(async () => {
   await house.api("DELETE", path);
 });
 
-/** Another set in the place of the one that shows a code. */
+/** A set that pairs in another way. */
 async function instead(asks: AskingSet["asks"], secret: string): Promise<void> {
   set = new AskingSet(asks, secret);
   path = `/devices/${await house.add(`Set ${++made}`, set)}`;
@@ -36,12 +36,12 @@ const paired = (answered: Answered) => {
   expect(Object.keys(answered.body.data)).toEqual(["device", "action"]);
   return data.device.access;
 };
-/** The code of a failure with its reason. */
+/** The code of a failure, with its reason. */
 const why = (answered: Answered) => {
   const { code, reason } = Failure.parse(answered.body).error;
   return `${code} ${reason ?? "-"}`;
 };
-/** So many of what was told of the device since the beginning. */
+/** The first so many events of the device. */
 async function followed(types: string, count: number) {
   const over = new AbortController();
   const { body } = await fetch(`${house.url}/events?types=${types}&since=oldest&devices=${path.split("/").at(-1)}`, {
@@ -60,7 +60,7 @@ async function followed(types: string, count: number) {
 }
 const credentials = () => readFileSync(join(house.folder, "state/credentials.json"), "utf8");
 
-test("a code: the answer says what to look for, the second call ends it, and what the set gave is its own file's alone", async () => {
+test("a code: the first answer says what to type, the second call ends it, and the key is in the file of credentials alone", async () => {
   const begun = await pair();
   const { step, form, length, expires_at } = success(operations.pairDevice.data).parse(begun.body).data;
   expect([step, form, length]).toEqual(["code", "digits", 6]);
@@ -72,7 +72,7 @@ test("a code: the answer says what to look for, the second call ends it, and wha
   expect(JSON.stringify((await house.api("GET", path)).body)).not.toContain("key-of");
 });
 
-test("a wrong code may be mended while the set waits, and nobody reads in an answer or a log what was typed", async () => {
+test("after a wrong code another may be typed, and no code is in an answer or in the log", async () => {
   await pair({ begin: true });
   const wrong = await pair({ pin: "314159" });
   expect([wrong.status, why(wrong)]).toEqual([500, "pairing_failed wrong"]);
@@ -84,7 +84,7 @@ test("a wrong code may be mended while the set waits, and nobody reads in an ans
   expect(house.log()).toContain("pairing");
 });
 
-test("a caller who hangs up takes the prompt with it, unless another waits for it", async () => {
+test("the prompt ends when its caller hangs up", async () => {
   await instead("confirm", "accepted");
   const caller = new AbortController();
   const leaving = house.api("POST", `${path}/pair`, undefined, caller.signal).catch(() => "gone");
@@ -102,7 +102,7 @@ test("a caller who hangs up takes the prompt with it, unless another waits for i
   expect(why(await denied)).toBe("pairing_failed denied");
 });
 
-test("who follows what happens is told how far it has come, and nothing of what was typed", async () => {
+test("each step is an event, without what was typed", async () => {
   await pair();
   await pair({ pin: "314159" });
   await cancel();
@@ -118,7 +118,7 @@ test("who follows what happens is told how far it has come, and nothing of what 
   for (const word of ["314159", "271828"]) expect(told).not.toContain(word);
 });
 
-test("pages of others neither begin nor end a pairing", async () => {
+test("foreign pages neither begin nor end a pairing", async () => {
   const answers = await Promise.all(["POST", "DELETE"].map((method) => house.foreign(method, `${path}/pair`)));
   expect(answers).toEqual([403, 403]);
   expect(set.times).toBe(0);

@@ -1,4 +1,4 @@
-/** Samsung sets over HTTP, on each runtime: the story of one, what is withheld before it is paired, its secrets, and reads that wake nobody. */
+/** A Samsung set behind a daemon: pairing, driving and power as one story, its token, and a key that is held. */
 import { expect, test } from "bun:test";
 import {
   createSamsungSimulator,
@@ -22,7 +22,7 @@ async function plugIn(
     createSamsungSimulator({
       ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
       ...{ promptMs: 50, bootMs: 200 },
-      // The daemon's clock runs faster here than the set's.
+      // The daemon's clock runs faster than the set's.
       traits: { keyMs: 0, ...traits },
       ...options,
     }),
@@ -61,10 +61,10 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   await press(id, { key: "right", hold_ms: 300 });
   expect(taken(set)).toEqual(["KEY_HOME", "KEY_RIGHT Press", "KEY_RIGHT Release"]);
   await press(id, { key: "power-off" });
-  // It may still answer for a moment, on its way.
+  // It may still answer for a moment.
   await until("it is silent", async () => (await state(id)).power === "off");
   expect(set.state.power).toBe("standby");
-  // Nothing to do, and nothing that turns it on.
+  // Neither has anything to do, nor turns it on.
   await press(id, { key: "power-off" });
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(set.state.power).toBe("standby");
@@ -74,11 +74,11 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   expect(set.state.channels.most).toBe(1);
 }, 60_000);
 
-test("its token is in the user's own file, and nowhere else", async () => {
+test("its token is in the file of credentials, and nowhere else", async () => {
   const { set, id } = await plugIn("Keeper");
   await succeed(daemon, "pairDevice", { id });
   await press(id, { key: "home" });
-  // Another one, given with a later connection, is kept in its place.
+  // A later connection gets another token, which replaces it.
   set.hangUp();
   await press(id, { key: "home" });
   const [token = ""] = set.state.tokens;
@@ -86,7 +86,7 @@ test("its token is in the user's own file, and nowhere else", async () => {
   await expectKept(daemon, [id], [token]);
 });
 
-test("a key that is down when the daemon stops is let go of", async () => {
+test("a key that is down is released when the daemon stops", async () => {
   const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
   atEnd(() => own.dispose());
   const { set, id } = await plugIn("Held", {}, own);

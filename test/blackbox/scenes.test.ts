@@ -1,4 +1,4 @@
-/** Scenes, from outside: each kind of step, each failure, who hangs up, who comes second, and what is wrong with a file. */
+/** Scenes over HTTP: each kind of step, failures, callers that hang up, runs at the same time, and mistakes in files. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/ro
 import { EventStream } from "../support/event-stream.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
-/** What the sets have done, in order: `Den key up`. */
+/** The events of the sets, in order: `Den key up`. */
 const done: string[] = [];
 const roku = (name: string, more: object = {}): RokuSimulator =>
   createRokuSimulator({
@@ -44,13 +44,13 @@ async function run(steps: Steps, more: object = {}): Promise<SceneResult> {
   return body.data;
 }
 
-/** What came of each step, in short. */
-const came = ({ steps }: SceneResult) =>
+/** The outcome of each step, in short. */
+const outcomes = ({ steps }: SceneResult) =>
   steps.map(({ at, status, reason }) => [at, status, ...(reason ? [reason] : [])].join(" "));
 const keys = () => done.flatMap((one) => /^(\w+) key key (\S+)$/.exec(one)?.slice(1).join(" ") ?? []);
 
 describe("what steps do", () => {
-  test("each kind of step, with what it is for, whether it was seen, and how long it took", async () => {
+  test("each kind of step has its place, its outcome and its devices in the result", async () => {
     const ran = await run([
       { power: "on" },
       { launch: "netflix", name: "film" },
@@ -95,7 +95,7 @@ describe("what steps do", () => {
     ]);
   });
 
-  test("what is so already is skipped, and the wait behind it", async () => {
+  test("a step that has nothing to do is skipped, with the wait behind it", async () => {
     await run([{ launch: "netflix" }, { device: "Cinema", volume: 20 }]);
     done.length = 0;
     const steps = [
@@ -109,16 +109,16 @@ describe("what steps do", () => {
     const so = "skipped already_so";
     const none = "skipped nothing_before";
     const expected = [so, none, none, so, none, so, "did", "did"].map((what, at) => `${at + 1} ${what}`);
-    expect([came(ran), keys()]).toEqual([expected, ["Den up"]]);
+    expect([outcomes(ran), keys()]).toEqual([expected, ["Den up"]]);
   });
 
-  test("if, and its branches; the wait behind one that had nothing to do", async () => {
+  test("if runs one branch, and a wait behind an if that ran none is skipped", async () => {
     const steps = {
       yes: { if: { power: "on", app: "netflix" }, ["th" + "en"]: [{ key: "up" }], else: [{ key: "down" }] },
       no: { if: ["power:on", "app:youtube"], ["th" + "en"]: [{ key: "left" }] },
     };
     const ran = await run([{ launch: "netflix" }, steps.yes, steps.no, { wait_ms: 60_000 }, { key: "right" }]);
-    expect(came(ran).slice(1)).toEqual([
+    expect(outcomes(ran).slice(1)).toEqual([
       "2 did",
       "2.then.1 did",
       "2.else.1 not_run other_branch",
@@ -131,37 +131,41 @@ describe("what steps do", () => {
     expect(ran.steps.map(({ matched }) => matched).filter((one) => one !== undefined)).toEqual([true, false]);
   });
 
-  test("a set in standby is turned on, and seen to be", async () => {
+  test("a set in standby is turned on, which is confirmed", async () => {
     await den.sleep("standby");
     const ran = await run([{ power: "on" }, { wait_ms: 1 }]);
-    expect([came(ran), ran.steps[0]?.confirmed]).toEqual([["1 did", "2 did"], true]);
+    expect([outcomes(ran), ran.steps[0]?.confirmed]).toEqual([["1 did", "2 did"], true]);
   });
 
   test("a dry run runs nothing", async () => {
     const ran = await run([{ key: "up" }], { dry_run: true });
-    expect([ran.outcome, came(ran), done]).toEqual(["checked", ["1 not_run dry_run"], []]);
+    expect([ran.outcome, outcomes(ran), done]).toEqual(["checked", ["1 not_run dry_run"], []]);
   });
 });
 
-describe("what fails stops the scene, or is passed over", () => {
+describe("a failure stops the scene, or is passed over", () => {
   const pressed = { device: "Bar", key: "up" };
-  /** Both ends of a scene whose first step fails. */
+  /** A scene whose first step fails: once it stops, once it goes on. */
   async function both(step: object, code: string, field = "on_error", after: object = pressed) {
     done.length = 0;
     const stopped = await run([step, after], { device: "Guest" });
-    expect([stopped.outcome, stopped.failed, came(stopped)]).toEqual(["stopped", 1, ["1 failed", "2 not_run stopped"]]);
+    expect([stopped.outcome, stopped.failed, outcomes(stopped)]).toEqual([
+      "stopped",
+      1,
+      ["1 failed", "2 not_run stopped"],
+    ]);
     expect([stopped.steps[0]?.error?.code as string, keys()]).toEqual([code, []]);
     const passed = await run([{ ...step, [field]: "continue" }, after], { device: "Guest" });
-    expect([passed.outcome, passed.failed, came(passed)]).toEqual(["done", 1, ["1 failed", "2 did"]]);
+    expect([passed.outcome, passed.failed, outcomes(passed)]).toEqual(["done", 1, ["1 failed", "2 did"]]);
     expect(keys()).toEqual(after === pressed ? ["Bar up"] : []);
     return stopped.steps[0];
   }
 
-  test("a set that refuses, with what mends it", async () => {
+  test("a set that refuses, with the hint", async () => {
     const step = await both({ key: "home" }, "device_refused");
     expect(step?.error?.hint).toContain("Network access: Enabled");
     const whole = await run([{ key: "home" }, pressed], { device: "Guest", on_error: "continue" });
-    expect(came(whole)).toEqual(["1 failed", "2 did"]);
+    expect(outcomes(whole)).toEqual(["1 failed", "2 did"]);
   });
 
   test.each([
@@ -172,7 +176,7 @@ describe("what fails stops the scene, or is passed over", () => {
       daemon.api("PATCH", "/config", { "devices.request_timeout_ms": ms * daemon.speed });
     await den.fault(fault);
     await patience(200);
-    // Nobody else is asked while so little time is given.
+    // No other set is asked while the timeout is so short.
     await both({ device: "Den", ...step }, code, "on_error", { wait_ms: 1 });
     await patience(3_000);
     await den.fault(null);
@@ -187,7 +191,7 @@ describe("what fails stops the scene, or is passed over", () => {
     expect(step).toMatchObject({ matched: false });
   });
 
-  test("in a group each has its own end, and one that fails fails the step", async () => {
+  test("in a group each device has its own outcome, and one failure fails the step", async () => {
     const ran = await run([{ device: ["Bar", "Guest"], key: "up" }, pressed]);
     expect(ran.steps[0]?.devices.map(({ device, status }) => [device.name, status])).toEqual([
       ["Bar", "did"],
@@ -196,7 +200,7 @@ describe("what fails stops the scene, or is passed over", () => {
     expect(ran.outcome).toBe("stopped");
   });
 
-  test("in one of several at the same moment: the others' waits end, and nothing comes after", async () => {
+  test("in one of several parallel steps: the waits of the others end, and no step follows", async () => {
     const parallel = [{ device: "Guest", key: "up" }, [{ wait_ms: 60_000 }, pressed]];
     const ran = await run([{ parallel }, pressed]);
     expect([ran.outcome, keys()]).toEqual(["stopped", []]);
@@ -204,7 +208,7 @@ describe("what fails stops the scene, or is passed over", () => {
   });
 });
 
-/** A stream that a run is told in. */
+/** Runs steps, with the answer as a stream. */
 async function streamed(body: object, signal?: AbortSignal) {
   const headers = { accept: "application/x-ndjson" };
   const init = { method: "POST", body: JSON.stringify(body), headers, ...(signal && { signal }) };
@@ -213,7 +217,7 @@ async function streamed(body: object, signal?: AbortSignal) {
   return response;
 }
 
-test("told as it happens, to its caller and to those who follow", async () => {
+test("each step is told as it happens, to the caller and in the stream of events", async () => {
   const stream = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
   await stream.until(({ type }) => type === "heartbeat");
   const response = await streamed({
@@ -235,7 +239,7 @@ test("told as it happens, to its caller and to those who follow", async () => {
   stream.close();
 });
 
-test.each(["a stream", "one answer"])("who hangs up on %s ends the run: no step comes after", async (form) => {
+test.each(["a stream", "one answer"])("a caller who hangs up on %s ends the run: no step follows", async (form) => {
   const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
   await events.until(({ type }) => type === "heartbeat");
   const leave = new AbortController();
@@ -261,7 +265,7 @@ test("a second run for a set waits for the first, and one for another does not",
   const second = run([{ group: "pub", key: "down" }]);
   const other = await run([{ key: "left" }], { device: "Cinema" });
   expect(other.waited_ms).toBeLessThan(5_000);
-  // What is pressed by hand waits for no scene.
+  // A key from outside the scene does not wait.
   expect((await daemon.api("POST", "/devices/Den/remote/key", { key: "info" })).status).toBe(200);
   expect(keys()).toEqual(["Den up", "Den info"]);
   await daemon.api("POST", "/devices/Den/apps/launch", { app: "youtube" });
@@ -277,7 +281,7 @@ describe("files", () => {
     writeFileSync(join(folder, name), text);
   };
 
-  test("are read at the call, checked in the list, and take a device for those steps that name none", async () => {
+  test("are read at each call, checked in the list, and take a device for steps that name none", async () => {
     expect((await daemon.api("GET", "/scenes")).body.data).toEqual({ folder, scenes: [] });
     write("up.toml", 'about = "Up"\n[[steps]]\nkey = "up"\n[[steps]]\ndevice = "Bar"\nkey = "up"\n');
     const missing = await daemon.api("POST", "/scenes/up");
@@ -304,7 +308,7 @@ describe("files", () => {
     expect(done).toEqual([]);
   });
 
-  test("ten kinds of mistakes are ten lines, each with its line and what mends it, and nothing is run", async () => {
+  test("ten kinds of mistakes are told at once, each with its line and a hint, and nothing runs", async () => {
     const lines = [
       'device = "Den"',
       "",
@@ -359,7 +363,7 @@ describe("files", () => {
     expect(told[2]).toBe('line 7, step 2: key: "hoem" is not a key. Did you mean home?');
   });
 
-  test("what is no TOML is told beside what else is wrong", async () => {
+  test("errors of TOML are told together with other mistakes", async () => {
     write(
       "broken.toml",
       'device = "Den"\n[[steps]]\nkey = "up"\nkey = "down"\n[[steps]]\nvolume =\n[[steps]]\nkey = "hoem"\n',
@@ -370,7 +374,7 @@ describe("files", () => {
     const { mistakes } = (await daemon.api("POST", "/scenes/open")).body.error.details;
     expect(mistakes.map(({ at }: { at: string }) => at)).toEqual(["text"]);
   });
-  test("a mistake within a step says in which of its fields, and what would stand there", async () => {
+  test("a mistake within a step names the field, with an example", async () => {
     const toml = [
       'device = "Den"',
       'steps = [{ play = { url = "http://192.168.1.5/a.mp4", mime = "film" } },',
@@ -393,21 +397,21 @@ describe("files", () => {
     expect(told[3].slice(2)).toEqual(["stands beside the params of launch", "Leave one of the two out"]);
     expect(told[4][2]).toStartWith("What is said for the device is not a name");
   });
-  test("a device that is not there is told, also where each step names its own", async () => {
+  test("an unknown device is a mistake, even where each step names its own", async () => {
     write("own.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
     const { error } = (await daemon.api("POST", "/scenes/own", { device: "Dne" })).body;
     expect([error.code, error.details.mistakes[0].at]).toEqual(["invalid_scene", "device of the call"]);
     expect((await post({ device: ["Den", "Dne"], steps: [{ device: "Den", key: "up" }] })).status).toBe(400);
     expect(done).toEqual([]);
   });
-  test("a file whose name no scene can have is told so", async () => {
+  test("a file whose name no scene can have says so", async () => {
     write("Bad Name.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
     const { error } = (await daemon.api("POST", "/scenes/Bad%20Name")).body;
     expect([error.code, error.details.mistakes[0].hint]).toEqual(["invalid_scene", "Such as bad-name.toml"]);
     rmSync(join(folder, "Bad Name.toml"));
   });
 
-  test("those of the README and of the page on scenes are right", async () => {
+  test("the scenes in the README and on the page about scenes have no mistakes", async () => {
     const pages = ["README.md", "src/scenes/README.md"];
     const text = pages.map((page) => readFileSync(join(import.meta.dir, "../..", page), "utf8")).join("\n");
     const scenes = [...text.matchAll(/```toml\n((?:(?!```).)*steps(?:(?!```).)*)```/gs)].map(([, text = ""]) => text);
@@ -421,7 +425,7 @@ describe("files", () => {
     }
   });
 
-  test("as a text with the call, with its lines; too many steps, too long, and steps that are none", async () => {
+  test("TOML in the call has line numbers; too many steps, too long waits and wrong steps are mistakes", async () => {
     const told = async (given: object) => {
       const { body } = await post({ device: "Den", ...given });
       return body.error?.details?.mistakes.map((one: { line: number; at: string }) => `${one.line} ${one.at}`);
@@ -454,7 +458,7 @@ test("a page of another origin runs nothing", async () => {
   expect(done).toEqual([]);
 });
 
-test("a lease of a set holds its steps, too, and its holder's run", async () => {
+test("a lease holds for the steps of a scene, and its holder's token opens them", async () => {
   const leased = await daemon.api("POST", "/devices/Den/lease", { owner: "lab", ttl_s: 60 });
   const { token } = leased.body.data;
   const refused = await run([{ key: "up" }]);

@@ -1,4 +1,4 @@
-/** One host that answers a search thousands of times, and never says who it is, does not keep a set from being found. */
+/** A host that answers a search thousands of times does not keep a set from being found. */
 import { expect, test } from "bun:test";
 import dgram from "node:dgram";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -28,14 +28,14 @@ test("R16 a storm from one address: the real set is found, memory and latency st
   ear.addMembership("239.255.255.250", "127.0.0.1");
   const ports = [...deaf.map((one) => one.port), ...Array.from({ length: dead }, (_, index) => 1 + index)];
   ear.on("message", (bytes, from) => {
-    // Tests at the same time search on this interface too, and must not be in the storm.
+    // Other tests search on this interface, too.
     if (!bytes.toString().includes("roku:ecp") || !udpPortsOf(daemon.process.pid ?? 0).has(from.port)) return;
     for (const [index, port] of ports.entries()) {
       const usn = `USN: uuid:roku:ecp:STORM${index}\r\nLOCATION: http://${host}:${port}/`;
       mouth.send(`HTTP/1.1 200 OK\r\nST: roku:ecp\r\n${usn}\r\n\r\n`, from.port, from.address);
     }
   });
-  // The real one comes last, when all places are taken.
+  // The real set answers last, when all probes are busy.
   const ssdp = await announce(set, { delayMs: 250 });
   try {
     const before = residentMiB(daemon.process);
@@ -82,7 +82,7 @@ function udpPortsOf(pid: number): Set<number> {
   );
 }
 
-/** A port that takes connections and never says a word. */
+/** A port that accepts connections and never answers. */
 async function listenInSilence(host: string) {
   let taken = 0;
   const { port, stop } = await listening(

@@ -1,4 +1,4 @@
-/** LG sets over TLS, on each runtime: what it speaks, whom it tells its key, what is pushed, and the packet that wakes. */
+/** LG sets over TLS, which depends on the runtime: its versions, certificates, pushes, and magic packets. */
 import { expect, test } from "bun:test";
 import net from "node:net";
 import tls from "node:tls";
@@ -25,7 +25,7 @@ const add = async (set: WebosSimulator, ports: Record<string, number>, port = se
   (await succeed(daemon, "addDevice", { body: { host: set.host, port, platform: "webos", ports } })).id;
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 
-test("what happens at the set is pushed over TLS, and nobody asks for it once the set was seen to push", async () => {
+test("changes at the set are pushed over TLS, and are not asked for once the set has pushed", async () => {
   const set = await plugIn({ name: "Pusher", host: freeHost() });
   const id = await add(set, {});
   await succeed(daemon, "pairDevice", { id });
@@ -42,7 +42,7 @@ test("what happens at the set is pushed over TLS, and nobody asks for it once th
   });
 });
 
-test("a set off is woken by a packet, and its certificate must still be the one of its pairing", async () => {
+test("a set that is off is woken by a magic packet, and must show the certificate of its pairing", async () => {
   const host = freeHost();
   const set = await plugIn({ name: "Pinned", host });
   const { secure, wake } = set.ports;
@@ -56,26 +56,25 @@ test("a set off is woken by a packet, and its certificate must still be the one 
   const [[key = ""] = []] = [...set.clientKeys];
   expect(key.length).toBeGreaterThan(8);
   await set.stop();
-  // The same name is the same set to all who ask it.
   const other = await plugIn({ name: "Pinned", host, securePort: secure, certificate: createCertificate() });
   const { message } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
   expect(message).toContain("another certificate");
   expect(JSON.stringify(other.received)).not.toContain(key);
 });
 
-test("a set of before 2018: TLS 1.0 where it is spoken, and else what it says in clear text", async () => {
+test("a set from before 2018: TLS 1.0 where the runtime has it, or else clear text", async () => {
   const set = await plugIn({ name: "Ancient", firmware: "2015", host: freeHost(), securePort: null, plainPort: 0 });
   const old = { ...createCertificate(), minVersion: "TLSv1", maxVersion: "TLSv1" } as const;
   let upgrades = 0;
   const ancient = tls.createServer(old, (socket) => {
-    // What it was told, it does not like: the other door is tried.
+    // It hangs up: the port without TLS is tried next.
     socket.once("data", () => {
       upgrades++;
       socket.destroy();
     });
   });
   const inside = await listen(ancient, set.host);
-  // One port for both: whoever begins with a handshake gets the one of old.
+  // One port for both: a TLS handshake leads to the old server.
   const door = net.createServer((client) => {
     client.once("data", (first) => {
       const secure = first[0] === 0x16;
