@@ -1,4 +1,4 @@
-/** A daemon, sets with secrets and without, and rogues that copy their whole public identity, on addresses of this machine. */
+/** A daemon with sets, with and without secrets, and rogues that copy their whole public identity, on addresses of this machine. */
 import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/d
 import { freeHost } from "../support/lane.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
-/** The control port of every set here: an address is a host of its own. */
-export const tv = { secure: 3_001 } as const;
+/** The control port of every LG set here: each has an address of its own. */
+export const webosPort = 3_001;
 
 export interface SetOptions {
   readonly name?: string;
@@ -17,25 +17,6 @@ export interface SetOptions {
   /** Nobody accepts at it. */
   readonly denies?: boolean;
   readonly certificate?: ReturnType<typeof createCertificate>;
-}
-
-/** A set that gives a key to whoever is accepted. */
-export async function webosAt(host: string, options: SetOptions = {}): Promise<WebosSimulator> {
-  const set = createWebosSimulator({
-    name: options.name ?? "Kitchen",
-    host,
-    securePort: tv.secure,
-    plainPort: null,
-    promptMs: 20,
-    tuner: false,
-    ssdp: true,
-    ssdpDelayMs: 10,
-    ...(options.uuid !== undefined && { uuid: options.uuid }),
-    ...(options.certificate && { certificate: options.certificate }),
-    prompt: options.denies ? "deny" : "accept",
-  });
-  await set.start();
-  return set;
 }
 
 export const quick: DaemonSetup = {
@@ -61,19 +42,19 @@ export async function scanned(daemon: TestDaemon, announced: Iterable<WiredRoku>
 type RokuOptions = Parameters<typeof WiredRoku.start>[0];
 
 /**
- * A house for the tests of one file. Its daemon serves all of them and knows no device when a test begins; without `daemon`
- * each test starts its own. What is plugged in goes with the test.
+ * Sets and one daemon for the tests of a file; the daemon knows no device when a test begins. Without `daemon` each test starts
+ * its own. A set is stopped at the end of its test.
  */
 export function houseForFile({ daemon: hasDaemon = true } = {}) {
-  const leaving: (() => unknown)[] = [];
+  const cleanups: (() => unknown)[] = [];
   let running: TestDaemon | undefined;
   let made = 0;
-  const voices = new Set<WiredRoku>();
+  const announced = new Set<WiredRoku>();
   beforeAll(async () => {
     if (hasDaemon) running = await startHouse();
   });
   afterEach(async () => {
-    for (const leave of leaving.splice(0).reverse()) await leave();
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
     const known = await running?.api("GET", "/devices");
     for (const { id } of known?.body.data ?? []) await running?.api("DELETE", `/devices/${id}`);
   });
@@ -84,22 +65,26 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
       if (!running) throw new Error("no daemon runs in this house");
       return running;
     },
-    /** Runs when the test is over, what came last first. */
-    leaves(leave: () => unknown): void {
-      leaving.push(leave);
+    /** Registers a cleanup that runs at the end of the test, the last one first. */
+    atEnd(cleanup: () => unknown): void {
+      cleanups.push(cleanup);
     },
     add: (body: object) => house.daemon.api("POST", "/devices", body),
-    discover: () => scanned(house.daemon, voices),
-    async webos(host: string, options: SetOptions = {}): Promise<WebosSimulator> {
-      const set = await webosAt(host, options);
-      house.leaves(() => set.stop());
+    discover: () => scanned(house.daemon, announced),
+    /** An LG set that answers searches, and gives a key to whoever is accepted. */
+    async webos(host: string, { denies, ...options }: SetOptions = {}): Promise<WebosSimulator> {
+      const ports = { securePort: webosPort, plainPort: null };
+      const answers = { ssdp: true, ssdpDelayMs: 10, promptMs: 20, prompt: denies ? "deny" : "accept" } as const;
+      const set = createWebosSimulator({ name: "Kitchen", host, tuner: false, ...ports, ...answers, ...options });
+      await set.start();
+      house.atEnd(() => set.stop());
       return set;
     },
-    /** A set that was added and has given its key; and what that key is. */
+    /** An LG set that was added and paired, with its key. */
     async paired(options: SetOptions = {}) {
       const set = await house.webos(freeHost(), { name: `Kitchen ${++made}`, ...options });
       const wanted = options.name ?? `Kitchen ${made}`;
-      const { body } = await house.add({ host: set.host, port: tv.secure, platform: "webos", name: wanted });
+      const { body } = await house.add({ host: set.host, port: webosPort, platform: "webos", name: wanted });
       const { id, name } = body.data as { id: string; name: string };
       expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
       const key = credentialsOf(house.daemon, id)?.["key"] ?? [...set.clientKeys.keys()][0] ?? "";
@@ -108,28 +93,28 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
     },
     async roku(options: RokuOptions = {}): Promise<WiredRoku> {
       const fake = await WiredRoku.start(options);
-      house.leaves(() => fake.stop());
+      house.atEnd(() => fake.stop());
       return fake;
     },
-    /** One that answers searches; `off` ends it before the test does. */
+    /** A Roku that answers searches; `off` stops it before the end of the test. */
     async announced(options: RokuOptions = {}, delayMs = 20) {
       const fake = await WiredRoku.start(options);
-      const voice = await announce(fake, { delayMs });
-      voices.add(fake);
+      const announcement = await announce(fake, { delayMs });
+      announced.add(fake);
       let stopped: Promise<void> | undefined;
       const off = () => {
-        voices.delete(fake);
-        stopped ??= voice.stop().then(() => fake.stop());
+        announced.delete(fake);
+        stopped ??= announcement.stop().then(() => fake.stop());
         return stopped;
       };
-      house.leaves(off);
+      house.atEnd(off);
       return { fake, off };
     },
   };
   return house;
 }
 
-/** What another device shows as if it were this one. */
+/** The identity of a device, for another that pretends to be it. */
 export const twin = (fake: WiredRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
 
 export interface Entry {
@@ -141,7 +126,7 @@ export interface Entry {
   standing?: Record<string, unknown>;
 }
 
-/** What the registry holds on disk, to be changed between two runs of the daemon. */
+/** Changes the registry on disk, between two runs of the daemon. */
 export function editRegistry(daemon: TestDaemon, change: (devices: Entry[]) => void): void {
   const path = join(daemon.stateFolder, "devices.json");
   const content = JSON.parse(readFileSync(path, "utf8")) as { devices: Entry[] };
@@ -149,7 +134,7 @@ export function editRegistry(daemon: TestDaemon, change: (devices: Entry[]) => v
   writeFileSync(path, JSON.stringify(content));
 }
 
-/** Every instant of a device's standing, so many hours earlier. */
+/** A device's standing with each of its dates so many hours earlier. */
 export function earlier(value: unknown, hours: number): unknown {
   if (Array.isArray(value)) return value.map((one) => earlier(one, hours));
   if (typeof value === "object" && value !== null)
@@ -158,7 +143,7 @@ export function earlier(value: unknown, hours: number): unknown {
   return new Date(Date.parse(value) - hours * 3_600_000).toISOString();
 }
 
-/** What is kept for a device in the file of the user alone. */
+/** The credentials that are kept of a device. */
 export function credentialsOf(daemon: TestDaemon, id: string): Record<string, string> | undefined {
   const path = join(daemon.stateFolder, "credentials.json");
   if (!existsSync(path)) return undefined;

@@ -1,7 +1,7 @@
 /** Adding by address: which devices a caller may move to another address; rogue/second-user.cases.ts has another user try it. */
 import { expect, test } from "bun:test";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { codeOf, deviceOf, houseForFile, press, tv, twin } from "./rogue-house.ts";
+import { codeOf, deviceOf, houseForFile, press, twin, webosPort } from "./rogue-house.ts";
 
 const house = houseForFile();
 const { add, paired, roku } = house;
@@ -61,8 +61,8 @@ test("T28 the same set by another of its own ports is no other address", async (
     tuner: false,
   });
   await plain.start();
-  house.leaves(() => plain.stop());
+  house.atEnd(() => plain.stop());
   const again = await add({ host: set.host, port: 3_000, platform: "webos" });
   expect(codeOf(again)).toBe("ok");
-  expect(again.body.data).toMatchObject({ id, host: set.host, port: tv.secure });
+  expect(again.body.data).toMatchObject({ id, host: set.host, port: webosPort });
 });

@@ -17,9 +17,9 @@ import {
   type SetOptions,
   scanned,
   startHouse,
-  tv,
   twin,
   warningsOf,
+  webosPort,
 } from "./rogue-house.ts";
 
 const house = houseForFile();
@@ -45,7 +45,7 @@ test("T29 a silent set with secrets that answers elsewhere is on probation: keys
     expect(codeOf(answered)).toBe("device_unproven");
     expect(answered.body.error.message).toStartWith(name);
     expect(answered.body.error.hint).toContain(`zapd trust "${name}"`);
-    expect(answered.body.error.hint).toContain(`zapd pair "${name}" --host ${rogue.host}:${tv.secure}`);
+    expect(answered.body.error.hint).toContain(`zapd pair "${name}" --host ${rogue.host}:${webosPort}`);
   }
   const warned = (await warningsOf(house.daemon)).filter((one) => one.startsWith(name));
   expect(warned).toHaveLength(1);
@@ -67,8 +67,8 @@ test("T29 the real set comes back, and the rogue still answers: the former addre
   // Two answer for it: keys go on to the set, by the connection that it has; what is typed is not sent to either.
   expect(codeOf(await type(id))).toBe("device_unproven");
   const [warned = ""] = (await warningsOf(house.daemon)).filter((one) => one.startsWith(name));
-  expect(warned).toContain(`${set.host}:${tv.secure}`);
-  expect(warned).toContain(`${rogue.host}:${tv.secure}`);
+  expect(warned).toContain(`${set.host}:${webosPort}`);
+  expect(warned).toContain(`${rogue.host}:${webosPort}`);
   expectNothing(rogue, key);
   // The user says which is it: the other is passed over from then on.
   expect((await trust(id)).body.data).toMatchObject({ id, host: set.host });
@@ -174,7 +174,7 @@ test("T27 T29 pairing anew where a set is now begins without the old key, and on
   const { set, id, key, name } = await paired();
   await set.stop();
   const deaf = await webos(freeHost(), "x", { uuid: set.uuid, denies: true });
-  const at = { host: `${deaf.host}:${tv.secure}` };
+  const at = { host: `${deaf.host}:${webosPort}` };
   // Denied: all stays as it was, the key that was kept too.
   expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, at))).toBe("pairing_failed");
   expect(await place(id)).toBe(set.host);
@@ -190,10 +190,10 @@ test("T27 T29 pairing anew where a set is now begins without the old key, and on
   expectNothing(other, key);
   // It was really replaced, board and all, or has moved: it is there from now on, and believed.
   const now = await webos(freeHost(), "x", { uuid: set.uuid, certificate: createCertificate() });
-  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { host: `${now.host}:${tv.secure}` }))).toBe(
+  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { host: `${now.host}:${webosPort}` }))).toBe(
     "ok",
   );
-  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: now.host, port: tv.secure, access: "full" });
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: now.host, port: webosPort, access: "full" });
   expect(JSON.stringify(credentialsOf(house.daemon, id))).not.toContain(key);
   expectNothing(now, key);
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");

@@ -18,12 +18,12 @@ interface Shown {
   readonly is_default: boolean;
 }
 
-const { announced, leaves, roku: plugIn } = houseForFile({ daemon: false });
+const { announced, atEnd, roku: plugIn } = houseForFile({ daemon: false });
 const roku = (options: object = {}) => announced(options, 60);
 
 async function house(setup = quick): Promise<TestDaemon> {
   const daemon = await startHouse(setup);
-  leaves(() => daemon.dispose());
+  atEnd(() => daemon.dispose());
   return daemon;
 }
 
@@ -74,7 +74,7 @@ async function flood(hosts: readonly string[], ports: number) {
           from.address,
         );
   });
-  leaves(() => {
+  atEnd(() => {
     ear.close();
     for (const { mouth } of mouths) mouth.close();
     for (const server of servers) server.stop(true);

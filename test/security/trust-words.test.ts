@@ -4,7 +4,7 @@ import { createCertificate, createWebosSimulator } from "../../src/simulators/we
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
-import { codeOf, deviceOf, houseForFile, press, tv, twin, warningsOf } from "./rogue-house.ts";
+import { codeOf, deviceOf, houseForFile, press, twin, warningsOf, webosPort } from "./rogue-house.ts";
 
 const house = houseForFile();
 const { add, discover, paired, webos } = house;
@@ -30,13 +30,13 @@ test("T29 on probation, words of the caller's go only to an address that the cal
     expect(body.error.code).toBe("device_unproven");
     expect(body.error.message).toStartWith(name);
     for (const { host } of [set, now])
-      expect(body.error.hint).toContain(`zapd pair "${name}" --host ${host}:${tv.secure}`);
+      expect(body.error.hint).toContain(`zapd pair "${name}" --host ${host}:${webosPort}`);
   }
   expect(beyondSearch()).toEqual(before);
   expect(JSON.stringify(now.received)).not.toContain("canary");
   // Said which address is meant, it goes on; and where nothing is said, the old key is not.
   expect(
-    codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { pin: "1", host: `${now.host}:${tv.secure}` })),
+    codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { pin: "1", host: `${now.host}:${webosPort}` })),
   ).toBe("ok");
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
@@ -54,7 +54,7 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
     ssdpDelayMs: 10,
   });
   await plain.start();
-  house.leaves(() => plain.stop());
+  house.atEnd(() => plain.stop());
   const unharmed = async () => {
     await discover();
     expect(await deviceOf(house.daemon, id)).toMatchObject({ host: set.host });
@@ -66,13 +66,13 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
   await set.stop();
   await unharmed();
   for (const [host, port] of [
-    [other.host, tv.secure],
+    [other.host, webosPort],
     [plain.host, 3_000],
-    [plain.host, tv.secure],
+    [plain.host, webosPort],
   ] as const) {
     const { body } = await add({ host, port, platform: "webos" });
     expect(body.error.code).toBe("device_elsewhere");
-    for (const at of [`${set.host}:${tv.secure}`, `${host}:${port}`]) expect(body.error.message).toContain(at);
+    for (const at of [`${set.host}:${webosPort}`, `${host}:${port}`]) expect(body.error.message).toContain(at);
     expect(body.error.message).toContain("certificate");
     expect(body.error.hint).toContain(`zapd pair "${name}" --host ${host}:${port}`);
   }
@@ -101,7 +101,7 @@ test("T29 what a person is told on a platform that does not pair names no pairin
 test("hints name the device that was meant, as a shell takes it, also where it is the default one", async () => {
   const name = `The $HOME`;
   const set = await webos(freeHost(), { name });
-  const { id } = (await add({ host: set.host, port: tv.secure, platform: "webos", name })).body.data;
+  const { id } = (await add({ host: set.host, port: webosPort, platform: "webos", name })).body.data;
   for (const path of [id, "default", encodeURIComponent(name)]) {
     const { body } = await house.daemon.api("POST", `/devices/${path}/remote/key`, { key: "home" });
     expect(body.error).toMatchObject({
