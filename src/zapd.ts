@@ -112,7 +112,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   };
   for (const warning of config.warnings) log.warn(warning);
   config.protectSecrets((closed) => log.warn(closed));
-  for (const told of options.examined ?? checkStateFolder(state)) damaged(told);
+  for (const problem of options.examined ?? checkStateFolder(state)) damaged(problem);
 
   if (options.unwritable === undefined) makeFolder(state);
   else damaged(options.unwritable);

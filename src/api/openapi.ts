@@ -5,7 +5,7 @@ import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, events, SceneLine, SceneNews } from "./events.ts";
 import { ConfigReload, commonCodes, Failure, leaseHeader, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
+import { SceneInfo, SceneInput, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -21,23 +21,23 @@ export interface OpenApi {
   readonly components: Readonly<Record<string, Json>>;
 }
 
-const about = `zapd is one local daemon that knows every TV and media player in the house. Scripts, dashboards, developers of TV apps and agents drive them in the same words whatever the brand.
+const about = `zapd is one local daemon that knows every TV and media player in the house. Scripts, dashboards, developers of TV apps and agents control them in the same way, whatever the brand.
 
-**Envelope.** Everything below \`/v1\` answers \`{"ok": true, "data": …}\` or \`{"ok": false, "error": {"code", "message", "hint"?}}\`, unknown routes (404 \`not_found\`) and wrong methods (405 \`method_not_allowed\`, with \`Allow\`) included. Branch on \`code\`: codes are stable, while \`message\` and \`hint\` are for people. Absent facts are \`null\`, never missing. Fields may be added within v1: pass over those you do not know. HEAD answers like GET, without a body. Times are ISO 8601 in UTC.
+**Envelope.** Everything below \`/v1\` answers \`{"ok": true, "data": …}\` or \`{"ok": false, "error": {"code", "message", "hint"?}}\`, unknown routes (404 \`not_found\`) and wrong methods (405 \`method_not_allowed\`, with \`Allow\`) included. Branch on \`code\`: codes are stable, while \`message\` and \`hint\` are for people. Absent facts are \`null\`, never missing. Fields may be added within v1: ignore those you do not know. HEAD answers like GET, without a body. Times are ISO 8601 in UTC.
 
 **Devices.** \`{id}\` is a device's UUID, its name, or \`default\`. Commands to one device run one at a time, in order of arrival; reads never wait behind them.
 
-**Who may call.** The API is bound to loopback, where \`daemon.http_host\` and \`daemon.http_port\` say, and knows no passwords: every program and every user of this machine can call it. Web pages are kept out before routing. \`Host\` must be a loopback name; a page may neither read nor write unless \`daemon.cors_enabled\` is true and \`daemon.cors_allowed_origins\` lists its exact origin; any other gets \`forbidden_origin\` for whatever writes or reaches a device (\`x-reaches\`), before its \`{id}\` is looked up. Calls without an \`Origin\` pass. The control socket, of the same API, needs none of this.
+**Who may call.** The API listens on loopback only, at \`daemon.http_host\` and \`daemon.http_port\`, and has no passwords: every program and every user of this machine can call it. Web pages are checked before routing. \`Host\` must be a loopback name; a page may neither read nor write unless \`daemon.cors_enabled\` is true and \`daemon.cors_allowed_origins\` lists its exact origin; any other gets \`forbidden_origin\` for every call that writes or reaches a device (\`x-reaches\`), before its \`{id}\` is looked up. Calls without an \`Origin\` pass. The control socket serves the same API without these checks.
 
-**Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package 100 MiB. A body that stops coming for 10 s is given up, and so is a package of which less than 16 KiB a second comes, over any 10 s. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, 5 s each, sequences as long as those ahead are known to take; then it is \`device_busy\`, and at once where that is known beforehand. Commands that waited while this machine slept (more than 5 s) are \`device_busy\`, too. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
+**Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package 100 MiB. A body that pauses for 10 s is aborted, and so is a package that arrives at less than 16 KiB a second over any 10 s. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, each for 5 s, a sequence for as long as those before it are known to take; after that it is \`device_busy\`, at once where that is known beforehand. Commands that waited while this machine slept (more than 5 s) are \`device_busy\` too. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
 
 /** The description of each status, before its codes. */
 const statusTexts: Readonly<Record<number, string>> = {
   400: "The request is not valid, or not possible on this device",
-  403: "Not let in",
+  403: "Not allowed",
   404: "Not known",
   413: "The body is too large",
-  429: "There are too many already",
+  429: "Too many streams",
   500: "The device failed, or zapd itself",
 };
 
@@ -100,7 +100,7 @@ const sharedAnswers = {
 };
 const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
 /** Bodies that src/scenes checks, and reports all mistakes of. */
-const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneGiven };
+const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneInput };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** The events by the names of their components, such as `StateChangedEvent`. */

@@ -21,7 +21,7 @@ import {
   isForLeaseHolder,
   leaseHeader,
 } from "./routes.ts";
-import { Mistake, SceneGiven, SceneInfo, SceneRequest, SceneResult } from "./scenes.ts";
+import { Mistake, SceneInfo, SceneInput, SceneRequest, SceneResult } from "./scenes.ts";
 import {
   App,
   Channel,
@@ -169,7 +169,7 @@ const leaseText = (most: number) =>
     .trim()
     .min(1)
     .max(most)
-    .refine((given) => given.isWellFormed() && !/\p{Cc}/u.test(given), { error: "holds control characters" });
+    .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: "holds control characters" });
 const host = z.string().trim().min(1).max(253);
 const confirmed = z
   .boolean()
@@ -218,8 +218,8 @@ const deviceCodes: readonly ErrorCode[] = [
 
 /** Any object passes here: src/scenes reports all mistakes at once, as `invalid_scene`. */
 const SceneBody = z
-  .custom<SceneGiven>(isObject, { error: 'must be an object with steps, such as {"steps": [{"key": "home"}]}' })
-  .meta(SceneGiven.meta() ?? {});
+  .custom<SceneInput>(isObject, { error: 'must be an object with steps, such as {"steps": [{"key": "home"}]}' })
+  .meta(SceneInput.meta() ?? {});
 
 const runStream = { news: SceneNews, line: SceneLine };
 const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];

@@ -168,7 +168,7 @@ const device = Step.shape.device.meta({
 const dry_run = z.boolean().optional().describe("Checks the scene, and runs none of it");
 
 /** A scene in a request. With `toml`, the text of a file, its mistakes have lines. */
-export const SceneGiven = z
+export const SceneInput = z
   .strictObject({
     about: z
       .string()
@@ -191,7 +191,7 @@ export const SceneGiven = z
   .meta({
     examples: [{ device: "Living Room", steps: [{ power: "on" }, { wait_for: "power:on" }, { launch: "netflix" }] }],
   });
-export type SceneGiven = z.input<typeof SceneGiven>;
+export type SceneInput = z.input<typeof SceneInput>;
 
 export const SceneRequest = z
   .strictObject({ device, dry_run })

@@ -29,8 +29,8 @@ export async function renewToken(state: string): Promise<string> {
 
 /** Whether a header is `Bearer` with the token, compared in constant time. */
 export function isBearer(header: string | undefined, token: string): boolean {
-  const [, given = ""] = /^Bearer +(\S+) *$/i.exec(header ?? "") ?? [];
-  return timingSafeEqual(digest(given), digest(token));
+  const [, candidate = ""] = /^Bearer +(\S+) *$/i.exec(header ?? "") ?? [];
+  return timingSafeEqual(digest(candidate), digest(token));
 }
 
 async function readToken(state: string): Promise<string | null> {

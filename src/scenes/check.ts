@@ -8,7 +8,7 @@ import { reasonOf } from "../api/issues.ts";
 import { sequenceLimits } from "../api/limits.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { meansGroup } from "../api/routes.ts";
-import { type Mistake, type Policy, SceneGiven, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
+import { type Mistake, type Policy, SceneInput, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { type State, showsVolume } from "../api/schemas.ts";
 import { type Path, tomlLiteral } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
@@ -105,7 +105,7 @@ class Check {
       this.#report([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
     this.#checkFields([], scene, sceneFields, "a scene");
     const isValid = (field: "about" | "device" | "on_error") =>
-      this.#isValid([], scene, field, SceneGiven.shape[field]);
+      this.#isValid([], scene, field, SceneInput.shape[field]);
     const about = isValid("about") && typeof scene["about"] === "string" ? scene["about"] : null;
     if (!isValid("device")) this.#defaults = { devices: [] };
     if (isValid("on_error") && scene["on_error"] === "continue") this.#onError = "continue";
@@ -179,50 +179,50 @@ class Check {
     return false;
   }
 
-  #steps(path: Path, given: unknown, above: string): Planned[] {
-    if (!Array.isArray(given) || given.length === 0) {
-      const problem = given === undefined ? "is missing" : "must be a list of steps, one at least";
+  #steps(path: Path, raw: unknown, above: string): Planned[] {
+    if (!Array.isArray(raw) || raw.length === 0) {
+      const problem = raw === undefined ? "is missing" : "must be a list of steps, one at least";
       const one = this.#source.lineOf && path.length === 1 ? '[[steps]] and below it key = "home"' : undefined;
       this.#report(path, problem, `Such as ${one ?? this.#example(path.at(-1) ?? "", [{ key: "home" }])}`);
       return [];
     }
-    return given.flatMap((one: unknown, index) => this.#step([...path, index], one, `${above}${index + 1}`) ?? []);
+    return raw.flatMap((one: unknown, index) => this.#step([...path, index], one, `${above}${index + 1}`) ?? []);
   }
 
-  #step(path: Path, given: unknown, at: string): Planned | null {
+  #step(path: Path, raw: unknown, at: string): Planned | null {
     if (++this.#count > sceneLimits.steps) {
       if (this.#count === sceneLimits.steps + 1)
         this.#report(path, `is one step too many: a scene has at most ${sceneLimits.steps}`, "Make two scenes of it");
       return null;
     }
-    if (!isObject(given)) {
+    if (!isObject(raw)) {
       this.#report(path, "must be a step", `Such as ${this.#example(0, { key: "home" })}`);
       return null;
     }
     const before = this.#mistakes.length;
-    this.#checkFields(path, given, stepFields, "a step");
+    this.#checkFields(path, raw, stepFields, "a step");
     const validFields = stepFields.filter(
-      (field) => isNested(field) || this.#isValid(path, given, field, Step.shape[field] as z.ZodType),
+      (field) => isNested(field) || this.#isValid(path, raw, field, Step.shape[field] as z.ZodType),
     );
-    const verb = this.#verbOf(path, given, before);
-    if (verb) this.#checkAllowed(path, given, verb);
-    this.#checkName(path, given, at);
+    const verb = this.#verbOf(path, raw, before);
+    if (verb) this.#checkAllowed(path, raw, verb);
+    this.#checkName(path, raw, at);
     // The valid fields are checked further, so that all mistakes are reported at once.
-    const step = Object.fromEntries(validFields.map((field) => [field, given[field]])) as SceneStep;
+    const step = Object.fromEntries(validFields.map((field) => [field, raw[field]])) as SceneStep;
     const onError = step.on_error ?? this.#onError;
     const isFine = this.#mistakes.length === before;
-    const devices = verb !== undefined && deviceVerbs.includes(verb) ? this.#targets(path, given) : [];
+    const devices = verb !== undefined && deviceVerbs.includes(verb) ? this.#targets(path, raw) : [];
     const line = this.#source.lineOf?.(path) ?? null;
     const common = { at, line, name: isFine ? (step.name ?? null) : null, onError, devices };
     // Nested steps are checked in any case.
     if (verb === "if") return this.#branching(path, step, common, step.if !== undefined);
-    if (verb === "parallel") return this.#parallel(path, given[verb], common);
+    if (verb === "parallel") return this.#parallel(path, raw[verb], common);
     return verb && step[verb] !== undefined ? this.#plain(path, step, verb, common) : null;
   }
 
   /** The verb of a step, of which there must be exactly one. */
-  #verbOf(path: Path, given: Fields, before: number): Verb | undefined {
-    const all = verbs.filter((verb) => given[verb] !== undefined);
+  #verbOf(path: Path, raw: Fields, before: number): Verb | undefined {
+    const all = verbs.filter((verb) => raw[verb] !== undefined);
     const [verb, second] = all;
     if (verb === undefined && this.#mistakes.length === before && !this.#isBroken(path))
       this.#report(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
@@ -240,10 +240,10 @@ class Check {
     return mistakes.some(({ line }) => line !== null && line >= from && line < to);
   }
 
-  #checkAllowed(path: Path, given: Fields, verb: Verb): void {
+  #checkAllowed(path: Path, raw: Fields, verb: Verb): void {
     for (const field of stepFields) {
       const allowed = allowedWith.get(field);
-      if (given[field] === undefined || !allowed || allowed.includes(verb)) continue;
+      if (raw[field] === undefined || !allowed || allowed.includes(verb)) continue;
       const isForDevices = allowed === deviceVerbs;
       const message = isForDevices ? `does not stand with ${verb}` : `stands with ${allowed.join(" or ")} alone`;
       const why = isForDevices ? "say it at the steps that are for devices" : `this step has ${verb}`;
@@ -344,9 +344,9 @@ class Check {
     const act = { kind: "act", ...common, delayMs: 0, isTyped: false } as const;
     switch (verb) {
       case "launch": {
-        const given = typeof step.launch === "object" ? step.launch : { app: step.launch ?? "" };
-        const { app, params = step.params } = given;
-        if (given.params && step.params)
+        const launch = typeof step.launch === "object" ? step.launch : { app: step.launch ?? "" };
+        const { app, params = step.params } = launch;
+        if (launch.params && step.params)
           this.#report([...path, "params"], "stands beside the params of launch", "Leave one of the two out");
         this.#require(at, common, "launch", "launching an app");
         const hasEffect = params === undefined ? showsApp(app) : undefined;
@@ -422,15 +422,15 @@ class Check {
 
   #conditions(
     path: Path,
-    given: SceneStep["if"],
+    raw: SceneStep["if"],
     common: Common,
     word: string,
   ): { readonly conditions: readonly Condition[]; readonly does: string } {
     this.#require(path, common, "state", "reading its state");
     const texts =
-      typeof given === "object" && !Array.isArray(given)
-        ? Object.entries(given).map(([part, value]) => ({ text: `${part}:${value}`, at: [...path, part] }))
-        : [given ?? ""].flat().map((text, index) => ({ text, at: Array.isArray(given) ? [...path, index] : path }));
+      typeof raw === "object" && !Array.isArray(raw)
+        ? Object.entries(raw).map(([part, value]) => ({ text: `${part}:${value}`, at: [...path, part] }))
+        : [raw ?? ""].flat().map((text, index) => ({ text, at: Array.isArray(raw) ? [...path, index] : path }));
     if (texts.length === 0) this.#report(path, "is empty", `Such as ${this.#example(String(path.at(-1)), "power:on")}`);
     const conditions = texts.flatMap(({ text, at }) => this.#tryRead(at, () => readCondition(text)) ?? []);
     return { conditions, does: shorten(`${word} ${texts.map(({ text }) => text).join(" and ")}`) };
@@ -444,12 +444,12 @@ class Check {
     return { ...common, kind: "if", ...tested, branches: { yes: then, no: other } };
   }
 
-  #parallel(path: Path, given: unknown, common: Common): Planned {
+  #parallel(path: Path, raw: unknown, common: Common): Planned {
     const at = [...path, "parallel"];
     const above = `${common.at}.parallel.`;
-    const isList = Array.isArray(given) && given.length > 0;
-    if (!isList) this.#steps(at, Array.isArray(given) ? given : null, above);
-    const branches = (isList ? given : []).map((one: unknown, index) =>
+    const isList = Array.isArray(raw) && raw.length > 0;
+    if (!isList) this.#steps(at, Array.isArray(raw) ? raw : null, above);
+    const branches = (isList ? raw : []).map((one: unknown, index) =>
       Array.isArray(one)
         ? this.#steps([...at, index], one, `${above}${index + 1}.`)
         : [this.#step([...at, index], one, `${above}${index + 1}`) ?? []].flat(),

@@ -1,6 +1,6 @@
 /** The scenes: listed, checked and run, with one run at a time for each device. */
 import { ZapdError } from "../api/errors.ts";
-import { type Mistake, SceneGiven, type SceneInfo, type SceneResult, sceneName } from "../api/scenes.ts";
+import { type Mistake, type SceneInfo, SceneInput, type SceneResult, sceneName } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { NewEvent } from "../devices/journal.ts";
@@ -55,7 +55,7 @@ export class Scenes {
   }
 
   /** Checks a scene from a request. Fails with `invalid_scene`. */
-  ofSteps({ toml, dry_run, ...given }: SceneGiven): Plan {
+  ofSteps({ toml, dry_run, ...scene }: SceneInput): Plan {
     // The body has not been validated yet: its mistakes are reported with those of the steps.
     const ofBody: Mistake[] = [];
     if (dry_run !== undefined && typeof dry_run !== "boolean")
@@ -63,11 +63,11 @@ export class Scenes {
     if (toml !== undefined && typeof toml !== "string")
       ofBody.push(wrongField("toml", "must be the text of a scene", '"toml": "[[steps]]\\nkey = \'home\'"'));
     if (typeof toml !== "string") {
-      const source = { name: null, value: given, lineOf: null, mistakes: ofBody, isBroken: toml !== undefined };
+      const source = { name: null, value: scene, lineOf: null, mistakes: ofBody, isBroken: toml !== undefined };
       return planOf(source, this.#devices, "The scene");
     }
-    const { device, ...rest } = given;
-    if (!SceneGiven.shape.device.safeParse(device).success)
+    const { device, ...rest } = scene;
+    if (!SceneInput.shape.device.safeParse(device).success)
       ofBody.push(wrongField("device", "must be the name of a device, or a list of them", '"device": "Living Room"'));
     const more = Object.keys(rest).map((field): Mistake => {
       const message = "stands beside toml";

@@ -29,10 +29,10 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
   route(app, "removeUnusedDevices", async () => ({ devices: await devices.removeUnused() }));
 
   deviceRoute(app, "pairDevice", async (device, { body, signal }) => {
-    const { host, platform, ...given } = body;
+    const { host, platform, ...answers } = body;
     const endpoint = device.endpointToPair(platform);
     const at = host === undefined ? undefined : await devices.recognize(endpoint.record, host);
-    return device.actionResult("pair", (await device.pair(given, signal, at, endpoint)) ?? {});
+    return device.actionResult("pair", (await device.pair(answers, signal, at, endpoint)) ?? {});
   });
 
   deviceRoute(app, "cancelPairing", (device) => {
