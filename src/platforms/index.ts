@@ -10,12 +10,12 @@ import { webos } from "./webos/adapter.ts";
 
 export const platforms: readonly Platform[] = [roku, kodi, webos, samsung, androidtv, cast, dlna];
 
-/** Whose volume and playback are a device's own, the best first: where a remote has keys for them, Cast knows what they come to. */
+/** Platforms for volume and playback, the best first. Cast reports what a key of a remote has changed. */
 const players = ["roku", "webos", "samsung", "kodi", "cast", "androidtv", "dlna"];
 
 /**
- * How they go together where several of them reach one device: a Kodi runs on sets of LG and of Google, those of Google have
- * a remote and take what is cast, as those of LG do from 2024 on, and nearly every set is a renderer, too.
+ * How platforms that reach the same device are combined: Kodi runs on sets of LG and Google; those of Google speak Android TV
+ * and Cast, those of LG webOS and, from 2024 on, Cast; and nearly every set is a DLNA renderer.
  */
 export const composition: Composition = {
   pairs: [

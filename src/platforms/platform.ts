@@ -1,6 +1,6 @@
 /**
- * What a platform is: how its devices are found, who answers at an address, and what one device can do.
- * A capability is a method that is present. No file outside a platform's own folder knows its name, but index.ts.
+ * The contract of a platform: how its devices are found, who answers at an address, and what one device can do. A capability is
+ * a method that is present. Only index.ts and a platform's own folder name it.
  */
 
 import type { z } from "zod";
@@ -26,19 +26,19 @@ export type Key = (typeof keys)[number];
 
 export const volumeKeys: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
 
-/** The keys that a table has. */
+/** The keys of a table. */
 export function keysIn(table: Readonly<Partial<Record<Key, unknown>>>): Key[] {
   return Object.keys(table) as Key[];
 }
 
-/** What a table has for a key. Fails with `unsupported_key`. */
+/** The entry of a key in a table. Fails with `unsupported_key`. */
 export function ofKey<T>(table: Readonly<Partial<Record<Key, T>>>, key: Key): T {
   const own = table[key];
   if (own === undefined) throw new ZapdError("unsupported_key", `has no ${key} key`);
   return own;
 }
 
-/** What a device can be asked for; `capabilities` of a Device lists those that work on it now. */
+/** What a device may be able to do; `capabilities` of a Device lists those that work now. */
 export const capabilities = [
   "state",
   "apps",
@@ -74,50 +74,50 @@ export type Kind = (typeof kinds)[number];
 export type Access = (typeof accessModes)[number];
 export type Power = (typeof powers)[number];
 
-/** Ports of a device beside its control port, by the platform's own word for each (`installer`, `console`, `wake`). */
+/** Ports of a device beside its control port, by the platform's name of each (`installer`, `console`, `wake`). */
 export type Ports = Readonly<Record<string, number>>;
 
-/** What a device says of itself. What it does not say is `null`. */
+/** What a device tells of itself; `null` where it does not tell. */
 export interface Facts {
   readonly name: string | null;
   readonly kind: Kind;
   readonly manufacturer: string | null;
   readonly model: string | null;
   readonly serial: string | null;
-  /** Network addresses of the hardware, lower case with colons, the one in use first. */
+  /** MAC addresses in lower case with colons, the one in use first. */
   readonly macs: readonly string[];
   readonly softwareVersion: string | null;
-  /** `null` where the device did not say, so that what is known stays. */
+  /** `null` where the device did not tell: the known mode stays. */
   readonly access: Access | null;
 }
 
 /**
- * A name that hardware has for itself and that other platforms may know it by, too: `mac:…`, `upnp:…`, `serial:…`. From what
- * reaches a part of a device, `page:…` is the port at its own host where it says that the device's page is.
+ * An id of the hardware that other platforms may report as well: `mac:…`, `upnp:…`, `serial:…`. A platform that reaches part of a
+ * device may report `page:…`, the port at the same host of the device's page.
  */
 export type HardwareId = `${string}:${string}`;
 
 /** Who answered at an address. */
 export interface Sighting<Memory = unknown> {
   /**
-   * The platform's own strongest identity of the hardware, from which the device's id is made: it survives a changed address,
-   * a changed name and a lost registry.
+   * The platform's strongest identity of the hardware. The device's id is made from it, and so survives a changed address, a
+   * changed name and a lost registry.
    */
   readonly identity: string;
-  /** Further names of the hardware; its addresses and its serial number need not be among them. */
+  /** Further ids of the hardware; the MAC addresses and the serial number of `facts` need not be among them. */
   readonly ids?: readonly HardwareId[];
   /**
-   * The identity is not the hardware's own, which could not be learned now, but stands for it: a later word of the same
-   * device, at the same address, may put the real one in its place.
+   * The identity of the hardware could not be learned now, and `identity` stands for it until the device at the same address
+   * tells the real one.
    */
   readonly provisional?: true;
-  /** It was met at a port beside its control port, which does not answer now: a device that is known there has not moved. */
+  /** It answered at another port than its control port, which does not answer now. A device that is known there has not moved. */
   readonly atSecondaryPort?: true;
-  /** It is none of what else lives at its host, whatever they agree in, as a group of speakers is not the speaker that leads it. */
+  /** It is never joined with other devices at its host, as a group of speakers is not the speaker that leads it. */
   readonly alone?: true;
-  /** Whether it is on, where it says so while it says who it is. */
+  /** Where the device tells it together with its identity. */
   readonly power?: Power;
-  /** The control port, where it is another than the one that was asked. */
+  /** The control port, where that is another than the one asked. */
   readonly port?: number;
   /**
    * SHA-256 of the certificate that it showed, in lower-case hex; `null` where it showed none. Compared with the
@@ -126,7 +126,7 @@ export interface Sighting<Memory = unknown> {
   readonly certificate?: string | null;
   readonly facts: Facts;
   readonly memory: Memory;
-  /** `required`: it lets nobody in before it is paired with; whether it is, its own platform finds out with the first call. */
+  /** `required`: it must be paired with before it takes commands; whether it has been is found out with the first call. */
   readonly pairing: "none" | "required";
 }
 
@@ -168,7 +168,7 @@ export interface Playback {
   readonly rate?: number;
 }
 
-/** What a device is doing. A part that it refuses or lacks is `null`. */
+/** The state of a device. A part that it refuses or lacks is `null`. */
 export interface PlatformState {
   readonly power: Power;
   /** `null`: the home screen, or unknown. */
@@ -180,78 +180,78 @@ export interface PlatformState {
   readonly input: string | null;
 }
 
-/** A part of what a device is doing, which may be asked for, or pushed, by itself. */
+/** A part of the state, which may be read or pushed by itself. */
 export type StatePart = keyof PlatformState;
 export const stateParts = ["power", "app", "screensaver", "playback", "volume", "input"] as const satisfies StatePart[];
-/** What a device shows, and another app or input changes as a whole. */
+/** The parts that change together with the app or the input. */
 export const shownParts = ["app", "screensaver", "playback", "input"] as const satisfies StatePart[];
 
 /** A package on disk, waiting to be sideloaded. */
 export interface Archive {
   readonly path: string;
   readonly bytes: number;
-  /** Called while it is sent, with how many of its bytes the device has taken so far, from none on. */
+  /** Called during the upload with the number of bytes that the device has taken so far, beginning with 0. */
   sent?(bytes: number): void;
 }
 
 export interface InstallResult {
   readonly package: { name: string; version: string; bytes: number; files: number };
-  /** What the device said of it, in its own words. */
+  /** The messages of the device, in its words. */
   readonly messages: readonly string[];
 }
 
-/** What a console has said since a cursor. */
+/** The lines of a console since a cursor. */
 export interface ConsoleLines {
   readonly lines: string[];
   readonly cursor: string;
-  /** How many lines came after the cursor and are not kept any more. */
+  /** How many lines after the cursor are no longer kept. */
   readonly dropped?: number;
 }
 
-/** A live feed of a device's developer console. One per device, whoever asks. */
+/** The developer console of a device; one for all readers. */
 export interface Console {
-  /** Waits until what the device replays has arrived, then gives the lines after `cursor` (all that are kept, without one). */
+  /** Waits for the replay of the device, then returns the lines after `cursor`; without one all that are kept. */
   read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines>;
   close(): void;
 }
 
-/** What an app is started with, by the platform's own names. */
+/** The parameters of a launch, by the platform's names. */
 export type DeepLink = Readonly<Record<string, string>>;
 
 /** Sideloading, for platforms with a developer mode. */
 export interface Developer {
-  /** With `params`, a deep link, it is started with them. */
+  /** Starts it, with `params` where given. */
   install(archive: Archive, password: string, signal: AbortSignal, params?: DeepLink): Promise<InstallResult>;
-  /** Starts the sideloaded package anew; `dev_package_missing` when there is none. */
+  /** Restarts the sideloaded package; `dev_package_missing` when there is none. */
   reload(signal: AbortSignal, params?: DeepLink): Promise<PlatformApp>;
   /** Removes the sideloaded package; `dev_package_missing` when there is none. */
   remove?(password: string, signal: AbortSignal): Promise<void>;
   console: Console;
 }
 
-/** What a device gave that has let us in: what lets us in again, and what it says of itself to those it knows. */
+/** The result of a pairing: the secret, and what the device tells only after it. */
 export interface Paired<Memory = unknown, Secret = unknown> {
-  /** `null` where nothing is needed to come back with. */
+  /** `null` where the device gives none. */
   readonly secret: Secret | null;
   readonly facts?: Partial<Facts>;
   readonly memory?: Partial<Memory>;
 }
 
-/** What a device shows that is to be typed: `digits` are 0 to 9, `hex` 0 to 9 and A to F. */
+/** The form of a code that a device shows: `digits` are 0 to 9, `hex` 0 to 9 and A to F. */
 export const codeForms = ["digits", "hex"] as const;
 export type CodeForm = (typeof codeForms)[number];
 
-/** How a pairing goes on: its user accepts at the device; a code is typed that it shows; or a login that was set on it. */
+/** How a pairing goes on: the user accepts it at the device, types the code that it shows, or the login that is set on it. */
 export const pairingSteps = ["confirm", "code", "login"] as const;
 
 /**
  * A pairing that has begun. `done` and `enter` fail with `pairing_failed`, whose reason says why; after `wrong` the same
- * pairing can be tried again. Nothing is kept by the platform: what the device gave is in the result.
+ * pairing can be tried again. The platform keeps nothing: all that the device gave is in the result.
  */
 export type Pairing<Memory = unknown, Secret = unknown> = {
-  /** Milliseconds for which the device waits, from now on. */
+  /** Milliseconds from now until the device ends it. */
   readonly expiresMs: number;
-  /** Takes what is asked from the screen and releases the sockets; what is under way fails. Also called after the end. */
+  /** Removes the prompt from the screen and releases the sockets; calls under way fail. Also called after the end. */
   cancel(): void;
 } & (
   | { readonly step: "confirm"; readonly done: Promise<Paired<Memory, Secret>> }
@@ -274,44 +274,44 @@ export type Pairing<Memory = unknown, Secret = unknown> = {
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
 
-/** What a device does about its power. Waiting, trying again and magic packets are the core's part. */
+/** The power of a device. Waiting, retries and magic packets are up to the core. */
 export interface PowerControl {
   /**
-   * Whether it is on, asked now; one that lets nobody in is on, too. `null` where it answers, but does not say. Fails as a
-   * command does where it does not answer.
+   * Whether it is on, asked now; a device that refuses us is on. `null` where it answers, but does not tell. Fails as a command
+   * does where it does not answer.
    */
   isOn(signal: AbortSignal): Promise<boolean | null>;
-  /** Tells one that answers to turn on. Fails by `asleep` where it does so for a magic packet alone. */
+  /** Turns on a device that answers. Fails with the reason `asleep` where only a magic packet turns it on. */
   on?(signal: AbortSignal): Promise<void>;
   /**
-   * Turns it off, and leaves one that is off as it is. With it, the keys `power` and `power-off` are this; without it, the
-   * device has keys of its own for them.
+   * Turns it off; does nothing where it is off. The keys `power` and `power-off` call this; without it they are pressed as keys
+   * of the device.
    */
   off?(signal: AbortSignal): Promise<void>;
-  /** Whether a magic packet may wake it now: not where its machine is up and the program that is driven has ended. */
+  /** Whether a magic packet may wake it now: not where the machine is up, and only the program that is driven has ended. */
   readonly wakesByPacket: boolean;
   /**
-   * Connecting to it now may turn it on: while its last word is that it is off nothing is read from it, no search asks who it
-   * is, and only commands and waking call it.
+   * Connecting may turn it on: while it is known to be off, only commands and waking connect to it, and neither polling nor
+   * discovery.
    */
   readonly wakesByConnecting?: boolean;
 }
 
-/** Bytes that a picture may have; an adapter reads no more (SECURITY.md 4). */
+/** The largest pictures that are read, in bytes (SECURITY.md 4). */
 export const pictureBytes = { icon: 2 * 1024 * 1024, screenshot: 16 * 1024 * 1024 } as const;
 
 /** A file that a device is to play, by its address. */
 export interface MediaItem {
   /** `http` or `https`, as the device reaches it. */
   readonly url: string;
-  /** Its type, such as `video/mp4`; `null` where nobody knows. */
+  /** Its type, such as `video/mp4`; `null` where it is unknown. */
   readonly mime: string | null;
   readonly title: string | null;
   /** The address of a picture for it. */
   readonly image: string | null;
 }
 
-/** The type of a file, for a device that must be told it. Fails with `unsupported_media` where nobody knows. */
+/** The type of a file, for a device that needs it. Fails with `unsupported_media` where it is unknown. */
 export function mimeOf({ mime }: MediaItem): string {
   if (mime !== null) return mime;
   const problem = "must be told what kind of file it is handed, and the address does not say";
@@ -320,7 +320,7 @@ export function mimeOf({ mime }: MediaItem): string {
   });
 }
 
-/** An input, by the word that the state has for it (`hdmi1`), or the device's own where there is none. */
+/** An input; its id is that of the state (`hdmi1`), else the device's own. */
 export interface PlatformInput {
   readonly id: string;
   readonly name: string;
@@ -333,22 +333,22 @@ export interface PlatformChannel {
   readonly name: string;
 }
 
-/** What a player can be told, beside seeking. */
+/** The commands of a player, beside seeking. */
 export type PlaybackCommand = "play" | "pause" | "stop" | "next" | "previous";
 
-/** How loud a device is, as it can be told. What it shows afterwards is read from its state. */
+/** The volume of a device. The effect is read from its state. */
 export interface VolumeControl {
   /** To a level, 0 to 100. */
   set?(level: number, signal: AbortSignal): Promise<void>;
   /** One step, as a key of its remote does. */
   step?(by: 1 | -1, signal: AbortSignal): Promise<void>;
-  /** Silent or not; a device that only toggles is looked at first, and one that does not show it fails by `unsupported_operation`. */
+  /** A device that only toggles is read first; where it does not tell, this fails with `unsupported_operation`. */
   mute?(muted: boolean, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
- * them between calls. A part that is absent is a capability this very device lacks. Every failure is a ZapdError whose
+ * One device, ready to be driven. Made without any traffic; its sockets are opened with the first call, shared, and kept between
+ * calls. A part that is absent is a capability that the device lacks. Every failure is a ZapdError whose
  * message is a predicate. A hint may hold `{device}`, `{address}` and `{wake}`: the device's name as a word of a command, its
  * address, and how it is turned on. `device_unreachable` means that nothing of what was asked has reached the device, so that it may
  * be woken and asked again; `pairing_required`, that it lets nobody in before `pair`.
@@ -417,7 +417,7 @@ export interface Connection {
   /** Shows a message on top of what is shown. */
   notify?(message: string, signal: AbortSignal): Promise<void>;
   dev?: Developer;
-  /** Takes nothing new; what is under way may end, then every socket is released. */
+  /** Refuses new calls; those under way may end, then every socket is released. */
   close(): void;
 }
 
@@ -425,13 +425,13 @@ export interface Connection {
 export interface PlatformHost {
   /** Milliseconds a device has for one answer (`devices.request_timeout_ms`). */
   requestTimeoutMs(): number;
-  /** Whether an address is the daemon's own door, which no device call may ever reach. */
+  /** Whether an address is a listener of the daemon, which no call to a device may ever reach. */
   isOwnListener(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
   broadcasts(): readonly string[];
   /**
-   * What a host announces over mDNS as a service of a type (`_example._tcp`), asked for now: the first that is the one that is
-   * looked for, since one machine may run several. `null` when none is announced soon.
+   * Asks over mDNS for the services of a type (`_example._tcp`) at a host, and returns the first for which `isIt` holds, as one
+   * machine may run several. `null` when none is announced soon.
    */
   announced(
     type: string,
@@ -443,13 +443,13 @@ export interface PlatformHost {
 }
 
 /**
- * What lets us in at one device: the key that it gave us, the password that its user set, the certificate that it showed. Kept
- * in a file of the user alone; its values appear nowhere else.
+ * The secret of one device: the key that it gave, the password that its user set, the certificate that it showed. It is kept in
+ * a file that only the user can read; its values appear nowhere else.
  */
 export interface KeptSecret<Secret> {
   /** Fails with `device_unproven` while the device is on probation (SECURITY.md 2.4), so that no secret can reach it. */
   read(): Secret | null;
-  /** The same, on probation too: to compare what a device shows with what it showed before, never to send it. */
+  /** The same, also on probation: to compare with what a device shows, never to send. */
   readAnyway(): Secret | null;
   /** On disk when it returns. */
   keep(secret: Secret): Promise<void>;
@@ -461,62 +461,61 @@ export function pinOf({ secret }: Target<unknown, { certificate?: string | undef
   return secret.readAnyway()?.certificate ?? null;
 }
 
-/** What a connection tells of its device, whether anybody has asked or not. */
+/** What a connection reports of its device at any time. */
 export type DeviceEvent<Memory = unknown> =
-  /** The device answers, and this of its state was said anew; power `off` means that it is off, or on its way to be. */
+  /** The device answers, and has told these parts of its state; power `off` means off or going off. */
   | { readonly type: "state"; readonly patch: Partial<PlatformState> }
-  /** What was learned about it on the way (a new access mode, a new name); what is not said stays. */
+  /** What was learned about it, such as its access mode or a new name; other facts stay. */
   | { readonly type: "facts"; readonly facts?: Partial<Facts>; readonly memory?: Partial<Memory> }
-  /** Something of its state is other than before, which whoever wants to know has to read. */
+  /** Its state has changed, and is to be read. */
   | { readonly type: "hint" }
-  /** It hung up, or fell silent; `going_off`: it said that it goes off, or nothing of it runs there any more. */
+  /** The connection ended, or fell silent; `going_off`: the device goes off, or no longer runs there. */
   | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
 
 export type Emit<Memory = unknown> = (event: DeviceEvent<Memory>) => void;
 
-/** No part of the state is pushed, or no capability withheld. */
 export const emptySet: ReadonlySet<never> = new Set();
 
 /** What a device can do. */
 export interface Description {
   readonly has: ReadonlySet<Capability>;
-  /** What it has but its settings withhold now, or its pairing. */
+  /** Capabilities that its settings, or a missing pairing, withhold now. */
   readonly withheld: ReadonlySet<Capability>;
-  /** What its user does so that nothing is withheld any more; may hold `{device}`. */
+  /** What the user can do about that; may hold `{device}`. */
   readonly hint?: string | undefined;
-  /** The keys of this very model. */
+  /** The keys of this model. */
   readonly keys: ReadonlySet<Key>;
 }
 
-/** One brand or family of devices. `Memory` is what it remembers of each, `Secret` what lets us in at one. */
+/** One brand or family of devices. `Memory` is what is remembered of each, `Secret` the secret of one. */
 export interface Platform<Memory = unknown, Secret = unknown> {
   readonly name: string;
-  /** The control port, and words for others that may be set per device, with their usual numbers. */
+  /** The usual control port, and the names and usual numbers of other ports that may be set per device. */
   readonly ports: Readonly<Record<string, number>> & { readonly control: number };
   readonly queries: readonly DiscoveryQuery[];
   /**
-   * A device talks to one at a time, or shows its prompt again to each who comes: while it is being paired there is no other
-   * conversation with it. What is under way may end first; commands are `device_busy` until the pairing is over.
+   * A device accepts one connection at a time, or prompts for each: while it is being paired no other connection is made to it.
+   * Calls under way may end first; commands fail with `device_busy` until the pairing is over.
    */
   readonly oneConversation?: true;
-  /** What a user sets on a device so that it can be woken: the hint of one that does not wake. */
+  /** How the user sets a device up to be woken: the hint for one that does not wake. */
   readonly sleepHint?: string;
-  /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
+  /** Well-known services by this platform's ids of their apps: launched by name where a device does not list its apps. */
   readonly services?: ReadonlyMap<string, ServiceId>;
-  /** Reads what was remembered, also in the words of the first edition; `{}` is what is known of a device at first. */
+  /** Reads what was remembered, also as the first edition wrote it; `{}` for a new device. */
   readonly memory: z.ZodType<Memory>;
   /** Reads what was kept; every value is a text. */
   readonly secret?: z.ZodType<Secret>;
-  /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
+  /** Whether a text has the form of this platform's app ids, so that it may be launched without being in the catalog. */
   isAppId(text: string): boolean;
-  /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */
+  /** Identifies the device at an address. Fails with `device_unreachable`, or with `device_error` when it is none of this platform. */
   identify(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Sighting<Memory>>;
-  /** What a device can do, told from what is known of it: a list of devices makes no connection. */
+  /** What a device can do, from what is known of it, without any traffic. */
   describe(facts: Facts, memory: Memory, paired: boolean): Description;
   /**
-   * Begins to pair: asks the device to let us in. Only this may make it show a prompt. The kept secret reads as `null` when it
-   * is paired anew (`fresh`), since it may be another than the one that gave it. `signal` ends the beginning; what has begun
-   * ends with `cancel`. Fails with `unsupported_operation` and the reason `open` where the device lets everybody in.
+   * Begins to pair. Only this may make the device show a prompt. The kept secret reads as `null` when it is paired anew (`fresh`),
+   * since it may be another device that answers. `signal` ends the beginning; a pairing that has begun ends with `cancel`. Fails
+   * with `unsupported_operation` and the reason `open` where the device needs no pairing.
    */
   pair?(
     target: Target<Memory, Secret>,
@@ -527,19 +526,19 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   connect(target: Target<Memory, Secret>, platformHost: PlatformHost, emit: Emit<Memory>): Connection;
 }
 
-/** How several platforms that reach one device go together: kept in index.ts, where alone platforms are named. */
+/** How several platforms that reach one device are combined. */
 export interface Composition {
   /** Two platforms that one box often speaks: at one host and of one name or model, they are one device. */
   readonly pairs: readonly (readonly [string, string])[];
   /**
-   * Platforms that reach a part of a device, whatever else drives it: at the host of the one device that others reach there,
-   * or of one of its name, they belong to that. What they say stands where nobody else says it.
+   * Platforms that reach only part of a device: they are joined with the one device that others reach at the same host, or with
+   * one of the same name. What they report is used where no other platform reports it.
    */
   readonly partial?: readonly string[];
-  /** Who leads a device, the first first: what it says of the device is shown, and it is asked before the others. */
+  /** Which platform leads a device, the best first: its facts are shown, and it gets commands before the others. */
   readonly leading: readonly string[];
-  /** Who comes first for a capability, where that is another order. */
+  /** The order for a capability, where it is another one. */
   readonly preferred: Readonly<Partial<Record<Capability, readonly string[]>>>;
-  /** Parts of the state of which others know more: what a platform says of them stands where nobody else does. */
+  /** Parts of the state that a platform knows less well: its report is used where no other platform reports them. */
   readonly behind?: Readonly<Partial<Record<string, readonly StatePart[]>>>;
 }

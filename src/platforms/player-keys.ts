@@ -1,14 +1,14 @@
-/** What the keys of a remote come to on a player that has none (players.md 9): those of what plays, and of how loud. */
+/** The keys of players without a remote, as playback and volume commands (players.md 9). */
 import type { Key, PlaybackCommand } from "./platform.ts";
 
-/** What a key does: a command, a way through what plays in milliseconds, or steps of the volume. */
-type Does =
+/** A playback command, a seek by milliseconds, a volume step, or mute. */
+type KeyAction =
   | { readonly tell: PlaybackCommand | "toggle" }
   | { readonly by: number }
   | { readonly louder: 1 | -1 }
   | { readonly mute: "toggle" };
 
-export const playerKeys: Partial<Record<Key, Does>> = {
+export const playerKeys: Partial<Record<Key, KeyAction>> = {
   play: { tell: "play" },
   pause: { tell: "pause" },
   "play-pause": { tell: "toggle" },

@@ -1,36 +1,35 @@
 /**
- * Requests that a set shows its user though it has let us in before (smart-tvs.md 2.5, 3.2). It is not made to ask again and
- * again: it is left alone for a minute after the first request, twice as long after each next one, and no more after five,
- * until somebody pairs.
+ * Prompts that a paired set shows when we connect (smart-tvs.md 2.5, 3.2). So that they are not shown again and again, nothing
+ * connects for a minute after the first, twice as long after each further one, and not at all after five, until the user pairs.
  */
 import type { Emit, Target } from "./platform.ts";
 
-const leftAloneMs = 60_000;
-const mostPrompts = 5;
+const firstPauseMs = 60_000;
+const maxPrompts = 5;
 
-interface Remembered {
-  /** How often it has asked its user anew. */
+interface PromptMemory {
+  /** How many prompts have been shown. */
   readonly prompted?: number | undefined;
 }
 
 export class Prompts {
-  readonly #target: Pick<Target<Remembered>, "memory">;
-  readonly #emit: Emit<Remembered>;
-  /** When it showed the last; or, in a connection that was made after it, when that was made. */
+  readonly #target: Pick<Target<PromptMemory>, "memory">;
+  readonly #emit: Emit<PromptMemory>;
+  /** When the last prompt was shown, or where that was before this object, when this was made. */
   #at = performance.now();
 
-  constructor(target: Pick<Target<Remembered>, "memory">, emit: Emit<Remembered>) {
+  constructor(target: Pick<Target<PromptMemory>, "memory">, emit: Emit<PromptMemory>) {
     this.#target = target;
     this.#emit = emit;
   }
 
   get isLeftAlone(): boolean {
     const times = this.#times;
-    if (times >= mostPrompts) return true;
-    return times > 0 && performance.now() - this.#at < leftAloneMs * 2 ** (times - 1);
+    if (times >= maxPrompts) return true;
+    return times > 0 && performance.now() - this.#at < firstPauseMs * 2 ** (times - 1);
   }
 
-  /** It shows one. That is remembered, whether or not somebody still waits. */
+  /** Call when a prompt is shown, also when no caller waits any more. */
   shown(): void {
     this.#at = performance.now();
     this.#emit({ type: "facts", memory: { prompted: this.#times + 1 } });

@@ -1,6 +1,6 @@
 /**
- * Services that everybody knows. One id means one service on every platform, so that `launch {"app": "youtube"}` works on
- * all of them; each platform's folder says by which ids of its own it has them.
+ * Well-known services. One id means the same service on every platform, so that `launch {"app": "youtube"}` works on all; each
+ * platform maps its own ids to these.
  */
 export const serviceNames = {
   netflix: "Netflix",
@@ -34,7 +34,7 @@ export const serviceNames = {
 
 export type ServiceId = keyof typeof serviceNames;
 
-/** The name by which everybody knows a service; `null` of what is none. */
+/** The name of a well-known service, or `null`. */
 export function serviceName(id: string): string | null {
   return Object.hasOwn(serviceNames, id) ? serviceNames[id as ServiceId] : null;
 }

@@ -1,5 +1,5 @@
 /**
- * Services that everybody knows, by the ids of their Kodi add-ons. Source: the add-ons' own names in Kodi's official
+ * Well-known services, by the ids of their Kodi add-ons. Source: the add-ons' own names in Kodi's official
  * repository and, where marked by the name of their author, in that author's.
  */
 import type { ServiceId } from "../services.ts";

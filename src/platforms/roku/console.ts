@@ -1,6 +1,6 @@
 /**
- * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection per set, shared by all who read, kept
- * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
+ * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection, shared by all readers, and a ring of its
+ * newest lines. Nothing is ever sent over it: a Ctrl-C would stop the app.
  */
 import { DeviceError, hasReason, ZapdError } from "../../api/errors.ts";
 import { overlap } from "../../system/overlap.ts";
@@ -9,139 +9,138 @@ import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./ecp.ts";
 
-/** What is kept of a console, and so the most that one answer holds: of lines, and of bytes in both. */
+/** How much of a console is kept, which is also the most that one answer holds. */
 const limits = { lines: 5_000, bytes: 1024 * 1024, lineCharacters: 8_192, partial: 65_536 } as const;
 /**
- * So much is read at once, such as what a set replays at the start, and so much after that. The rest waits at the set: an
- * app that prints without end must not keep the daemon from its other work, nor fill its memory.
+ * How much is read at once, such as the replay, and how fast after that. The rest waits at the set, so that an app that prints
+ * without end does not keep the daemon busy.
  */
-const pace = { atOnce: 4 * 1024 * 1024, perMillisecond: 512 } as const;
-/** What the set replays on connecting is over when it has been silent this long (roku-debug, RTA). */
-const settleFor = 400;
-const settleAtMost = 3_000;
-const waitForFirst = 500;
-const pollEvery = 50;
-/** Attaching is shared by all who wait, so no caller's own signal ends it. */
-const attachTimeout = 8_000;
-/** Released when nobody has read for a while: a set serves one reader, and it may be an editor's turn. */
-const releaseAfter = 60_000;
-/** Nothing is ever written to it, so that only this tells that a set has lost its power, or is there anew. */
-const keepAlive = 30_000;
-const inUse = /Console connection is already in use/i;
+const readRate = { atOnce: 4 * 1024 * 1024, perMillisecond: 512 } as const;
+/** The set replays older lines on connecting; this silence ends the replay (roku-debug, RTA). */
+const replaySilenceMs = 400;
+const replayTimeoutMs = 3_000;
+const firstLineTimeoutMs = 500;
+const pollEveryMs = 50;
+/** Connecting is shared by all callers, so no caller's signal ends it. */
+const attachTimeoutMs = 8_000;
+/** Closed when nobody has read for a while, as a set serves one reader, which may be an editor. */
+const releaseAfterMs = 60_000;
+/** As nothing is sent, only this notices that the set has lost its power, or has restarted. */
+const keepAliveMs = 30_000;
+const inUseMessage = /Console connection is already in use/i;
 
 export class RokuConsole implements Console {
   readonly #address: Address;
   readonly #epoch = crypto.randomUUID().slice(0, 8);
   #ring = new Ring();
   readonly #prove: (signal: AbortSignal) => Promise<unknown>;
-  #feed: Feed | undefined;
+  #connection: Connection | undefined;
   #attaching: Promise<void> | undefined;
-  #release: ReturnType<typeof setTimeout> | undefined;
+  #releaseTimer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `prove` fails when another device has the address: its log is not for those who ask for this one. */
+  /** `prove` fails when another device has the address. */
   constructor(address: Address, prove: (signal: AbortSignal) => Promise<unknown> = async () => {}) {
     this.#address = address;
     this.#prove = prove;
   }
 
-  /** The lines after `cursor`, and how many of them are not kept any more; a cursor of another run of the daemon counts as none. */
+  /** The lines after `cursor`, and how many are no longer kept; a cursor of another run of the daemon counts as none. */
   async read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
-    if (!this.#feed?.open) {
-      this.#attaching ??= this.#attach(AbortSignal.timeout(attachTimeout)).finally(() => {
+    if (!this.#connection?.open) {
+      this.#attaching ??= this.#attach(AbortSignal.timeout(attachTimeoutMs)).finally(() => {
         this.#attaching = undefined;
       });
     }
     await this.#attaching;
-    clearTimeout(this.#release);
-    this.#release = setTimeout(() => this.close(), releaseAfter);
-    this.#release.unref?.();
+    clearTimeout(this.#releaseTimer);
+    this.#releaseTimer = setTimeout(() => this.close(), releaseAfterMs);
+    this.#releaseTimer.unref?.();
     const [epoch, at] = cursor?.split(".") ?? [];
     const seen = epoch === this.#epoch && at && /^\d+$/.test(at) ? Number(at) : 0;
-    await this.#something(seen, signal);
+    await this.#waitForLines(seen, signal);
     const { count } = this.#ring;
-    const wanted = Math.max(0, count - seen);
-    const lines = this.#ring.newest(wanted);
-    return { lines, cursor: `${this.#epoch}.${count}`, dropped: wanted - lines.length };
+    const unread = Math.max(0, count - seen);
+    const lines = this.#ring.newest(unread);
+    return { lines, cursor: `${this.#epoch}.${count}`, dropped: unread - lines.length };
   }
 
-  /** Waits a moment where there is nothing to give yet: what an install or a launch sets off comes just behind its answer. */
-  async #something(seen: number, signal: AbortSignal): Promise<void> {
-    const isThere = () => this.#ring.count > seen || !this.#feed?.open;
-    await until(isThere, { everyMs: pollEvery, timeoutMs: waitForFirst, signal });
+  /** Waits a moment for new lines: those of an install or a launch come just after its answer. */
+  async #waitForLines(seen: number, signal: AbortSignal): Promise<void> {
+    const isThere = () => this.#ring.count > seen || !this.#connection?.open;
+    await until(isThere, { everyMs: pollEveryMs, timeoutMs: firstLineTimeoutMs, signal });
   }
 
   close(): void {
-    clearTimeout(this.#release);
-    this.#feed?.close();
-    this.#feed = undefined;
+    clearTimeout(this.#releaseTimer);
+    this.#connection?.close();
+    this.#connection = undefined;
   }
 
   async #attach(signal: AbortSignal): Promise<void> {
     const replay = new Ring();
-    let settled = false;
-    const feed = new Feed((bytes) => (settled ? this.#ring : replay).add(bytes));
-    // From now on it is there to be closed, whoever waits for it.
-    this.#feed = feed;
+    let isLive = false;
+    const connection = new Connection((bytes) => (isLive ? this.#ring : replay).add(bytes));
+    // Set before it is open, so that `close` ends it.
+    this.#connection = connection;
     await this.#prove(signal);
-    await feed.connect(this.#address, signal);
+    await connection.connect(this.#address, signal);
     const start = performance.now();
-    const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
-    const isSettled = () => !feed.open || quietFor() >= settleFor;
-    await until(isSettled, { everyMs: pollEvery, timeoutMs: settleAtMost, signal });
-    if (replay.newest(overlapping).some((line) => inUse.test(line))) {
-      feed.close();
+    const silentForMs = () => performance.now() - Math.max(connection.receivedAt, start);
+    const isReplayed = () => !connection.open || silentForMs() >= replaySilenceMs;
+    await until(isReplayed, { everyMs: pollEveryMs, timeoutMs: replayTimeoutMs, signal });
+    if (replay.newest(overlapLines).some((line) => inUseMessage.test(line))) {
+      connection.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {
         hint: "Close the editor, telnet or log viewer that is connected to it, and ask again",
       });
     }
-    settled = true;
+    isLive = true;
     if (this.#ring.count === 0) {
       this.#ring = replay;
       return;
     }
     const replayed = replay.newest(replay.count);
-    const known = overlap(this.#ring.newest(overlapping), replayed);
-    // Where nothing of it is known, what fell out of the replay has been missed, too.
+    const known = overlap(this.#ring.newest(overlapLines), replayed);
+    // Without an overlap the lines that the replay no longer held are missed as well.
     if (known === 0) this.#ring.miss(replay.count - replayed.length);
-    const fresh = replayed.slice(known).map((line) => `${line}\n`);
-    this.#ring.add(new TextEncoder().encode(fresh.join("")));
+    const newLines = replayed.slice(known).map((line) => `${line}\n`);
+    this.#ring.add(new TextEncoder().encode(newLines.join("")));
   }
 }
 
 const [newline, doubleQuote, backslash, tab] = [0x0a, 0x22, 0x5c, 0x09];
-/** What stands around each line of an answer: two quotes and a comma. */
-const separators = 3;
+/** Two quotes and a comma around each line of an answer. */
+const separatorBytes = 3;
 
 /**
- * The newest lines of a console, as the bytes that came: made into text when somebody reads them. A flood costs a copy.
+ * The newest lines of a console, as bytes: they are decoded when they are read, so that a flood costs only a copy.
  */
 class Ring {
-  /** How many lines have gone through it. */
+  /** How many lines have been added. */
   count = 0;
   #bytes: Uint8Array<ArrayBuffer> | undefined;
-  /** How many bytes have gone through it; they stand in `#bytes` at that number, taken round. */
+  /** How many bytes have been added; the next is written at this position, modulo the size. */
   #end = 0;
 
-  /** Takes whole lines. */
-  add(given: Uint8Array): void {
-    for (let at = given.indexOf(newline); at !== -1; at = given.indexOf(newline, at + 1)) this.count++;
-    const bytes = given.subarray(-limits.bytes);
+  /** Adds complete lines. */
+  add(received: Uint8Array): void {
+    for (let at = received.indexOf(newline); at !== -1; at = received.indexOf(newline, at + 1)) this.count++;
+    const bytes = received.subarray(-limits.bytes);
     if (bytes.length === 0) return;
     this.#bytes ??= new Uint8Array(limits.bytes);
     const start = this.#end % limits.bytes;
     const first = bytes.subarray(0, limits.bytes - start);
     this.#bytes.set(first, start);
     this.#bytes.set(bytes.subarray(first.length), 0);
-    // What was left out in front moves nothing: only the order of what is kept counts.
     this.#end += bytes.length;
   }
 
-  /** Counts lines that went by unseen. */
+  /** Counts lines that were not received. */
   miss(lines: number): void {
     this.count += lines;
   }
 
-  /** The newest lines, `most` of them or as many as are kept and fit an answer. */
+  /** The newest lines: `most`, or as many as are kept and fit into an answer. */
   newest(most: number): string[] {
     const lines: string[] = [];
     const ring = this.#bytes;
@@ -156,10 +155,10 @@ class Ring {
         if (byte === newline) break;
         if (byte === doubleQuote || byte === backslash || byte === tab) escapes++;
       }
-      // Its beginning has been written over.
+      // Its beginning has been overwritten.
       if (start === oldest && oldest > 0) break;
-      const line = textOfLine(this.#slice(start, end));
-      left -= Buffer.byteLength(line) + escapes + separators;
+      const line = lineText(this.#slice(start, end));
+      left -= Buffer.byteLength(line) + escapes + separatorBytes;
       if (left < 0) break;
       lines.push(line);
       end = start - 1;
@@ -180,8 +179,8 @@ const utf8 = new TextDecoder();
 /** Control sequences (ECMA-48, 5.4), and strings such as a title of a window (5.6), which end with BEL or ST. */
 const terminalControls = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\)/g;
 
-/** Colours and other terminal controls of an app's own output stay out: readers print this. */
-function textOfLine(bytes: Uint8Array): string {
+/** Removes colours and other terminal controls, as readers print the text. */
+function lineText(bytes: Uint8Array): string {
   return utf8
     .decode(bytes)
     .replace(terminalControls, "")
@@ -190,22 +189,22 @@ function textOfLine(bytes: Uint8Array): string {
     .toWellFormed();
 }
 
-/** So many of the last lines tell where a replay goes on. */
-const overlapping = 20;
+/** By so many last lines a replay is matched with the lines that are kept. */
+const overlapLines = 20;
 
-/** One TCP connection, cut behind the last whole line that has come. */
-class Feed {
+/** One TCP connection, which passes on complete lines. */
+class Connection {
   open = false;
-  heardAt = 0;
+  receivedAt = 0;
   readonly #onLines: (bytes: Uint8Array) => void;
   #socket: Awaited<ReturnType<typeof connectSocket>> | undefined;
   #closed = false;
-  /** The beginning of a line whose end has not come. Of one that never ends, no more than this is kept. */
+  /** The beginning of a line without an end yet; longer ones are cut. */
   readonly #partial = new Uint8Array(limits.partial);
   #partialBytes = 0;
   #skip = 0;
-  /** Bytes that may be read now, and when that was reckoned. */
-  #allowed: number = pace.atOnce;
+  /** Bytes that may be read now, and when that was computed. */
+  #allowed: number = readRate.atOnce;
   #allowedAt = performance.now();
   #resume: ReturnType<typeof setTimeout> | undefined;
 
@@ -221,7 +220,7 @@ class Feed {
       socket.destroy();
       throw withoutConsole(signal.reason);
     }
-    socket.setKeepAlive(true, keepAlive);
+    socket.setKeepAlive(true, keepAliveMs);
     this.#socket = socket;
     this.open = true;
     socket.on("error", () => socket.destroy());
@@ -242,10 +241,10 @@ class Feed {
     if (this.#partialBytes > 0) this.#endPartial(Uint8Array.of(newline));
   }
 
-  #received(given: Uint8Array): void {
-    this.heardAt = performance.now();
-    this.#slowDown(given.length);
-    const bytes = this.#withoutTelnet(given);
+  #received(received: Uint8Array): void {
+    this.receivedAt = performance.now();
+    this.#slowDown(received.length);
+    const bytes = this.#withoutTelnet(received);
     const end = bytes.lastIndexOf(newline);
     if (end !== -1) {
       const first = bytes.indexOf(newline);
@@ -267,10 +266,11 @@ class Feed {
     this.#onLines(rest);
   }
 
-  /** Lets the set wait once it has said more than is read in a while. */
+  /** Pauses reading when more has come than the rate allows. */
   #slowDown(bytes: number): void {
     const now = performance.now();
-    this.#allowed = Math.min(pace.atOnce, this.#allowed + (now - this.#allowedAt) * pace.perMillisecond) - bytes;
+    this.#allowed =
+      Math.min(readRate.atOnce, this.#allowed + (now - this.#allowedAt) * readRate.perMillisecond) - bytes;
     this.#allowedAt = now;
     if (this.#allowed > 0 || this.#resume) return;
     this.#socket?.pause();
@@ -279,11 +279,11 @@ class Feed {
         this.#resume = undefined;
         this.#socket?.resume();
       },
-      -this.#allowed / pace.perMillisecond + 1,
+      -this.#allowed / readRate.perMillisecond + 1,
     );
   }
 
-  /** Takes out NUL and telnet commands (0xff and two bytes), which may be split across packets. */
+  /** Removes NUL and telnet commands (0xff and two bytes), which may be split across packets. */
   #withoutTelnet(bytes: Uint8Array): Uint8Array {
     if (this.#skip === 0 && !bytes.includes(0xff) && !bytes.includes(0)) return bytes;
     return bytes.filter((byte) => {

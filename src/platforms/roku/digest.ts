@@ -1,4 +1,4 @@
-/** The digest answer of RFC 7616, for device installers. What is asked for without `qop`, as in RFC 2069, is never given. */
+/** Digest authentication (RFC 7616) for the installer. A challenge without `qop`, as of RFC 2069, is not answered. */
 import { createHash, randomBytes } from "node:crypto";
 
 export interface Challenge {
@@ -13,7 +13,7 @@ export interface Challenge {
 /** Reads a `WWW-Authenticate` header; `null` when it is no digest challenge. Sets differ in spaces and fields. */
 export function readChallenge(header: string): Challenge | null {
   const fields = /\bDigest\s+(.*)/is.exec(header)?.[1];
-  // What is not plain ASCII could not stand in the header that answers it.
+  // Other characters cannot be repeated in the header that answers it.
   if (fields === undefined || /[^\x20-\x7e]/.test(fields)) return null;
   const values = new Map<string, string>();
   for (const [, name = "", quoted, bare] of fields.matchAll(/(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {

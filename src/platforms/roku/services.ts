@@ -1,5 +1,5 @@
 /**
- * Services that everybody knows, by the ids of their Roku channels. Source: the ids that sets list in `/query/apps`, as the
+ * Well-known services, by the ids of their Roku channels. Source: the ids that sets list in `/query/apps`, as the
  * projects that protocols/roku.md names show them (rokuecp's fixtures, python-roku, roku-cli).
  */
 import type { ServiceId } from "../services.ts";

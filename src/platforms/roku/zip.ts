@@ -15,13 +15,11 @@ export interface ZipEntry {
 }
 
 const madeHint = "Give the folder instead: zapd install ./my-app";
-// These are mended in the folder that an archive was made from.
 const nameHint = "Give that file another name: without backslashes and control characters, and not . or ..";
 const sizeHint = "Leave large files out that hold nearly nothing: 1 GiB is the most, and 200 times what is sent";
 
 const limits = { entries: 10_000, directory: 4 * 1024 * 1024, total: 1024 ** 3, ratio: 200, name: 1_024 } as const;
 
-/** What `withZip` gives to its caller. */
 export interface Zip {
   readonly entries: readonly ZipEntry[];
   /** The content of an entry; `invalid_archive` when it is larger than `cap` or does not inflate. */

@@ -1,5 +1,5 @@
 /**
- * Services that everybody knows, by the ids of their webOS apps. Source: app ids as TVs list them, in the sources and
+ * Well-known services, by the ids of their webOS apps. Source: app ids as TVs list them, in the sources and
  * issues that smart-tvs.md 2 names (aiowebostv, bscpylgtv, lgtv2, homebridge-webos-tv).
  */
 import type { ServiceId } from "../services.ts";
