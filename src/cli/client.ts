@@ -104,7 +104,7 @@ export async function failureOf(error: unknown, context: Context, name?: Endpoin
   if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
   const late = name && context.isTimedOut ? name : undefined;
   if (error instanceof ZapdError && !late) return CommandError.of(error);
-  return (await import("./unanswered.ts")).noAnswerError(error, context, late);
+  return (await import("./explain.ts")).noAnswerError(error, context, late);
 }
 
 /** A call that takes longer than this shows on the terminal what it waits for. */

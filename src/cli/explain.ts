@@ -1,9 +1,11 @@
 /** How a command reports its failure: a text for people on stderr, and with `--json` also one document on stdout. */
-import { exits, type Failure, ZapdError } from "../api/errors.ts";
+import { NotZapdError } from "../api/client.ts";
+import { exits, type Failure, systemCode, ZapdError } from "../api/errors.ts";
+import { type EndpointName, endpoints } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
 import { type Context, escapeInvisible, stderr, stdout } from "./context.ts";
-import { CommandError, failureDocument, UsageError } from "./failure.ts";
+import { CommandError, failureDocument, notRunning, UsageError } from "./failure.ts";
 import { columnsOf, wrap } from "./print.ts";
 import { tryCall } from "./requests.ts";
 
@@ -124,4 +126,36 @@ export function printFailure(
 /** A text of the daemon for a terminal, with its instants in local time. */
 function withLocalTimes(text: string): string {
   return printable(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, localTime);
+}
+
+/** The error of a call without an answer. `late`: the operation, where the time of `--timeout` was over. */
+export function noAnswerError(error: unknown, context: Context, late?: EndpointName): CommandError {
+  const socket = context.socket();
+  const code = systemCode(error);
+  if (error instanceof CommandError) return error;
+  if (late) return timeoutError(late, context.timeoutMs ?? 0);
+  const broken = { code: "internal_error" } as const;
+  if (error instanceof NotZapdError)
+    return new CommandError(`what answers at ${socket} is not zapd`, exits.failed, undefined, broken);
+  if (code === "ECONNRESET" || code === "EPIPE")
+    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why", broken);
+  if (code === "EACCES" || code === "EPERM")
+    return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused);
+  const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
+  const where = given ? `: nothing answers at ${socket}` : "";
+  const start = "Start it with `zapd serve`, or once and for all with `zapd service install`";
+  return new CommandError(`the daemon is not running${where}. ${start}`, exits.notRunning, undefined, {
+    code: notRunning,
+  });
+}
+
+function timeoutError(name: EndpointName, ms: number): CommandError {
+  const { method, path } = endpoints[name];
+  const commanded = method !== "get" && path.startsWith(`${endpoints.getDevice.path}/`);
+  const time = ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+  return CommandError.of({
+    code: "device_timeout",
+    message: `there was no answer within ${time}, and --timeout says to wait no longer`,
+    hint: commanded ? "What has been sent to the device already may still happen" : undefined,
+  });
 }

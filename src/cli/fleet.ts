@@ -22,7 +22,13 @@ import { findVerb } from "./words.ts";
 
 type Verb = (context: Context, words: readonly string[]) => Promise<number>;
 
-const verbs: Readonly<Record<string, Verb>> = { ls, state, run, key, install };
+const verbs: Readonly<Record<string, Verb>> = {
+  ls: (context, words) => printDevices(context, words, false),
+  state: (context, words) => printDevices(context, words, true),
+  run,
+  key,
+  install,
+};
 
 /** The time for all devices together, without `--timeout`. */
 const defaultTimeoutMs = 30_000;
@@ -37,16 +43,7 @@ export async function fleet(context: Context): Promise<number> {
   return findVerb(verbs, verb)(context, words);
 }
 
-/** Lists every site and its devices. */
-async function ls(context: Context, words: readonly string[]): Promise<number> {
-  return printDevices(context, words, false);
-}
-
-/** Lists the state of each device, as its site last published it. */
-async function state(context: Context, words: readonly string[]): Promise<number> {
-  return printDevices(context, words, true);
-}
-
+/** Prints the selected devices; with `states` what each does, as its site last published it. */
 async function printDevices(context: Context, words: readonly string[], states: boolean): Promise<number> {
   if (words.length > 0) throw new UsageError("it takes no words: pick with --label, --site and -d");
   const { fleet, close } = await openFleet(context, { states });

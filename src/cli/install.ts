@@ -21,14 +21,11 @@ import { logHint } from "./logs.ts";
 import { size, unreadable } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
-/** A ZIP, ready to upload. */
-interface Archive {
-  readonly path: string;
-  readonly bytes: number;
+/** A package to upload; `dispose` removes its temporary ZIP, where it has one. */
+interface Prepared {
+  readonly archive: Upload["archive"];
+  dispose(): Promise<void>;
 }
-
-/** A ZIP with the other fields of the form. */
-interface Delivery extends Archive, Pick<Upload, "params" | "password"> {}
 
 export async function install(context: Context): Promise<void> {
   const [given, ...pairs] = context.words;
@@ -36,7 +33,8 @@ export async function install(context: Context): Promise<void> {
     throw new UsageError("which package? Give a ZIP, or the folder it is made from");
   const params = deepLinkOf(pairs);
   const isAsked = asksForPassword(context);
-  const { found, content } = await inspectPackage(given);
+  const inspected = await inspectPackage(given);
+  const { content } = inspected;
 
   const device = (await call(context, "getDevice", { id: context.device })).data;
   const password = isAsked ? await readHidden(printable(`developer password of ${device.name}`)) : undefined;
@@ -46,18 +44,19 @@ export async function install(context: Context): Promise<void> {
     context.say(printable(`left out ${link}: it leads ${where}`));
   }
   const progress = progressOn(stderr());
-  const temporary = content && temporaryArchive();
+  const zipping = (count: number, bytes: number) =>
+    printable(`zipping ${basename(resolve(given))}  ${pluralize(count, "file")}, ${size(bytes)}`);
+  let prepared: Prepared | undefined;
   try {
-    const parcel =
-      content && temporary
-        ? await zip(given, content.files, temporary.path, progress)
-        : { path: given, bytes: found.size };
-    const called = await upload(context, device, { ...parcel, params, password }, progress);
+    prepared = await prepare(given, inspected, (count, bytes) => progress.show(zipping(count, bytes)));
+    const { archive } = prepared;
+    if (content) progress.keep(zipping(content.files.length, archive.size));
+    const called = await upload(context, device, { archive, params, password }, progress);
     const { name, version } = called.data.package;
     context.reportDone(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
     progress.clear();
-    await temporary?.remove();
+    await prepared?.dispose();
   }
 }
 
@@ -80,10 +79,14 @@ function temporaryArchive(): { readonly path: string; remove(): Promise<void> } 
   };
 }
 
-/** Checks that a path can be a package, and gives what is there: `content` for a folder. Fails with CommandError. */
-async function inspectPackage(
-  given: string,
-): Promise<{ readonly found: Stats; readonly content: FolderContent | null }> {
+/** What is at the path of a package: its stats, and for a folder its files. */
+interface Inspected {
+  readonly found: Stats;
+  readonly content: FolderContent | null;
+}
+
+/** Checks that a path can be a package. Fails with CommandError. */
+async function inspectPackage(given: string): Promise<Inspected> {
   const found = await stat(given).catch((error: unknown) => {
     throw packageError(`${given} ${unreadable(error)}`);
   });
@@ -94,14 +97,18 @@ async function inspectPackage(
   return { found, content };
 }
 
-/** A package to upload: a ZIP unchanged, or a folder zipped. `dispose` removes the temporary ZIP. */
-export async function packageAt(given: string): Promise<{ archive: Upload["archive"]; dispose(): Promise<void> }> {
-  const { found, content } = await inspectPackage(given);
+/** A package to upload: a ZIP unchanged, or a folder zipped. Fails with CommandError. */
+export async function packageAt(given: string): Promise<Prepared> {
+  return prepare(given, await inspectPackage(given), () => {});
+}
+
+/** Zips a folder into a temporary file; a ZIP stays as it is. */
+async function prepare(given: string, { found, content }: Inspected, onFile: OnFile): Promise<Prepared> {
   const temporary = content && temporaryArchive();
   const dispose = async () => temporary?.remove();
   try {
     const path = temporary?.path ?? given;
-    const bytes = content ? await writeArchive(content.files, path, () => {}) : found.size;
+    const bytes = content ? await writeArchive(content.files, path, onFile) : found.size;
     return { archive: { size: bytes, stream: () => streamFile(path, bytes) }, dispose };
   } catch (error) {
     await dispose();
@@ -120,27 +127,15 @@ async function checkZip(path: string, bytes: number): Promise<void> {
   if (first.toString("latin1") !== "PK") throw packageError(`${path} is ${bytes === 0 ? "empty" : "no ZIP"}`);
 }
 
-async function zip(
-  folder: string,
-  files: Parameters<typeof writeArchive>[0],
-  path: string,
-  progress: Progress,
-): Promise<Archive> {
-  const line = (count: number, sum: number) =>
-    printable(`zipping ${basename(resolve(folder))}  ${pluralize(count, "file")}, ${size(sum)}`);
-  const bytes = await writeArchive(files, path, (count, sum) => progress.show(line(count, sum)));
-  progress.keep(line(files.length, bytes));
-  return { path, bytes };
-}
-
 async function upload(
   context: Context,
   device: Device,
-  { params, password, ...parcel }: Delivery,
+  fields: Pick<Upload, "archive" | "params" | "password">,
   progress: Progress,
 ): Promise<Called<"installPackage">> {
-  const line = printable(`sending to ${device.name}`);
-  const sent = `${line}  ${bar(1, 1)} ${size(parcel.bytes)}`;
+  const total = fields.archive.size;
+  const line = (done: number) => `${printable(`sending to ${device.name}`)}  ${bar(done, total)} ${size(total)}`;
+  const sent = line(total);
   const start = performance.now();
   // The upload to the daemon is quick, but the device takes long to install the package.
   const timer = setInterval(() => {
@@ -148,9 +143,7 @@ async function upload(
     if (seconds > 0) progress.show(`${sent}  installing, ${seconds} s`);
   }, 250);
   try {
-    const archive = { size: parcel.bytes, stream: () => streamFile(parcel.path, parcel.bytes) };
-    const show = (done: number) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`);
-    const given = { id: context.device, archive, progress: show, params, password };
+    const given = { id: context.device, ...fields, progress: (done: number) => progress.show(line(done)) };
     const called = await call(context, "installPackage", given, { quiet: true });
     progress.keep(sent);
     return called;
@@ -265,12 +258,11 @@ interface ZipEntry {
   readonly offset: number;
 }
 
-/** Writes a ZIP and gives its size in bytes. Calls `onFile` after each file with the files and bytes so far. */
-export async function writeArchive(
-  files: readonly PackageFile[],
-  path: string,
-  onFile: (count: number, bytes: number) => void,
-): Promise<number> {
+/** Called after each file with the files and bytes that are in the ZIP so far. */
+type OnFile = (count: number, bytes: number) => void;
+
+/** Writes a ZIP and gives its size in bytes. */
+export async function writeArchive(files: readonly PackageFile[], path: string, onFile: OnFile): Promise<number> {
   const archive = await open(path, "wx", 0o600);
   try {
     const written: ZipEntry[] = [];

@@ -56,21 +56,18 @@ function fitting(
   natural: readonly number[],
   width: number,
 ): { shown: readonly number[]; widths: readonly number[] } {
-  const leaving = columns
-    .map(({ dropOrder }, at) => ({ at, goes: dropOrder ?? -1 }))
-    .filter(({ goes }) => goes >= 0)
-    .sort((one, other) => other.goes - one.goes);
+  const droppable = inOrder(columns, "dropOrder");
   let shown = columns.map((_, at) => at);
   for (;;) {
     const widths = shown.map((at) => natural[at] ?? 0);
     const shownColumns = shown.map((at) => columns[at] ?? { title: "" });
     shrink(shownColumns, widths, width, ({ keptWidth }) => keptWidth ?? readableWidth);
-    const next = leaving.shift();
+    const next = droppable.shift();
     if (excess(widths, width) <= 0 || next === undefined) {
       shrink(shownColumns, widths, width, () => minimumWidth);
       return { shown, widths };
     }
-    shown = shown.filter((at) => at !== next.at);
+    shown = shown.filter((at) => at !== next);
   }
 }
 
@@ -80,15 +77,17 @@ function excess(widths: readonly number[], width: number): number {
 
 /** Shortens the least important columns first, each down to what `keeps` says. */
 function shrink(columns: readonly Column[], widths: number[], width: number, keeps: (column: Column) => number): void {
-  const order = columns
-    .map((column, at) => ({ column, at, yields: column.shrinkOrder ?? -1 }))
-    .filter(({ yields }) => yields >= 0)
-    .sort((one, other) => other.yields - one.yields);
-  for (const { column, at } of order) {
+  for (const at of inOrder(columns, "shrinkOrder")) {
     const tooMuch = excess(widths, width);
     const now = widths[at] ?? 0;
-    if (tooMuch > 0) widths[at] = Math.min(now, Math.max(keeps(column), now - tooMuch));
+    if (tooMuch > 0) widths[at] = Math.min(now, Math.max(keeps(columns[at] ?? { title: "" }), now - tooMuch));
   }
+}
+
+/** The indexes of the columns that have such a number, the highest number first. */
+function inOrder(columns: readonly Column[], name: "shrinkOrder" | "dropOrder"): number[] {
+  const order = (at: number) => columns[at]?.[name] ?? -1;
+  return [...columns.keys()].filter((at) => order(at) >= 0).sort((one, other) => order(other) - order(one));
 }
 
 function clean(cell: Cell): Cell {

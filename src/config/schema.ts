@@ -4,6 +4,7 @@
  */
 import { isIPv4 } from "node:net";
 import { z } from "zod";
+import { longestSocketPath } from "../system/files.ts";
 import { logLevels } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
 
@@ -11,9 +12,6 @@ import { nearest } from "../system/nearest.ts";
 export const redacted = "[redacted]";
 /** The only secret setting. */
 export const passwordKey = "dev.vendor_password";
-
-/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
-export const longestSocket = 107;
 
 /** A text of at most `most` characters. `must` is the error message, whatever is wrong. */
 const limitedText = (most: number, must: string) => z.string(must).max(most, must);
@@ -31,7 +29,7 @@ function list(most: number, of: z.ZodString) {
 
 // No text may hold control characters, nor surrogates, which no file can hold.
 const host = "must be a loopback address: 127.0.0.1, ::1 or localhost";
-const socket = `must be an absolute path, must have at most ${longestSocket} bytes, and must not hold control characters`;
+const socket = `must be an absolute path, must have at most ${longestSocketPath} bytes, and must not hold control characters`;
 const origin =
   "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null";
 const device = "must be the name or the id of a device";
@@ -75,10 +73,10 @@ export const configSchema = z.object({
     http_port: integer(1, 65_535).default(7272).meta({ description: "Where the HTTP API listens", restart: true }),
     socket: limitedText(4_096, socket)
       .regex(/^(\/[^\p{Cc}\p{Cs}]*)?$/u, socket)
-      .refine((path) => Buffer.byteLength(path) <= longestSocket, socket)
+      .refine((path) => Buffer.byteLength(path) <= longestSocketPath, socket)
       .default("")
       .meta({
-        description: `The control socket, an absolute path of at most ${longestSocket} bytes; empty means in the state folder`,
+        description: `The control socket, an absolute path of at most ${longestSocketPath} bytes; empty means in the state folder`,
         restart: true,
       }),
     cors_enabled: toggle

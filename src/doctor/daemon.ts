@@ -5,7 +5,8 @@ import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFil
 import { dirname, join } from "node:path";
 import { systemCode } from "../api/errors.ts";
 import { endpoints } from "../api/routes.ts";
-import { longestSocket, redactConfig } from "../config/schema.ts";
+import { redactConfig } from "../config/schema.ts";
+import { longestSocketPath } from "../system/files.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import {
@@ -82,8 +83,8 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   const { socket, stateFolder, machine } = exam;
   if (machine.uid === null) return [];
   const bytes = Buffer.byteLength(socket);
-  if (bytes > longestSocket) {
-    const text = `the path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocket}: ${socket}`;
+  if (bytes > longestSocketPath) {
+    const text = `the path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocketPath}: ${socket}`;
     return [fail(text, "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder")];
   }
   const file = await lstat(socket).catch(() => null);

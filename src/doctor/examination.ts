@@ -8,8 +8,9 @@ import net from "node:net";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
 import { type Outcome, systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { type Config, ConfigFile } from "../config/config.ts";
-import { configOf, longestSocket } from "../config/schema.ts";
+import { configOf } from "../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
+import { longestSocketPath } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Probe, probeMulticast } from "./probe.ts";
@@ -135,7 +136,7 @@ function memoize<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 async function findDaemon(exam: Examination): Promise<DaemonFound> {
-  if (Buffer.byteLength(exam.socket) > longestSocket) return { state: "absent" };
+  if (Buffer.byteLength(exam.socket) > longestSocketPath) return { state: "absent" };
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { state: "absent" };
   if (code === "EACCES" || code === "EPERM") return { state: "forbidden" };

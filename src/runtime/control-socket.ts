@@ -16,13 +16,11 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder, readRegularFile } from "../system/files.ts";
+import { longestSocketPath, makeFolder, readRegularFile } from "../system/files.ts";
 import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
 import { currentRuntime } from "./runtime.ts";
 
-/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
-const maxPath = 107;
 /** A daemon that is still opening its state answers only after that. */
 const askTimeoutMs = 1_500;
 /** A daemon that has bound its port may not have bound its socket yet. */
@@ -44,10 +42,10 @@ export async function claimSocket<T>(
 ): Promise<T> {
   // Not a Buffer: making the first one takes longer than binding.
   const bytes = new TextEncoder().encode(path).length;
-  if (bytes > maxPath) {
+  if (bytes > longestSocketPath) {
     throw new ZapdError(
       "config_invalid",
-      `The path of the control socket has ${bytes} bytes, and sockets take at most ${maxPath}: ${path}`,
+      `The path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocketPath}: ${path}`,
       { hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder" },
     );
   }
@@ -111,7 +109,7 @@ const noteOf = (usual: string) => `${usual}.at`;
 
 function notedAt(usual: string): string | undefined {
   try {
-    return readRegularFile(noteOf(usual), maxPath + 1)?.trim() || undefined;
+    return readRegularFile(noteOf(usual), longestSocketPath + 1)?.trim() || undefined;
   } catch {
     return undefined;
   }

@@ -22,6 +22,9 @@ import { Readable } from "node:stream";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isForeign } from "./owners.ts";
 
+/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
+export const longestSocketPath = 107;
+
 /**
  * Makes a folder, 0700, with its parents. Fails with `storage_error`, whose hint names the setting or variable `by` that
  * chooses the folder; `null` where there is none.
