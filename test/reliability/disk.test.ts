@@ -52,7 +52,7 @@ const fillers = {
   },
 };
 
-/** Every change is told as failed, and changes nothing; all else goes on. */
+/** Every change fails with an error and changes nothing; all else goes on. */
 async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void> {
   const files = writers.map((writer) => readFileSync(join(on.disk, writer.path(on).slice(on.disk.length)), "utf8"));
   for (let again = 0; again < 5; again++)
@@ -68,7 +68,7 @@ async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void
   expect(sets.roku.commands).toEqual(["/keypress/Up"]);
   for (const path of ["/devices", "/health", "/devices/roku/state", "/devices/roku/apps"])
     expect([path, (await on.api("GET", path)).status]).toEqual([path, 200]);
-  // One line for each file that cannot be written, and one for what devices tell by themselves; not one for each failure.
+  // One line for each file that cannot be written, and one for what devices push; not one for each failure.
   const lines = on
     .log()
     .split("\n")
@@ -78,7 +78,7 @@ async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void
   expect(unfinishedOn(on)).toEqual([]);
 }
 
-/** Files that were being written, and never took the place of the old ones. */
+/** Temporary files that were never renamed. */
 function unfinishedOn({ disk, stateFolder }: Mounted): string[] {
   return [...readdirSync(disk), ...readdirSync(stateFolder)].filter((name) => name.endsWith(".tmp"));
 }
@@ -107,7 +107,7 @@ test.skipIf(noMounts !== null)(
     daemon = await startMounted("size=4m");
     await introduce(daemon, sets, 1);
     const on = daemon;
-    // What is being written in that moment could be neither finished nor removed.
+    // A write under way at that moment could be neither finished nor removed.
     await until("nothing is being written", () => unfinishedOn(on).length === 0);
     daemon.remount("ro");
     await showThatNothingIsWritten(daemon, 1);

@@ -1,4 +1,4 @@
-/** A daemon with its sets, seen as facts: what it says of its config, its devices and who lets it in. */
+/** A daemon with its sets, read as facts: its config, its devices and their pairings. */
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
 import { type Answered, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
@@ -9,10 +9,10 @@ export type SetName = (typeof setNames)[number];
 /** Values by name: `config`, `default`, `name one`, `ports one`, `paired willing`. A device that is not known has empty ones. */
 export type Facts = Map<string, string>;
 
-/** What a device has that was just added. */
+/** The installer port of a device that was just added. */
 export const firstPort = 8_888;
 
-/** What nobody has changed yet. */
+/** The facts of a new daemon. */
 export function noFacts(): Facts {
   const devices = setNames.flatMap((set): [string, string][] => [
     [`name ${set}`, ""],
@@ -25,9 +25,9 @@ export function noFacts(): Facts {
 export interface Sets {
   readonly one: WiredRoku;
   readonly two: WiredRoku;
-  /** Lets in whoever asks. */
+  /** Accepts every pairing. */
   readonly willing: WebosSimulator;
-  /** Lets in nobody. */
+  /** Denies every pairing. */
   readonly unwilling: WebosSimulator;
 }
 
@@ -58,7 +58,7 @@ export class House {
     this.#ids = ids;
   }
 
-  /** One where nobody is known; ids are made of the hardware's identity, and so are known beforehand. */
+  /** A daemon without devices; ids follow from the identity of the hardware, so they are known beforehand. */
   static async open(sets: Sets, ids?: ReadonlyMap<SetName, string>): Promise<House> {
     const house = new House(
       sets,
@@ -88,7 +88,7 @@ export class House {
     return `/devices/${this.#ids.get(set)}`;
   }
 
-  /** kill -9, and a start on what is left. */
+  /** kill -9, and a start on the same files. */
   async restart(): Promise<void> {
     const { folder } = this.#daemon;
     await this.#daemon.stop("SIGKILL");
@@ -116,7 +116,7 @@ export class House {
       facts.set(`name ${set}`, device?.name ?? "");
       facts.set(`ports ${set}`, set === "one" || set === "two" ? String(device?.ports.installer ?? "") : "");
       facts.set(`paired ${set}`, device ? await this.#paired(set) : "no");
-      // One that was chosen, forgotten and added anew by another name is it still: which one it is, is kept by its id.
+      // The default is kept by its id: one that was forgotten and added by another name is still the default.
       if (device?.name && device.name === config.daemon.default_device && !device.is_default)
         throw new Error(`${device.name} says that it is no default`);
     }
@@ -127,7 +127,7 @@ export class House {
     return facts;
   }
 
-  /** Asked of the set itself: what is on disk is worth what it opens. */
+  /** Whether the credentials on disk still open the set. */
   async #paired(set: SetName): Promise<string> {
     if (set === "one" || set === "two") return "no";
     const { status, body } = await this.api("GET", `${this.path(set)}/state`);

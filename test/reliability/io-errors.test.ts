@@ -1,4 +1,4 @@
-/** R8: the disk fails, at each step of a write, in each way: the caller is told, nothing has changed, the next one succeeds. */
+/** R8: each step of a write fails with each error: the caller gets an error, nothing has changed, the next write succeeds. */
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -12,10 +12,10 @@ let turn = 0;
 const calls = ["openat", "write", "fsync", "rename"] as const;
 const errors = ["EIO", "ENOSPC", "EACCES"] as const;
 
-/** Threads wake each other by writing, too: such a failure is not meant, and the change is tried again. */
+/** Threads also write to wake each other: a failure there does not count, and the change is tried again. */
 const tries = 20;
 
-/** A change while a call fails that is about our files; what the caller was told. */
+/** Makes a change while a system call on our files fails; resolves with the caller's error. */
 async function changeWhile(writer: Writer, inject: string, path?: string): Promise<string> {
   const more = ["-e", `inject=${inject}`, ...(path === undefined ? [] : ["-P", path])];
   for (let tried = 0; tried < tries; tried++) {
@@ -23,7 +23,7 @@ async function changeWhile(writer: Writer, inject: string, path?: string): Promi
     const told = await code(writer, ++turn);
     const lines = await trace.end();
     if (told !== "taken") return told;
-    // Another file may be written meanwhile, which nobody here waits for.
+    // Another file may be written meanwhile.
     const own = `.${basename(writer.path(home.daemon))}.`;
     expect(lines.filter((line) => line.includes("(INJECTED)") && line.includes(own))).toEqual([]);
     before = { turn, bytes: readFileSync(writer.path(home.daemon), "utf8") };
@@ -52,7 +52,7 @@ async function failsAndRecovers(writer: Writer, inject: string, path?: string): 
   expectTaken(await writer.change(home.daemon, home.sets, ++turn), writer.file);
   before = { turn, bytes: readFileSync(writer.path(home.daemon), "utf8") };
   expect([inject, await changeWhile(writer, inject, path)]).toEqual([inject, "500 storage_error"]);
-  // In memory and on disk it is as if nobody had asked.
+  // Memory and disk are as before.
   expect([inject, await writer.read(home.daemon)]).toEqual([inject, before.turn]);
   expect(readFileSync(writer.path(home.daemon), "utf8")).toBe(before.bytes);
   expect(readdirSync(dirname(writer.path(home.daemon))).filter((name) => name.endsWith(".tmp"))).toEqual([]);
@@ -65,11 +65,11 @@ for (const [at, writer] of writers.entries()) {
     `R8 ${writer.file}: EIO, ENOSPC and EACCES at each step are told, and leave memory and disk as they were`,
     async () => {
       for (const [step, call] of calls.entries()) {
-        // The three stores write with the same hand, at most ten times a second: they share the errors among them.
+        // All stores share one writer, at most ten writes a second: each file gets some of the errors.
         const some = at === 0 ? errors : errors.filter((_error, one) => one === (at + step) % errors.length);
         for (const error of some) await failsAndRecovers(writer, `${call}:error=${error}:when=1`);
       }
-      // The last step, after the file has its name.
+      // The sync of the folder, after the rename.
       await failsAndRecovers(writer, "fsync:error=EIO:when=1", dirname(writer.path(home.daemon)));
     },
   );

@@ -1,7 +1,6 @@
 /**
- * Kills a daemon at its system calls while it writes (SECURITY.md R6): before the n-th call of a kind, for each n until
- * a whole round of changes goes by unharmed. After each kill it is started again, and must know every change that it
- * had answered.
+ * Kills a daemon at its system calls while it writes (SECURITY.md R6): before the n-th call of a kind, for each n until a round of
+ * changes has no such call. After each kill the daemon is started again, and must know every change that it had answered.
  */
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -9,15 +8,15 @@ import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { attach, type FileCall, fileCalls } from "../support/strace.ts";
 import { expectTaken, introduce, type Sets, type Writer } from "./writers.ts";
 
-/** `sendto` is the answer on its way to the caller. */
+/** `sendto` sends the answer to the caller. */
 export const killCalls = [...fileCalls, "sendto"] as const;
 
-/** What the sweep over one writer found. */
+/** The results of a sweep over one writer. */
 export interface Sweep {
   kills: number;
   /** Changes that were answered. */
   acknowledged: number;
-  /** Where it was killed: the call, and what of ours it was about. */
+  /** How often it was killed at each point: the call, and the file that it was about. */
   readonly points: Map<string, number>;
 }
 
@@ -32,7 +31,7 @@ export interface SweepOptions {
   readonly only?: (call: FileCall | "sendto", n: number) => boolean;
 }
 
-/** A safety net: no round of changes makes so many calls of a kind in one thread. */
+/** No round of changes makes so many calls of a kind in one thread. */
 const mostCalls = 200;
 
 export class KillSweep {
@@ -51,7 +50,7 @@ export class KillSweep {
     return new KillSweep(daemon, sets);
   }
 
-  /** Adds to `sweep` what is found. */
+  /** Adds its results to `sweep`. */
   async over(writer: Writer, { changes, only = () => true }: SweepOptions, sweep = newSweep()): Promise<Sweep> {
     for (const call of killCalls) {
       for (let n = 1; n <= mostCalls; n++) {
@@ -93,7 +92,7 @@ export class KillSweep {
     for (const writer of writers) expectTaken(await writer.change(this.#daemon, this.#sets, this.#turn), writer.file);
   }
 
-  /** Starts once more when what was left beside the config is old enough to be nobody's; gives what is there then. */
+  /** Makes the temporary files beside the config old, starts again, and resolves with those that are still there. */
   async leftAtLast(): Promise<string[]> {
     const { folder } = this.#daemon;
     await this.#daemon.stop("SIGKILL");
@@ -101,7 +100,7 @@ export class KillSweep {
     for (const name of readdirSync(folder)) if (name.endsWith(".tmp")) utimesSync(join(folder, name), past, past);
     this.#daemon = await startTestDaemon({ folder });
     const left = () => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
-    // It is answered before this is done.
+    // The sweep runs after the daemon answers.
     for (let tries = 0; tries < 200 && left().length > 0; tries++) await Bun.sleep(10);
     return left();
   }
@@ -113,13 +112,12 @@ export class KillSweep {
   /** Whether it was killed. */
   async #killAt(writer: Writer, call: string, n: number, changes: number, sweep: Sweep): Promise<boolean> {
     const { process, folder, stateFolder } = this.#daemon;
-    // What is loaded at the first change is loaded now, so that the calls that are counted are those of the writing.
-    // One that cycles may have nothing to write at first; what has written has a thread for files.
+    // The first change loads code: it is made before calls are counted. A writer that cycles may have nothing to write at first.
     for (let change = 0; change < (writer.cycle ?? 1); change++)
       expectTaken(await writer.change(this.#daemon, this.#sets, ++this.#turn), writer.file);
     let known = this.#turn;
     const more = ["-e", `inject=${call}:signal=SIGKILL:when=${n}`];
-    // The main thread reads files and closes connections, and would be hit first, each time.
+    // The main thread also reads files and closes connections, and would be hit first each time.
     const trace = await attach(process.pid ?? 0, { calls: killCalls, more, filesOnly: call !== "sendto" });
     let attempted = known;
     for (let change = 0; change < changes; change++) {
@@ -130,10 +128,10 @@ export class KillSweep {
       known = attempted;
       sweep.acknowledged++;
     }
-    // The death of a process follows the last answer by a moment, which the trace tells of.
+    // The process dies a moment after its last answer.
     for (let tries = 0; tries < 4 && alive(this.#daemon); tries++) await Bun.sleep(5);
     const lines = await trace.end();
-    // Whoever answers lives; what has been killed may take a while until it is seen to have ended.
+    // A daemon that answers is alive; the exit of a killed one may be seen late.
     const answers = () =>
       this.#daemon.api("GET", "/health").then(
         () => true,
@@ -158,7 +156,7 @@ export class KillSweep {
     if (warnings.length > 0) throw new Error(`${warnings.join("; ")}: ${where}`);
     const { folder, stateFolder } = this.#daemon;
     const left = [...readdirSync(folder), ...readdirSync(stateFolder)].filter((name) => /\.tmp$|corrupt/.test(name));
-    // Beside the config, which is not our folder, a temporary file is swept once it is surely nobody's.
+    // Beside the config, in the user's folder, temporary files are removed only once they are old.
     const young = left.filter((name) => name.startsWith(".config.toml."));
     if (left.length > young.length) throw new Error(`left behind: ${left.join(", ")}: ${where}`);
   }

@@ -1,4 +1,4 @@
-/** A sample of the sweep that kill.slow.ts makes whole. */
+/** A sample of the sweep of kill.slow.ts. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { noStrace, tracedTest } from "../support/strace.ts";
 import { KillSweep, killCalls, newSweep } from "./kill-sweep.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
   sweep = await KillSweep.begin(sets);
 });
 afterAll(async () => {
-  // Whatever the kills left beside the config is swept once it is old.
+  // Temporary files beside the config are removed once they are old.
   if (sweep) expect(await sweep.leftAtLast()).toEqual([]);
   await sweep?.end();
   await sets?.stop();
@@ -27,7 +27,7 @@ for (const [at, writer] of [...writers, regrouping].entries()) {
     `R6 ${writer.file}: killed at a sample of its system calls, no answered change is lost, and nothing is left`,
     async () => {
       const found = newSweep();
-      // Calls are counted for each thread, and which one works is chance: too few kills are made up for.
+      // Calls are counted for each thread, and which thread works is chance: too few kills are repeated.
       for (let again = 0; again < 6 && found.kills < 2; again++)
         await sweep.over(writer, { changes: 2, only: sampled(at + again) }, found);
       expect(found.kills).toBeGreaterThanOrEqual(2);

@@ -1,6 +1,6 @@
 /**
- * R7: what a power cut finds. Nothing that was not synced may be relied on: the file is synced before it takes its name,
- * and the folder before the caller is answered.
+ * R7: after a power cut only synced data is there: the file is synced before the rename, and the folder before the caller is
+ * answered.
  */
 import { expect } from "bun:test";
 import { attach, callsIn, fileCalls, tracedTest } from "../support/strace.ts";
@@ -16,7 +16,7 @@ for (const writer of writers) {
       const trace = await attach(home.daemon.process.pid ?? 0, { calls: [...fileCalls, "sendto"] });
       for (let turn = 1; turn <= changes; turn++)
         expectTaken(await writer.change(home.daemon, home.sets, turn), writer.file);
-      // The caller has the last answer before strace has seen the call that sent it return: one more is sent behind it.
+      // The caller has the last answer before strace sees the call return: one more request follows.
       await home.daemon.api("GET", "/health");
       const calls = callsIn(await trace.end());
       const path = writer.path(home.daemon);
@@ -40,10 +40,10 @@ for (const writer of writers) {
       expect(all.slice(steps.length).filter(({ step }) => step !== "answered")).toEqual([]);
       expect(steps.map(({ step }) => step)).toEqual(Array.from({ length: changes }, () => each).flat());
       expect(steps.filter(({ failed }) => failed)).toEqual([]);
-      // Each ends before the next begins: being begun first is not enough.
+      // Each step ends before the next begins.
       for (const [at, step] of steps.entries())
         if (at > 0) expect(step.from).toBeGreaterThanOrEqual(steps[at - 1]?.to ?? 0);
-      // Made by us alone: what somebody has put in its place beforehand, such as a link, is not written to.
+      // Created with O_EXCL: a file or link that somebody has put there is not written to.
       const made = calls.filter(({ name, words }) => name === "openat" && words.includes(`"${temporary}`));
       expect(made.map(({ words }) => /O_CREAT\|O_EXCL/.test(words))).toEqual(
         Array.from({ length: changes }, () => true),

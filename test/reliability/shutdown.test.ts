@@ -1,4 +1,4 @@
-/** R17, a few times; shutdown.timed.ts ends a hundred. */
+/** R17, a few times; a hundred times in shutdown.timed.ts. */
 import { expect, test } from "bun:test";
 import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
@@ -21,7 +21,7 @@ test("R17 a second SIGTERM ends it at once, whatever is under way", async () => 
     const waiting = daemon.api("GET", "/devices/set/state").catch(() => "hung up");
     await until("it is asked", () => set.wire.requests.length > 2);
     daemon.process.kill("SIGTERM");
-    // Two within half a second are one: a terminal's Ctrl-C comes from it and from who started zapd.
+    // Two signals within half a second count as one: Ctrl-C reaches zapd and its parent, which may pass it on.
     await Bun.sleep(600);
     expect(daemon.process.exitCode).toBeNull();
     const began = performance.now();

@@ -1,4 +1,4 @@
-/** R17: SIGTERM amid work: keys, readings and changes by several callers. */
+/** R17: SIGTERM during keys, reads and changes of several callers. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -13,7 +13,7 @@ export interface Ended {
 const sets = 8;
 const callersPerSet = 4;
 
-/** Stops so many daemons amid work, one after another on one state. Fails with what a caller was not told, or told wrongly. */
+/** Stops a daemon under load so many times, on one state. Fails when an answer is missing or wrong. */
 export async function stopUnderLoad(times: number): Promise<Ended> {
   const tvs = await Promise.all(Array.from({ length: sets }, () => WiredRoku.start()));
   let daemon: TestDaemon | undefined;
@@ -44,7 +44,7 @@ export async function stopUnderLoad(times: number): Promise<Ended> {
   return { most, answered };
 }
 
-/** Callers who go on until nobody answers any more. */
+/** Callers that go on until nobody answers. */
 class Load {
   answered = 0;
   /** The last change that was answered. */
@@ -67,7 +67,7 @@ class Load {
     this.#calling = [...pressing, this.#change(), this.#repeat("GET", "/devices")];
   }
 
-  /** Waits until all callers have given up, and looks at what the sets were sent. */
+  /** Waits until all callers have ended, and compares what the sets received. */
   async end(): Promise<void> {
     await Promise.all(this.#calling);
     const sent = this.#tvs.map((tv, at) => tv.commands.length - (this.#before[at] ?? 0));
@@ -105,7 +105,7 @@ class Load {
   ): Promise<void> {
     for (let call = 0; call < 100_000; call++) {
       const answer = await this.#daemon.api(method, path, body?.()).catch(() => null);
-      // Nobody listens any more, or the system hung up on who was still waiting to be heard.
+      // Nobody listens any more, or the connection was reset before it was accepted.
       if (answer === null) return;
       if (answer.status === 200) {
         this.answered++;

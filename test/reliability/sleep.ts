@@ -1,6 +1,6 @@
 /**
- * R14: a daemon that does not run for a while, as when the machine sleeps: stopped by SIGSTOP with keys that wait, a
- * sequence under way and callers that give up meanwhile, and let go on.
+ * R14: a daemon that does not run for a while, as when the machine sleeps: stopped by SIGSTOP with waiting keys, a sequence under
+ * way and callers that disconnect meanwhile, then continued.
  */
 import { expect } from "bun:test";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -8,7 +8,7 @@ import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
-/** Gives the milliseconds from SIGCONT to the first answer. Fails when anything old was sent, or anything new was not. */
+/** Resolves with the milliseconds from SIGCONT to the first answer. Fails when an old key was sent, or a new one was not. */
 export async function sleepThrough(ms: number): Promise<number> {
   const sets = await Promise.all(Array.from({ length: 5 }, () => WiredRoku.start()));
   const [busy, playing, slow, typing, left] = sets as [WiredRoku, WiredRoku, WiredRoku, WiredRoku, WiredRoku];
@@ -35,12 +35,12 @@ export async function sleepThrough(ms: number): Promise<number> {
         ({ status }) => status,
         () => 0,
       );
-    // The connection that pushes is open before, and must be open or made anew after.
+    // The connection that pushes is open before, and must work again afterwards.
     expect((await daemon.api("GET", "/devices/kodi/state")).status).toBe(200);
 
     busy.answerMs = 3_000;
     for (const set of [slow, left]) set.answerMs = 400;
-    // One sequence that is between two keys most of the time, one that always waits for the set.
+    // One sequence is between two keys most of the time, the other always waits for the set.
     const sequences = ["playing", "slow"].map((name) =>
       daemon.api("POST", `/devices/${name}/remote/sequence`, {
         keys: Array.from({ length: 100 }, () => "up"),
@@ -54,7 +54,7 @@ export async function sleepThrough(ms: number): Promise<number> {
     const under = press("busy", "home");
     await until("the first key is sent", () => busy.commands.length === 1);
     const waiting = Array.from({ length: 20 }, () => press("busy", "down"));
-    // Time for all of them to arrive, on a machine that has other things to do.
+    // Time for all of them to arrive on a busy machine.
     await Bun.sleep(1_000);
 
     daemon.process.kill("SIGSTOP");
@@ -72,13 +72,13 @@ export async function sleepThrough(ms: number): Promise<number> {
     expect((await daemon.api("GET", "/health")).status).toBe(200);
     const health = performance.now() - began;
 
-    // What was under way ends somehow; what waited is told as not sent.
+    // A key under way may succeed or fail; waiting keys fail as not sent.
     await under;
     const statuses = await Promise.all(waiting);
     const ended = await Promise.all(sequences);
     for (const [at, { status, body }] of ended.entries()) {
       expect([status, body.error?.message]).toEqual([500, expect.stringMatching(/; \d+ of 100 keys were sent/)]);
-      // The answer to the one that was under way may have come too late.
+      // The answer to the key under way may have come too late.
       const most = sent[at + 1] ?? Number.NaN;
       expect([most - 1, most]).toContain(Number(/; (\d+) of/.exec(body.error.message)?.[1]));
     }

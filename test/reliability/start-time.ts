@@ -1,4 +1,4 @@
-/** R19: from the start of the daemon to its first 200, with a hundred devices known and nothing cached of them. */
+/** R19: the time from the start of the daemon to its first 200, with a hundred known devices and no cache. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export const known = 100;
 export const built = [join(root, "dist/zapd")];
 export const fromSource = [process.execPath, join(root, "src/main.ts")];
 
-/** Milliseconds of so many starts of a program, from the least to the most. Each is asked whether it knows all devices. */
+/** Milliseconds of so many starts of a program, sorted. Each must list all devices. */
 export async function startTimes(program: readonly string[], times: number): Promise<number[]> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-starts-"));
   const state = join(folder, "state");
@@ -42,7 +42,7 @@ export async function startTimes(program: readonly string[], times: number): Pro
   return took.toSorted((one, other) => one - other);
 }
 
-/** What 95 of 100 take at most. */
+/** The 95th percentile. */
 export function p95(sorted: readonly number[]): number {
   return sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Number.NaN;
 }

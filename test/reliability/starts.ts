@@ -1,4 +1,4 @@
-/** Starts that are in each other's way: after a kill, and many at once (SECURITY.md T16). */
+/** Starts after a kill, and many at once (SECURITY.md T16). */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ export async function killAndStart(times: number): Promise<{ starts: number; mos
   return { starts, most };
 }
 
-/** Starts so many at once on one state, each on a port of its own; how many run, and how many say that one does. */
+/** Starts so many at once on one state, each on its own port; how many run, and how many refuse because another runs. */
 export async function atOnce(many: number): Promise<{ lived: number; refused: number }> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-at-once-"));
   const ports = await Promise.all(Array.from({ length: many }, () => freePort()));
@@ -54,7 +54,7 @@ export async function atOnce(many: number): Promise<{ lived: number; refused: nu
         child.on("close", (status) => resolve(status === 1 && said.includes("already running"))),
       );
     });
-    // All but one end of themselves.
+    // All but one end by themselves.
     let over = 0;
     for (const end of ends) void end.then(() => over++);
     for (let tries = 0; tries < 1_500 && over < many - 1; tries++) await Bun.sleep(20);

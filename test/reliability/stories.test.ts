@@ -1,6 +1,6 @@
 /**
- * R6 by a model: stories of changes that come alone and together, with kill -9 and restarts between and amid them. Every
- * change that was answered is there, every one that was refused is not.
+ * R6 by a model: random sequences of changes, alone and together, with kill -9 and restarts between and during them. Every change
+ * that was answered is there, no change that was refused is.
  */
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import { isWhole, runs, seed, within } from "../support/whole.ts";
 import { newModel, stories } from "./changes.ts";
 import { House, type Sets, startHouseSets } from "./house.ts";
 
-/** Told side by side: most of a story is waiting for the disk. */
+/** Stories run side by side: most of the time they wait for the disk. */
 const lanes = isWhole ? 3 : 1;
 const steps = runs(20, 50);
 const perLane = runs(2, 167);
@@ -38,15 +38,15 @@ test(
             await house.end();
           }
         }),
-        // What failed is told as short as it could be made by then.
+        // A failure shows the shortest story found by then.
         { numRuns: perLane, seed: seed + at, ...(!isWhole && { interruptAfterTimeLimit: 40_000 }) },
       );
     };
-    // All to their ends, so that one that fails leaves no daemon of another behind.
+    // All run to their end, so that a failure leaves no daemon behind.
     for (const ended of await Promise.allSettled(Array.from({ length: lanes }, (_, at) => lane(at))))
       if (ended.status === "rejected") throw ended.reason;
     expect(told).toBeGreaterThanOrEqual(isWhole ? lanes * perLane : lanes);
-    // What few stories hold is chance.
+    // Few stories may hold few kills.
     if (isWhole) expect([taken > told, kills > told / 2]).toEqual([true, true]);
   },
   within(),

@@ -1,6 +1,6 @@
 /**
- * R18: no error goes uncaught. Each daemon of each suite is asked for strays when it is disposed of (support/daemon.ts);
- * here is shown that this notices them, and that they do no more than fail their own call.
+ * R18: no error goes uncaught. Every test daemon is checked for uncaught errors when it is disposed of (support/daemon.ts); these
+ * tests show that the check finds them, and that an uncaught error fails no more than its own call.
  */
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -38,7 +38,7 @@ test("R18 an error that nobody catches stops neither the daemon nor its keys, an
     daemon.process.kill("SIGUSR2");
     for (let key = 0; key < 50; key++)
       expect((await daemon.api("POST", "/devices/set/remote/key", { key: "up" })).status).toBe(200);
-    // Beside them a slow set is asked for what else it could be, as it is added.
+    // A slow set is asked on every platform when it is added.
     expect(set.commands.filter((one) => one.startsWith("/keypress/"))).toHaveLength(50);
     await until("all are told", () =>
       ["promise", "throw", "word"].every((one) => daemon.log().includes(`stray ${one}`)),

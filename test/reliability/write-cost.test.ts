@@ -28,7 +28,7 @@ for (const file of ["devices.json", "config.toml"]) {
       expect(renames).toBeGreaterThan(0);
       expect(renames).toBeLessThanOrEqual(Math.min(mostWrites, 2 + took / 100));
       expect(syncs).toBeLessThanOrEqual(2 * renames);
-      // Whichever was taken last is what the file says, now and after it.
+      // The last change is in the file, before and after the kill.
       const last = await writer.read(home.daemon);
       await home.daemon.stop("SIGKILL");
       home.daemon = await startTestDaemon({ speed: 1, fromSource: true, folder: home.daemon.folder });

@@ -1,6 +1,6 @@
 /**
- * Everything that a daemon keeps on disk, each file with a change that reaches it through the API and a way to read it
- * back: what the proofs about files are run over. A new file is a new entry here.
+ * Every file that a daemon keeps on disk, with a change of it through the API and a way to read it back: the tests of this folder
+ * run over them. A new file is a new entry here.
  */
 import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -9,11 +9,11 @@ import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/ko
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
-/** The devices whose facts are kept. */
+/** The devices whose data is in the files. */
 export interface Sets {
   readonly roku: WiredRoku;
   readonly kodi: KodiSimulator;
-  /** Which somebody has to himself. */
+  /** The leased device. */
   readonly bench: WiredRoku;
   stop(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface Writer {
   path(daemon: TestDaemon): string;
   /** Changes the file to say `turn`; gives the HTTP status. */
   change(daemon: TestDaemon, sets: Sets, turn: number): Promise<number>;
-  /** What the file says: the turn, or what is left of it when it is divided by `cycle`. */
+  /** The turn that the file holds, modulo `cycle` where there is one. */
   read(daemon: TestDaemon): Promise<number>;
   readonly cycle?: number;
 }
@@ -44,7 +44,7 @@ export const writers: readonly Writer[] = [
   {
     file: "devices.json",
     path: (daemon) => join(daemon.stateFolder, "devices.json"),
-    // The installer's port is as good as a name, and leaves the name to ask by.
+    // The installer's port, so that the name stays the same.
     change: async (daemon, _sets, turn) =>
       (await daemon.api("PATCH", roku, { ports: { installer: 10_000 + turn } })).status,
     read: async (daemon) => (await daemon.api("GET", roku)).body.data.ports.installer - 10_000,
@@ -70,7 +70,7 @@ export const writers: readonly Writer[] = [
       return (await daemon.api("POST", `${kodi}/pair`, { user: "kodi", password })).status;
     },
     async read(daemon) {
-      // No answer tells a secret: the file is read itself.
+      // No answer holds a secret: the file itself is read.
       const kept = JSON.parse(readFileSync(join(daemon.stateFolder, "credentials.json"), "utf8"));
       const [{ password }] = Object.values(kept.credentials) as [{ password: string }];
       return Number(password.slice("word ".length));
@@ -83,7 +83,7 @@ export const writers: readonly Writer[] = [
       const body = { owner: `turn ${turn}`, ttl_s: 3_600 };
       const renewed = await daemon.api("POST", lease, body, { "zapd-lease": token });
       if (renewed.body.error?.code !== "device_leased") return renewed.status;
-      // It is another daemon's, or one that was killed has given it to nobody.
+      // The token is another daemon's, or was lost with a kill.
       await daemon.api("DELETE", `${lease}?force=true`);
       const taken = await daemon.api("POST", lease, body);
       if (taken.status === 200) token = taken.body.data.token;
@@ -96,14 +96,14 @@ export const writers: readonly Writer[] = [
   },
 ];
 
-/** Two devices that its user makes one with each odd turn, and two again with the next: one change of many entries. */
+/** Two devices that are joined with each odd turn and split with the next: one change of many entries. */
 export const regrouping: Writer = {
   file: "devices.json, joined and split",
   path: (daemon) => join(daemon.stateFolder, "devices.json"),
   cycle: 2,
   async change(daemon, _sets, turn) {
     const wanted = turn % 2;
-    // What was not answered may have been done all the same.
+    // A change without an answer may have been made.
     if ((await regrouping.read(daemon)) === wanted) return 200;
     const [path, body] = wanted === 1 ? ["join", { with: "kodi" }] : ["split", { platform: "kodi" }];
     return (await daemon.api("POST", `${roku}/${path}`, body)).status;
@@ -126,7 +126,7 @@ export const regrouping: Writer = {
   },
 };
 
-/** Two devices on this machine. */
+/** Starts the devices. */
 export async function startSets(): Promise<Sets> {
   const sets = {
     roku: await WiredRoku.start({ name: "Roku" }),
@@ -142,7 +142,7 @@ export async function startSets(): Promise<Sets> {
   };
 }
 
-/** Both devices and a daemon that knows them, for all the tests of a file. */
+/** The devices and a daemon that knows them, for all tests of a file. */
 export function homeForAll(setup?: DaemonSetup): { sets: Sets; daemon: TestDaemon } {
   const home = {} as { sets: Sets; daemon: TestDaemon };
   beforeAll(async () => {
@@ -157,7 +157,7 @@ export function homeForAll(setup?: DaemonSetup): { sets: Sets; daemon: TestDaemo
   return home;
 }
 
-/** Makes both devices known, and every file say `turn`. */
+/** Adds the devices, and makes every file hold `turn`. */
 export async function introduce(daemon: TestDaemon, sets: Sets, turn = 0): Promise<void> {
   const { host, port, ports } = sets.kodi;
   const devices = [

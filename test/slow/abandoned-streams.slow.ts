@@ -1,4 +1,4 @@
-/** Who follows the events and never reads again, on each runtime; and nobody at all (next/EVENTS.md, guarantees 7 and 8). */
+/** A subscriber that stops reading is disconnected, and without subscribers no set is called (next/EVENTS.md, guarantees 7 and 8). */
 import { beforeAll, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
@@ -19,7 +19,7 @@ const abandoned: readonly Runtime[] = isSample ? ["bun"] : runtimes;
 test(`under ${abandoned.join(", ")} one that takes no byte for 120 s is hung up, and its place is free`, async () => {
   const houses: PushingHouse[] = [];
   const streams: EventStream[] = [];
-  /** Whether one more may follow. */
+  /** Whether one more subscriber is accepted. */
   const isFree = async ({ daemon }: PushingHouse) => {
     const one = new EventStream({ to: daemon.port });
     await until("an answer", () => one.status !== 0);
@@ -33,7 +33,7 @@ test(`under ${abandoned.join(", ")} one that takes no byte for 120 s is hung up,
     const [reader] = own;
     const pausedAt = performance.now();
     reader?.pause();
-    // It takes until the kernel is full.
+    // The first events fill the kernel's buffers.
     await flood(house, 3_000);
     expect(await isFree(house)).toBe(false);
     while (performance.now() - pausedAt < 115_000 / speed) await Bun.sleep(1_000);
@@ -69,7 +69,7 @@ test("nobody interested: no set of any platform is called in ten minutes", async
     const tv = { host: webos.host, port: webos.ports.secure, platform: "webos", name: "Quiet TV" };
     const { id } = (await daemon.api("POST", "/devices", tv)).body.data;
     await daemon.api("POST", `/devices/${id}/pair`);
-    // Somebody was interested, and has left.
+    // A subscriber has come and gone.
     const reader = new EventStream({ to: daemon.port });
     const known = new Set<string>();
     await reader.until(({ device_id, state }) => {
@@ -87,7 +87,7 @@ test("nobody interested: no set of any platform is called in ten minutes", async
     for (let minute = 0; minute < some(10, 1); minute++) {
       await Bun.sleep(Math.max(10_000, 60_000 * Math.min(1, part * 10)));
       expect(calls()).toEqual(before);
-      // What is known without asking is told as ever.
+      // What is known is answered as ever.
       expect((await daemon.api("GET", "/devices")).body.data).toHaveLength(3);
     }
   } finally {

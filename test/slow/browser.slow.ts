@@ -30,7 +30,7 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
 
   beforeAll(async () => {
     const { launch } = await import("puppeteer-core");
-    // Chromium's own fence around local addresses is down: other browsers have none.
+    // Chromium's own protection of local addresses is off: other browsers have none.
     browser = await launch({
       executablePath: chromium ?? "",
       args: [
@@ -68,7 +68,7 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
     }
   }
   const base = ({ port }: { port: number }) => `http://127.0.0.1:${port}`;
-  /** Everything, one after the other; by name, what the daemon answered. */
+  /** Tries every attack in turn; the statuses with which the daemon answered, by the attack's name. */
   async function everything(origin: string, tap: Tap): Promise<Map<string, number[]>> {
     const said = new Map<string, number[]>();
     for (const [name, attack] of Object.entries(attacks)) {

@@ -1,6 +1,6 @@
 /**
- * Renderers that others wrote, through the daemon's public API (protocols/players.md 8, 13.8): Kodi's own, gmediarender and
- * rygel of Debian, all on one machine. The same for each, whatever it is built with.
+ * Real renderers through the daemon's public API (protocols/players.md 8, 13.8): Kodi's own, gmediarender and rygel of Debian, all
+ * on one machine.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { refuse, succeed } from "../blackbox/checked.ts";
@@ -97,7 +97,7 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
         await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
         await until("its length is known", async () => (await state()).playback?.duration_ms != null, 20_000);
         expect(Math.abs(((await state()).playback?.duration_ms ?? 0) - 120_000)).toBeLessThan(2_000);
-        // While it is paused, Kodi goes to no place.
+        // Kodi does not seek while it is paused.
         const sought = await succeed(daemon, "controlPlayback", { id, body: { do: "seek", position_ms: 60_000 } });
         expect(sought.confirmed).toBe(true);
         await until("it goes on", async () => ((await state()).playback?.position_ms ?? 0) > 61_000, 20_000);
@@ -129,11 +129,11 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
           const short = { url: `${server}${clip.replace("clip", "short")}` };
           expect((await succeed(daemon, "playMedia", { id, body: short })).confirmed).toBe(true);
           await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
-          // Whoever is looked at often is subscribed to.
+          // The daemon subscribes to a renderer that is read often.
           await Bun.sleep(4_000);
           expect((await state()).playback).toMatchObject({ status: "playing" });
           const query = "wait_for=playback:stopped&timeout_ms=30000";
-          // Whole, so that a failure shows where it stands.
+          // The whole state, so that a failure shows it.
           expect(await succeed(daemon, "getState", { id, query })).toMatchObject({ matched: true });
           await until("the end is told", () => changes((one) => one["state"].playback === null).length > 0, 5_000);
           expect(changes((one) => one["state"].playback === null && one["cause"] === "push")).not.toEqual([]);

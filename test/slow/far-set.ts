@@ -1,4 +1,4 @@
-/** One simulated set as a process: `bun far-set.ts ADDRESS PORT`. It says a line once it answers, and ends with its input. */
+/** One simulated set as a process: `bun far-set.ts ADDRESS PORT`. It prints its port once it answers, and ends with its input. */
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 
 const [host = "127.0.0.1", port = "0"] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** SECURITY.md R4, to the letter, which wants a machine that does nothing else: each fault ends within its deadline and half a second. */
+/** SECURITY.md R4 with its exact bound, for a machine that does nothing else: each fault ends within its deadline and half a second. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { WiredRoku } from "../support/wired-roku.ts";
 import { isSample, part } from "./length.ts";
 
 const requestMs = 400;
-/** Who is there, and what was asked for. */
+/** One request to identify the set, one for what was asked. */
 const deadlineMs = 2 * requestMs;
 const calls: readonly [Name, unknown][] = [
   ["getState", undefined],
@@ -29,7 +29,7 @@ describe.each(runtimes)("under %s", (runtime) => {
   const fakes: WiredRoku[] = [];
   beforeAll(async () => {
     daemon = await startTestDaemon({ runtime, speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
-    // What is loaded and compiled at the first call is no fault of a set's.
+    // The first call loads and compiles code, which is no fault of a set.
     const { set, id } = await plugIn();
     for (const [name, body] of calls) expect((await call(name, id, body)).status).toBe(200);
     await set.stop();

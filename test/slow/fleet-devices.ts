@@ -1,4 +1,4 @@
-/** Devices of sites that are simulated: what a television of two thousand tells of itself. */
+/** Devices of simulated sites: the description and the state of each. */
 import { createHash } from "node:crypto";
 import type { Device, State } from "../../src/api/schemas.ts";
 

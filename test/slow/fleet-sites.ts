@@ -1,7 +1,7 @@
 /**
- * Sites by the hundred in one process: each the bridge of a daemon, before an API that knows ten devices. Killed, it leaves as
- * a power cut does. Words: the broker's url, the number of the first site, how many, how many devices each, and how loud they
- * are.
+ * Hundreds of sites in one process: each the MQTT bridge of a daemon, with an API that knows some devices. Killed, it leaves the
+ * broker as a power cut does. Arguments: the broker's URL, the number of the first site, how many sites, devices of each, and their
+ * volume.
  */
 import { tmpdir } from "node:os";
 import { Bridge, type BridgeOptions } from "../../src/mqtt/bridge.ts";
@@ -12,7 +12,7 @@ const [url = "", first = "0", count = "0", devices = "0", level = "0"] = process
 const boot = `${process.pid}`;
 const bytes = new TextEncoder();
 
-/** Just enough of an API: the stream of events, which begins with what there is. */
+/** The part of the API that the bridge needs: the stream of events, which begins with a snapshot. */
 function ask(request: Request, site: string): Response {
   const { pathname } = new URL(request.url);
   if (pathname !== "/v1/events") return Response.json({ ok: true, data: {} });

@@ -1,6 +1,6 @@
 /**
- * A thousand sites of ten sets on one Mosquitto: all are seen, half are killed and seen to be gone, and come back; what is kept
- * is the same then. Figures are written to stderr.
+ * A thousand sites of ten sets on one Mosquitto: all are seen, half of them are killed, are reported offline and come back; the
+ * retained messages are right then. Figures are written to stderr.
  */
 import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -64,7 +64,7 @@ test.skipIf(noMosquitto !== null)(
       `memory of the broker; of both processes of sites: ${memory({ pid })} MB; ${memory(first)} and ${memory(second)} MB`,
     );
 
-    // Who comes later has all of it from what is kept.
+    // A later client gets all of it from retained messages.
     began = performance.now();
     const later = await connectBus(broker, { clientId: "later" });
     const seen = await Fleet.open(later, "zapd", { states: true });
@@ -77,7 +77,7 @@ test.skipIf(noMosquitto !== null)(
     first.kill("SIGKILL");
     await until("half of them are offline", () => online() === sites - half, 60_000);
     figure(`${half} sites killed at once are seen as offline: ${took()} ms`);
-    // What they were stays known, and a command to them is told at once.
+    // Their devices stay known, and a command to them fails at once.
     expect(fleet.select()).toHaveLength(sites * sets);
     const target = fleet.select({ site: "site-00000" }).slice(0, 1);
     const results = await fleet.run(target, (send) => send({ op: "press_key", args: {} }), {

@@ -1,4 +1,4 @@
-/** Whatever the program, its config, its document or a page tells a person to type is a command that there is. */
+/** Every command that the program, its config, its API document or a page tells a person to type exists. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,20 +9,20 @@ import { root, sourcesIn } from "../support/sources.ts";
 const folder = mkdtempSync(join(tmpdir(), "zapd-hints-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What ends a command in a sentence. */
+/** The end of a command in a sentence. */
 const end = /[`;|]|&&|\s#\s|\s{2,}|[.,:](?=\s|$)|\s[("·…]|(?<!^)\)|$/m;
 
-/** What stands behind each `zapd ` of a text, up to the end of its sentence. */
+/** The words after each `zapd ` of a text, up to the end of the command. */
 function commandsIn(text: string): string[] {
   return [...text.matchAll(/(?<![\w/.@-])zapd (?=[a-z])/g)].map(({ index }) => {
     const rest = text.slice(index + "zapd ".length).split("\n", 1)[0] ?? "";
-    // What stands in quotes is one word, whatever is in it.
+    // A quoted text is one word.
     const hidden = rest.replace(/"[^"]*"/g, (word) => "q".repeat(word.length));
     return rest.slice(0, hidden.search(end)).trim();
   });
 }
 
-/** A source's strings, with what is put into them named `X`. */
+/** The strings of a source, with `X` in the place of each interpolation. */
 function stringsOf(code: string): string {
   const strings = code.match(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g) ?? [];
   return strings
@@ -37,14 +37,14 @@ function stringsOf(code: string): string {
     .join("\n");
 }
 
-/** What the program itself is or does, which nobody types. */
+/** Words after `zapd` in prose about the program, which nobody types. */
 const prose = new Set(
   `itself is to at in and cannot may has does do did failed found remembers drives learns lies presents writes goes
   installs was must or first stops asked sees by again read without`.split(/\s+/),
 );
 
 function hints(): string[] {
-  // The table of commands is made from them, and says what they take by the names of it: LEVEL, TIME.
+  // The generated table of commands has placeholders: LEVEL, TIME.
   const madeTable = /<!-- commands -->.*<!-- \/commands -->/s;
   const documents = ["config.toml", ...pages].map((name) =>
     readFileSync(join(root, name), "utf8").replace(madeTable, ""),
@@ -56,7 +56,7 @@ function hints(): string[] {
   );
 }
 
-/** Of a document only what stands as code: everything else is prose about zapd. */
+/** The code of a document: everything else is prose about zapd. */
 function typed(text: string): string {
   const blocks = [...text.matchAll(/```(?:console|text|sh)\n(.*?)```/gs)].map(([, block = ""]) =>
     block
@@ -68,13 +68,13 @@ function typed(text: string): string {
   return [...blocks, ...inline].join("\n");
 }
 
-/** Commands that do more than ask the daemon: their words are judged by their help. */
+/** Commands that do more than ask the daemon: only their help is run. */
 const atHome = /^(help|serve|demo|doctor|remote|service|config edit)\b/;
 
 async function statusOf(words: readonly string[]): Promise<number> {
   const help = words[0] === "help" ? [] : ["--help"];
   const more = atHome.test(words.join(" ")) ? help : ["--socket", "/nowhere/zapd.sock"];
-  // A broker that is not there, as the daemon is not.
+  // Neither the broker nor the daemon exists.
   const broker = words[0] === "fleet" ? ["--broker", "mqtt://127.0.0.1:9"] : [];
   const ended = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...more, ...words, ...broker], {
     cwd: folder,
@@ -89,7 +89,7 @@ async function statusOf(words: readonly string[]): Promise<number> {
 
 const environment = { PATH: process.env["PATH"] ?? "", HOME: folder, VISUAL: "true" };
 
-/** Whether it is only the name of a command, or of one with its verb, of which more is said elsewhere. */
+/** Whether it is only the name of a command, or a command with its verb. */
 async function isName([command = "", verb, ...more]: readonly string[]): Promise<boolean> {
   if (more.length > 0) return false;
   if (verb === undefined) return (await statusOf(["help", command])) === 0;
@@ -103,7 +103,7 @@ async function isName([command = "", verb, ...more]: readonly string[]): Promise
   return (await new Response(offered.stdout).text()).split("\n").includes(verb);
 }
 
-/** Whether a word is what the program does ("zapd remembers"): a verb, and no command that was mistyped. */
+/** Whether a word is a verb ("zapd remembers"), and no mistyped command. */
 async function isVerb(word: string): Promise<boolean> {
   if (!/^[a-z]{4,}s$/.test(word)) return false;
   const asked = Bun.spawn([process.execPath, join(root, "src/main.ts"), word], {
@@ -116,7 +116,7 @@ async function isVerb(word: string): Promise<boolean> {
   return (await new Response(asked.stderr).text()).includes("See: zapd help");
 }
 
-/** Whether the words begin with a command that takes them, and every option among them is one that it has. */
+/** Whether the words begin with an existing command that takes every option among them. */
 async function isCommand(hint: string): Promise<boolean> {
   const words = hint.match(/"[^"]*"|'[^']*'|\S+/g) ?? [];
   const least = Math.max(1, words.findLastIndex((word) => /^--?[a-z]/.test(word)) + 1);

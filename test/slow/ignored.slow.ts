@@ -1,4 +1,4 @@
-/** A pairing that nobody answers: given up after a minute, and nothing stays on the screen or in the way (issue 4). */
+/** A pairing prompt that nobody answers: it ends after a minute, and the next pairing works (issue 4). */
 import { afterAll, expect, test } from "bun:test";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { refuse, succeed } from "../blackbox/checked.ts";

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => sets.stop());
 
-/** What writing whole consists of: the sweep must have hit each. */
+/** The steps of an atomic write: the sweep must have hit each. */
 const steps = [
   "openat temporary",
   "write temporary",
@@ -34,7 +34,7 @@ for (const writer of [...writers, regrouping]) {
       try {
         const found = newSweep();
         let missing: string[] = [...steps];
-        // Which thread a call falls to is chance: what was not hit is swept again.
+        // Which thread makes a call is chance: a step that was not hit is swept again.
         for (let again = 0; again < 8 && missing.length > 0; again++) {
           const only = (call: string, n: number) =>
             again === 0 ? n <= sweptFirst : missing.some((step) => step.startsWith(call));

@@ -1,4 +1,4 @@
-/** Pictures and channels of a real Kodi that asks for a login, through the daemon; and the simulator, held to what it answers. */
+/** Pictures and channels of a real Kodi with a login, through the daemon; and the simulator's answers compared with Kodi's. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -97,7 +97,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     const pictures: string[] = [];
     for (const file of [real.pictures.film, real.pictures.song]) {
       await open(file);
-      // Its screen finds the pictures beside a file a moment after it plays.
+      // Kodi finds the pictures beside a file a moment after it plays.
       await until("it has a picture", async () => (await shown("/artwork").catch(() => null)) !== null);
       const { type, bytes } = await shown("/artwork");
       expect([file, type]).toEqual([file, "image/jpeg"]);
@@ -110,7 +110,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
   }, 60_000);
 
   test("gives pictures of its screen from the folder that its user has set, if it shows that; else it is left alone", async () => {
-    // While it works at something it shows a dialog that says so.
+    // While Kodi is busy it shows a dialog.
     await until("it is at rest", async () => (await window()) !== 10_138);
     const before = await window();
     expect((await none("/screenshot", "device_refused")).hint).toContain("Screenshot folder");
@@ -176,7 +176,7 @@ interface Side {
 
 const authorization = `Basic ${btoa(`${login.user}:${login.password}`)}`;
 
-/** What a web server says at a path: its status, what it asks for, the type that it names, and what its bytes begin like. */
+/** A web server's answer at a path: status, challenge, content type, connection, and whether the body is a picture. */
 async function said({ host, port }: Side, path: string, credentials: string | null): Promise<unknown> {
   const headers = credentials === null ? {} : { authorization: credentials };
   const response = await fetch(`http://${host}:${port}/${path}`, { headers, redirect: "manual" });
@@ -209,7 +209,7 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
     simulator.setScreenshots({ folder: shots });
     await setFolder(shots);
     for (const side of [simulator, real]) await asked(side, "Input.ExecuteAction", { action: "screenshot" });
-    // Kodi makes the file, and draws it later: it is whole when its last chunk is there.
+    // Kodi creates the file before it writes the picture: it is complete with its last chunk.
     const isWhole = () => existsSync(shot) && readFileSync(shot).subarray(-8, -4).toString() === "IEND";
     await until("it is written", isWhole);
     await Bun.sleep(500);

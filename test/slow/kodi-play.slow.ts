@@ -1,4 +1,4 @@
-/** `zapd play FILE` at a real Kodi, which fetches the file by ranges as it likes, over a wire of its own. */
+/** `zapd play FILE` at a real Kodi, which fetches the file in ranges. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";

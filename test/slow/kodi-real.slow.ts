@@ -1,4 +1,4 @@
-/** A real Kodi through the daemon's public API (protocols/players.md 13): found by mDNS, and held against its own words. */
+/** A real Kodi through the daemon's public API (protocols/players.md 13): found by mDNS, and compared with what Kodi itself reports. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { refuse, succeed } from "../blackbox/checked.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -13,7 +13,7 @@ let daemon: TestDaemon;
 const id = "Twin Kodi";
 const pressed = (key: string) => succeed(daemon, "pressKey", { id, body: { key } });
 const state = async () => (await succeed(daemon, "getState", { id })).state;
-/** What Kodi itself says of its player. */
+/** The speed and position that Kodi itself reports. */
 const own = async () => {
   const [active] = (await real.call("Player.GetActivePlayers")) as { playerid: number }[];
   if (!active) return null;
@@ -174,7 +174,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
         ]);
         expect(await window()).toBe(open);
       }
-      // Stopping either happens, or is refused; never the one and said to be the other.
+      // Stopping succeeds exactly when the player has stopped.
       const stopped = await daemon.api("POST", `/devices/${encodeURIComponent(id)}/apps/stop`);
       expect(stopped.status === 200).toBe((await own()) === null);
       await pressed("back");
@@ -206,7 +206,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       await until("it is open", async () => [10_103, 10_109].includes(await window()));
       await succeed(daemon, "pressKeys", { id, body: { keys: keys.slice(0, 2), delay_ms: 0 } });
       for (const key of keys.slice(2)) await pressed(key);
-      // What the keyboard is closed with is what the add-on that opened it is given.
+      // The add-on that opened the keyboard gets the text with which it is closed.
       const label = kind === "keyboard" ? "Control.GetLabel(312).index(1)" : "Control.GetLabel(4)";
       const held = (await real.call("XBMC.GetInfoLabels", { labels: [label] })) as Record<string, string>;
       await real.call("Input.SendText", { text: held[label], done: true });
@@ -226,7 +226,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
 
   test("quits and is off, stays in the registry, comes back, and its state is right within 5 s", async () => {
     await state();
-    // What is pushed is followed from the first reading on, in the background.
+    // After the first read the daemon subscribes in the background.
     await Bun.sleep(500);
     await real.quit();
     await until("it is off", async () => (await state()).power === "off");

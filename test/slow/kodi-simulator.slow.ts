@@ -1,4 +1,4 @@
-/** The same questions to the simulator and to a real Kodi: the answers have to be the same. */
+/** The same requests to the simulator and to a real Kodi must get the same answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { basename } from "node:path";
 import { Bonjour } from "bonjour-service";
@@ -21,7 +21,7 @@ interface Side {
   readonly port: number;
   readonly listening: Listening;
   readonly place: Place;
-  /** Up to where what was told has been looked at. */
+  /** How many notifications have been compared. */
   told: number;
   open(kind: string): Promise<void>;
 }

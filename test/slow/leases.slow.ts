@@ -9,6 +9,6 @@ test("no set ever has two holders, and none is lost to the dead", async () => {
   expect([seenTwice(told), told.stuck, told.late]).toEqual([[], [], 0]);
   const tenures = told.tenures.map((seen) => seen.length);
   process.stderr.write(`${kills} kills: ${told.launches} launches, tenures ${tenures.join(", ")}\n`);
-  // Each set was had by some, one after the other.
+  // Each set had several holders, one after the other.
   expect(Math.min(...tenures)).toBeGreaterThanOrEqual(some(4, 2));
 }, 300_000);

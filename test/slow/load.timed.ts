@@ -1,5 +1,5 @@
 /**
- * Load (SECURITY.md R1, R2, R3): reads as fast as they go, a thousand keys a second over a hundred sets, and the same while
+ * Load (SECURITY.md R1, R2, R3): as many reads as possible, a thousand keys a second over a hundred sets, and the same while
  * twenty of them hang.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
@@ -51,14 +51,14 @@ test.skipIf(noWrk !== null)(
 );
 
 interface Typed {
-  /** What each set was sent and has taken, by the daemon's answers, in order. */
+  /** The letters that each set took, by the daemon's answers, in order. */
   readonly taken: readonly string[];
   readonly failed: number;
   readonly p99: number;
   readonly perSecond: number;
 }
 
-/** Types on the sets from `from` on, ten letters a second on each, one after the other. */
+/** Types on all sets from index `from` on: ten letters a second on each. */
 async function type(from: number): Promise<Typed> {
   const latencies: number[] = [];
   const taken = Array<string>(count).fill("");
@@ -69,7 +69,7 @@ async function type(from: number): Promise<Typed> {
     Array.from({ length: count - from }, async (_, index) => {
       const at = from + index;
       const connection = await Connection.open({ host: "127.0.0.1", port: daemon.port });
-      // Spread over the tenth of a second, so that they do not come all at once.
+      // The sets are spread over the tenth of a second.
       for (let turn = 0; turn < seconds * 10; turn++) {
         const due = began + (turn + index / (count - from)) * 100;
         await Bun.sleep(Math.max(0, due - performance.now()));
@@ -90,7 +90,7 @@ async function type(from: number): Promise<Typed> {
   return { taken, failed, p99: percentile(latencies, 0.99), perSecond };
 }
 
-/** The same, and each set has been sent what was taken for it: nothing lost, nothing twice, nothing out of order. */
+/** The same, and compares what each set received: nothing lost, nothing twice, nothing out of order. */
 async function typeAndCompare(from: number): Promise<Typed> {
   const before = (await sets.ask("typed", undefined as never)) as string[];
   const typed = await type(from);
@@ -105,7 +105,7 @@ test(
   "R2 a thousand keys a second over a hundred sets: none lost, none twice, none out of order",
   async () => {
     r2 = await typeAndCompare(0);
-    // The machine pauses now and then, which a short run has among its slowest hundredth: what is slow is slow three times.
+    // A pause of the machine is among the slowest hundredth of a short run: only three slow runs count.
     for (let again = 0; again < 2 && r2.p99 >= 50; again++) r2 = await typeAndCompare(0);
     expect(r2.p99).toBeLessThan(50);
     expect(r2.perSecond).toBeGreaterThan(950);
@@ -113,7 +113,7 @@ test(
   (3 * seconds + 60) * 1_000,
 );
 
-/** Presses keys on the sets that hang, one after the other on each, until `work` is done. */
+/** Presses keys on the hanging sets until `work` is done. */
 async function pressingInVain<Result>(work: () => Promise<Result>): Promise<Result> {
   let over = false;
   const stuck = Array.from({ length: hanging }, async (_, at) => {
@@ -136,7 +136,7 @@ test(
     await sets.ask("hang", { count: hanging });
     let [most, beside] = [Number.NaN, Number.NaN];
     for (let turn = 0; turn < 3 && !(beside < most); turn++) {
-      // A machine that has become slow since R2 is slow with the same sets just before, too.
+      // The machine may have become slow since R2: the same sets are measured just before.
       const before = await typeAndCompare(hanging);
       // Below a few milliseconds a ratio measures the machine.
       most = 2 * Math.max(r2.p99, before.p99, 5);

@@ -1,6 +1,6 @@
 /**
- * MCP before the judges that others wrote: the protocol's public conformance suite, as far as it needs no tools of its own,
- * and the command line of its Inspector, where $ZAPD_INSPECTOR says in which folder it is installed (`npm install
+ * MCP with others' test tools: the protocol's public conformance suite, as far as it needs no tools of its own, and the command
+ * line of its Inspector, where $ZAPD_INSPECTOR says in which folder it is installed (`npm install
  * --ignore-scripts --prefix FOLDER @modelcontextprotocol/inspector@2.12.0`). Under Bun, Deno, and as a binary that is built.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -16,7 +16,7 @@ import { root } from "../support/sources.ts";
 const modules = join(root, "node_modules");
 const conformance = join(modules, "@modelcontextprotocol/conformance/dist/index.js");
 const inspectorFolder = process.env["ZAPD_INSPECTOR"] ?? "";
-/** Those that ask for nothing but what every server has; the others call tools and read resources of the suite's own. */
+/** Scenarios for any server; the others call tools and read resources of the suite's own. */
 const scenarios = [
   "server-initialize",
   "ping",
@@ -37,7 +37,7 @@ async function tokenOf({ port, stateFolder }: TestDaemon): Promise<string> {
   return readFileSync(join(stateFolder, "mcp.token"), "utf8").trim();
 }
 
-/** Hands requests on as they are, with the token: the suite has no way to say it. */
+/** Forwards requests with the token, which the suite cannot send. */
 async function withToken(daemon: TestDaemon): Promise<{ server: Server; url: string }> {
   const token = await tokenOf(daemon);
   const server = createServer((asked, answer) => {

@@ -1,4 +1,4 @@
-/** A real broker and a daemon that come, go and come back: what is kept is right again, nothing is lost, and nothing grows. */
+/** A real broker and a daemon that restart: retained messages are right again, nothing is lost, and memory does not grow. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await broker.dispose();
   });
 
-  /** What is kept is what the daemon says. */
+  /** The retained messages are what the API answers. */
   async function expectTruth(): Promise<void> {
     const ears = broker.hear(`${base}/#`);
     const { body } = await daemon.api("GET", `/devices/${id}/state`);
@@ -83,7 +83,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await daemon.api("POST", `/devices/${id}/apps/launch`, { app: "netflix" });
     expect((await mqtt(daemon)).state).toMatch(/waiting|connecting/);
     expect((await daemon.api("GET", "/health")).body.data.warnings.join()).toContain("MQTT: The broker at");
-    // What thousands of requests leave behind, and not a queue of what could not be told.
+    // Thousands of requests leave some memory; a queue of unsent messages would leave more.
     expect(residentMiB(daemon.process) - before).toBeLessThan(48);
     await broker.begin();
     await expectTruth();
@@ -108,11 +108,11 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     const told = await ears.until(({ json }) => json.type === "command.refused");
     expect(told.json.error.code).toBe("device_busy");
     expect(set.keys.length - pressed).toBeLessThan(many / 2);
-    // What the first leaves behind is the machine's warm-up; more of it is no more.
+    // The first flood warms up; further ones must add nothing.
     const before = residentMiB(daemon.process);
     for (let round = 0; round < 4; round++) await flood();
     const grown = () => residentMiB(daemon.process) - before;
-    // What the runtime holds for the moment it gives back.
+    // The runtime gives memory back after a while.
     for (let look = 0; look < 60 && grown() >= 48; look++) await Bun.sleep(500);
     expect(grown()).toBeLessThan(48);
   });
@@ -131,7 +131,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       const { checks } = (await daemon.api("GET", "/doctor")).body.data;
       const check = checks.find((one: { id: string }) => one.id === "mqtt");
       expect(check).toMatchObject({ status: "fail", text: expect.stringContaining("Another zapd") });
-      // A site of its own, and it goes on.
+      // With a site of its own it connects again.
       await daemon.api("PATCH", "/config", { "mqtt.site": "lab-2" });
       while ((await mqtt(daemon)).state !== "connected" && performance.now() < end) await Bun.sleep(50);
       expect(await mqtt(daemon)).toMatchObject({ state: "connected", site: "lab-2", problem: null });

@@ -41,7 +41,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
   const state = async () => (await daemon.api("GET", "/devices/Far%20Set/state")).status;
   const status = async () => (await daemon.api("GET", "/devices/Far%20Set")).body.data.status as string;
 
-  /** Milliseconds until something holds, asked again and again; fails after `mostMs`. */
+  /** Milliseconds until a condition holds, polled; fails after `mostMs`. */
   async function until(what: string, mostMs: number, holds: () => Promise<boolean>): Promise<number> {
     const start = performance.now();
     while (!(await holds())) {
@@ -61,7 +61,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     let gone = 0;
     let back = 0;
     for (let flap = 0; flap < flaps; flap++) {
-      // Both ends see a pulled plug; every other time only the far one goes, and the near one hears nothing.
+      // A pulled plug is seen at both ends; every other time only the far link goes down, which the near end does not see.
       const end = flap % 2 === 0 ? "far" : "near";
       cable.ip(end, "link", "set", "eth", "down");
       const offline = async () => (await state()) !== 200 && (await status()) === "offline";
@@ -87,7 +87,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
       const { body } = await daemon.api("POST", "/devices/discover");
       return body.data.devices.length === 1;
     });
-    // A connection that was kept has an end which this machine no longer has: its reading fails in time, the next is new.
+    // A kept connection has an address that this machine no longer has: it times out, and the next one is new.
     await until("driven from the new address", 15_000, async () => (await state()) === 200);
   }, 40_000);
 
@@ -98,7 +98,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     cable.ip("far", "addr", "add", "10.99.0.55/24", "dev", "eth");
     cable.ip("far", "route", "replace", "239.0.0.0/8", "dev", "eth");
     [set] = await plugIn("10.99.0.55", port);
-    // A set that is missed is looked for at once, but not twice within 30 s.
+    // A missing set is searched for at once, but not twice within 30 s.
     await until("driven at the new address", 45_000, async () => (await state()) === 200);
     expect((await daemon.api("GET", "/devices/Far%20Set")).body.data).toMatchObject({ id, host: "10.99.0.55" });
   }, 60_000);

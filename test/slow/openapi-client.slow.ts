@@ -1,4 +1,4 @@
-/** A typed client, made of the document by a generator that others wrote, compiles in strict mode and drives the demo. */
+/** A typed client that oazapfts generates from the OpenAPI document compiles in strict mode and drives the demo. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFile } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a program to its end; gives what it wrote to stdout, or fails with all that it said. */
+/** Runs a program to its end; resolves with its stdout, or fails with all its output. */
 function run(...words: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(process.execPath, words, { cwd: folder }, (error, stdout, stderr) =>

@@ -1,4 +1,4 @@
-/** The document passes a linter that others wrote, with all its recommended rules. */
+/** The OpenAPI document passes Redocly with all its recommended rules. */
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ interface Verdict {
   readonly problems: readonly { readonly ruleId: string; readonly message: string }[];
 }
 
-/** Runs Redocly on a document. It neither reports home nor looks for a newer self. */
+/** Runs Redocly on a document, without telemetry and update notices. */
 async function lint(text: string): Promise<Verdict> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-lint-"));
   try {

@@ -1,4 +1,4 @@
-/** What `npm test` runs a part of, whole: every property with the number of cases that SECURITY.md asks of CI. The seed is in the titles; `$FC_SEED` repeats it. */
+/** The whole of what `npm test` samples: each property with the number of cases of SECURITY.md. `$FC_SEED` repeats the seed of a title. */
 import { expect, test } from "bun:test";
 import { sourcesIn } from "../support/sources.ts";
 import { slowMark } from "../support/whole.ts";
