@@ -15,8 +15,8 @@ tidy();
 
 const all = Object.values(features).reduce((sum, bit) => sum | bit, 0);
 
-describe("what it can", () => {
-  test("is what both can: a set that offers less is asked for less, and lacks the rest", async () => {
+describe("what a TV can do", () => {
+  test("is what both support: a TV that offers less lacks the rest", async () => {
     const one = await line({ features: all & ~features.appLink & ~features.ime });
     expect(await state(one)).toMatchObject({ power: "on", app: null, volume: { level: 40, muted: false } });
     const { has } = androidtv.describe(one.target.facts, one.target.memory, true);
@@ -26,7 +26,7 @@ describe("what it can", () => {
     expect(one.set.links).toEqual([]);
   });
 
-  test("is told of its model, and of a volume that it has or not", async () => {
+  test("model and volume are learned", async () => {
     const one = await line({ volume: null, model: "Chromecast HD", vendor: "Google" });
     expect((await state(one)).volume).toBeNull();
     expect(one.target.facts).toMatchObject({
@@ -44,7 +44,7 @@ describe("what it can", () => {
 });
 
 describe("keys", () => {
-  test("that are held are let go of though their caller is gone", async () => {
+  test("that are held are released although the caller is gone", async () => {
     const one = await line();
     const caller = new AbortController();
     const letGo = await one.connection.keys?.down?.("up", caller.signal);
@@ -58,7 +58,7 @@ describe("keys", () => {
     ]);
   });
 
-  test("go to a set that has been heard lately: over a line that may be dead none is sent", async () => {
+  test("are not sent over a connection that may be dead", async () => {
     const one = await line({}, undefined, 400);
     await press(one, "home");
     await until("it has come", () => one.set.keys.length === 1);
@@ -85,7 +85,7 @@ test("volume is stepped, and muted once, whatever its scale", async () => {
   expect(one.told.states.at(-1)).toMatchObject({ volume: { level: 22, muted: true } });
 });
 
-test("text goes out with the counters that the set told last, and a second time too", async () => {
+test("text is sent with the TV's last counters, a second time too", async () => {
   const one = await line();
   await state(one);
   one.set.focus(true);
@@ -93,7 +93,7 @@ test("text goes out with the counters that the set told last, and a second time 
   await until("all has come", () => one.set.state.text === "né 💡");
 });
 
-test("a launch that nobody sees is told so, and a link in the place of an app is followed", async () => {
+test("a launch without effect is unconfirmed, and a link in place of an app is opened", async () => {
   const one = await line();
   const launch = (id: string, link = {}) => one.connection.apps?.launch?.(id, link, never);
   const unseen = launch("org.example.app");
@@ -112,7 +112,7 @@ test("a launch that nobody sees is told so, and a link in the place of an app is
 });
 
 describe("power", () => {
-  test("comes as it changes, and a command at one that is off wakes nothing by itself", async () => {
+  test("is pushed, and a command to a TV that is off does not wake it by itself", async () => {
     const one = await line();
     expect((await state(one)).power).toBe("on");
     one.set.turn(false);
@@ -127,7 +127,7 @@ describe("power", () => {
     expect(one.set.state.power).toBe("standby");
   });
 
-  test("of a set that knows but the key that toggles", async () => {
+  test("of a TV that has only the toggle key", async () => {
     const one = await line({ knowsWake: false });
     await state(one);
     const off = one.connection.power?.off?.(never);
@@ -141,7 +141,7 @@ describe("power", () => {
     expect(one.set.keys.map(({ code }) => code).slice(2)).toEqual([224, 26]);
   });
 
-  test("one that goes off and hangs up is not called again unasked; nor one that falls silent for 16 s believed", async () => {
+  test("a TV that turns off and hangs up is not reconnected unasked; one silent for 16 s is disconnected", async () => {
     const off = await line({ standby: "off" });
     await state(off);
     off.set.turn(false);
@@ -159,8 +159,8 @@ describe("power", () => {
   });
 });
 
-describe("who is let in", () => {
-  test("a set that hangs up at once may be starting; one that goes on so has forgotten us", async () => {
+describe("who answers", () => {
+  test("a TV that hangs up at once may be starting; one that goes on has forgotten zapd", async () => {
     const one = await line({ paired: [] });
     expect(await failure(state(one))).toMatchObject({ code: "device_unreachable", reason: "closed" });
     passed.ms = 4_000;
@@ -172,7 +172,7 @@ describe("who is let in", () => {
     expect(never_.set.state.accepted).toBe(taken);
   });
 
-  test("a set of TLS 1.2 hangs up on strangers before it shows who it is: it is known at its other port", async () => {
+  test("a TV with TLS 1.2 hangs up on unknown clients, and is identified at its pairing port", async () => {
     const host = freeHost();
     const certificate = createCertificateFor("atvremote/a/b/BRAVIA/AA:BB:CC:DD:EE:01", "rsa");
     const servers = [6_466, 6_467].map((port) => {
@@ -188,7 +188,7 @@ describe("who is let in", () => {
     expect(met).toMatchObject({ identity: "aa:bb:cc:dd:ee:01", facts: { name: "Den", model: "BRAVIA" } });
   });
 
-  test("nothing that shows another kind of certificate is taken for one, unless it is announced as one", async () => {
+  test("a device with another kind of certificate is an Android TV only if it is announced as one", async () => {
     const host = freeHost();
     const server = createServer({ ...createCertificateFor("router") }, (socket) => void socket.on("error", () => {}));
     await new Promise<void>((resolve) => server.listen(6_466, host, () => resolve()));

@@ -13,7 +13,7 @@ tidy();
 const enter = (pairing: Pairing, code: string) => (pairing.step === "code" ? pairing.enter(code) : Promise.reject());
 
 describe("a code", () => {
-  test("that is right gives a certificate of our own, which lets us in; it is kept when it is paired again", async () => {
+  test("that is right pairs a new certificate, which is kept when pairing again", async () => {
     const one = await line({ paired: [] }, null);
     expect(androidtv.describe(one.target.facts, one.target.memory, false).withheld.has("keys")).toBe(true);
     const pairing = await one.begin();
@@ -36,7 +36,7 @@ describe("a code", () => {
     expect(third?.cert).not.toBe(given?.cert);
   });
 
-  test("that was mistyped is found here, without a word to the set, and another can be right", async () => {
+  test("that was mistyped is not sent, and the next may be right", async () => {
     const one = await line({ paired: [] }, null);
     const pairing = await one.begin();
     const { code } = one.set.state;
@@ -46,7 +46,7 @@ describe("a code", () => {
     expect((await enter(pairing, code ?? "")).secret).not.toBeNull();
   });
 
-  test("that the set refuses ends it, whether it says so or keeps silent", async () => {
+  test("that the TV refuses ends the pairing, with or without an answer", async () => {
     // A code that proves something for another set: its first byte is right, and it is not the one that is shown.
     const right = async (pairing: Pairing, shown: string) => {
       for (let rest = 0; rest < 65_536; rest++) {
@@ -68,7 +68,7 @@ describe("a code", () => {
     expect(await failure(pairing.ended ?? Promise.resolve())).toMatchObject({ reason: "wrong" });
   });
 
-  test("that somebody takes from the screen ends it at once", async () => {
+  test("that somebody dismisses on the screen ends the pairing at once", async () => {
     const one = await line({ paired: [] }, null);
     const pairing = await one.begin();
     if (pairing.step !== "code") throw new Error("it wants no code");
@@ -78,14 +78,14 @@ describe("a code", () => {
     expect(await failure(enter(pairing, code))).toMatchObject({ reason: "denied" });
   });
 
-  test("that is shown to somebody else: the set refuses the second", async () => {
+  test("that is shown for another client: the TV refuses the second", async () => {
     const one = await line({ paired: [] }, null);
     await one.begin();
     expect(await failure(one.begin())).toMatchObject({ code: "pairing_failed", reason: "denied" });
   });
 });
 
-test("nothing of ours is shown to a set that is another, nor to one that was reset", async () => {
+test("zapd's certificate is not shown to another TV, nor to one that was reset", async () => {
   const one = await line();
   await one.connection.state?.read(never);
   const other = await startAndroid({ name: "Other", paired: [] });

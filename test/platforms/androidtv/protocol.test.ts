@@ -40,8 +40,8 @@ const written = (message: object) => new Message(Buffer.from(messages.encode(mes
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const message = (text: string) => new Message(Buffer.from(text.replaceAll(" ", ""), "hex"));
 
-describe("what is said", () => {
-  test("is read by the messages of others as it is meant: keys, links, the greeting, and every question of pairing", () => {
+describe("messages to a TV", () => {
+  test("is decoded by another client's definitions: keys, links, the greeting, and pairing", () => {
     expect(readRemote(write.key(26, 3))).toEqual({ remoteKeyInject: { keyCode: "KEYCODE_POWER", direction: "SHORT" } });
     expect(readRemote(write.key(19, 1))).toEqual({
       remoteKeyInject: { keyCode: "KEYCODE_DPAD_UP", direction: "START_LONG" },
@@ -69,13 +69,13 @@ describe("what is said", () => {
     ]);
   });
 
-  test("as text goes with the counters of the set, and with its last character twice, in the set's own count", () => {
+  test("a text carries the TV's counters, and the index of its last character twice", () => {
     // players.md 4.4: hello goes out with 4 and 4, and counters that are zero are left out.
     expect(hex(write.text("hello", { ime: 0, field: 0 }))).toBe("14aa01111a0f0801120b080410041a0568656c6c6f");
     expect(hex(write.text("💡", { ime: 1, field: 2 }))).toEndWith("08011002" + "1a0e0801120a" + "080110011a04f09f92a1");
   });
 
-  test("comes back as it was, whatever the numbers are", () => {
+  test("numbers of any size survive encoding", () => {
     fc.assert(
       fc.property(fc.nat(2 ** 31 - 1), fc.string({ unit: "binary", minLength: 1, maxLength: 60 }), (number, text) => {
         const frame = frameOf({ 1: number, 90: { 7: text }, 3: false });
@@ -92,8 +92,8 @@ describe("what is said", () => {
   });
 });
 
-describe("what a set says", () => {
-  test("is read: its offer, that it is off by a message that is empty, its volume, the app on its screen", () => {
+describe("what a TV sends", () => {
+  test("is read: features, off as an empty message, volume, the app on the screen", () => {
     const deviceInfo = { model: "BRAVIA 4K", vendor: "Sony", unknown1: 1, packageName: "com.google" };
     const offer = written({ remoteConfigure: { code1: 639, deviceInfo } }).message(1);
     expect([offer?.number(1), offer?.message(2)?.text(1), offer?.message(2)?.text(2)]).toEqual([
@@ -118,7 +118,7 @@ describe("what a set says", () => {
     ).toBe(0);
   });
 
-  test("that is none ends in an error, and costs no more than its length: too many fields, strange kinds, lengths without an end", () => {
+  test("malformed messages fail, at a cost bounded by their length: too many fields, unknown kinds, endless lengths", () => {
     for (const bytes of ["0a", "0a ff", "0b", "0a 05 01", "ff ff ff ff ff ff ff ff ff ff 01", "08 80", "09 01"])
       expect(() => message(bytes)).toThrow();
     expect(() => new Message(Buffer.alloc(2_000, Buffer.from([8, 1])))).toThrow("too many fields");
@@ -143,7 +143,7 @@ describe("what a set says", () => {
     expect(headBytes).toBe(3);
   });
 
-  test("in its certificate: a name and an address, in the old form too, and in none", () => {
+  test("its certificate: name and address, in the new form, the old one, or neither", () => {
     const of = (commonName: string) => subjectOf(new X509Certificate(createCertificateFor(commonName).cert).raw);
     expect(of("atvremote/darcy/darcy/SHIELD Android TV/AA:BB:CC:00:11:22")).toEqual({
       isRemote: true,
@@ -162,7 +162,7 @@ describe("what a set says", () => {
   });
 });
 
-test("a code proves that who types it has read it: its first byte is that of a hash over both keys and the rest", () => {
+test("a code begins with the first byte of a hash over both keys and its rest", () => {
   const [client, server] = [
     { modulus: Buffer.from("c0ffee", "hex"), exponent: Buffer.from("010001", "hex") },
     { modulus: Buffer.from("decade", "hex"), exponent: Buffer.from("010001", "hex") },
@@ -175,10 +175,10 @@ test("a code proves that who types it has read it: its first byte is that of a h
   }
 });
 
-describe("what it means", () => {
+describe("what zapd makes of it", () => {
   const told = { isOn: true, app: null, volume: null, model: null, vendor: null, features: 0 };
 
-  test("in the words of the contract: power, the app by its service, a volume on any scale, and none where there is none", () => {
+  test("state: power, the app by its service, a volume on any scale or none", () => {
     expect(describeState({ ...told, app: "com.netflix.ninja", volume: { level: 5, most: 25, muted: true } })).toEqual({
       power: "on",
       app: { platformId: "com.netflix.ninja", name: "Netflix", type: "app", version: null, id: "netflix" },
@@ -197,7 +197,7 @@ describe("what it means", () => {
     });
   });
 
-  test("links: by service, with one thing in it, by package through the shop, or as they are", () => {
+  test("links: by service, to one item, by package through the Play store, or as given", () => {
     const youtube = "com.google.android.youtube.tv";
     expect(linkOf(youtube, null)).toBe("https://www.youtube.com");
     expect(linkOf(youtube, "a b&c")).toBe("https://www.youtube.com/watch?v=a%20b%26c");
@@ -213,7 +213,7 @@ describe("what it means", () => {
       expect(isAndroidAppId(id)).toBe(false);
   });
 
-  test("a box has no inputs, and what is not known to be one may", () => {
+  test("a box has no inputs, an unknown device may", () => {
     for (const model of ["Chromecast HD", "SHIELD Android TV", "Google TV Streamer", "Fire Stick", "MiBox4", "onn. 4K"])
       expect([model, isStreamingBox({ model })]).toEqual([model, true]);
     for (const model of ["BRAVIA 4K", "TCL Smart TV", null])

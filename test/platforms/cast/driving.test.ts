@@ -17,7 +17,7 @@ const refusal = async (work: Promise<unknown>) => {
 };
 
 describe.concurrent("what a Cast device plays", () => {
-  test("a file goes to the default receiver, which is launched where it is not there; its state is told", async () => {
+  test("a file goes to the default receiver, launched if need be; its state is pushed", async () => {
     const { set, connection } = await room();
     await has(connection.media).play({ ...film, image: "http://192.0.2.1/film.jpg" }, never);
     await has(connection.media).play({ ...film, title: null }, never);
@@ -37,7 +37,7 @@ describe.concurrent("what a Cast device plays", () => {
     });
   });
 
-  test("a file that cannot be loaded says so, as does one of which nobody says what it is", async () => {
+  test("a file that cannot be loaded fails, as does one without a type", async () => {
     const media = [{ url: film.url, fails: "LOAD_CANCELLED" as const }];
     const { set, connection } = await room({ media });
     const { play } = has(connection.media);
@@ -49,7 +49,7 @@ describe.concurrent("what a Cast device plays", () => {
     expect(set.state.playback).toBeNull();
   });
 
-  test("is told to play, pause, stop, go on and back, and sought in, as far as it lets itself", async () => {
+  test("plays, pauses, stops, skips and seeks, as far as what plays allows", async () => {
     const { set, connection } = await room();
     const { do: tell, seek } = has(connection.playback);
     const to = has(seek);
@@ -77,7 +77,7 @@ describe.concurrent("what a Cast device plays", () => {
     expect(await refusal(tell("play", never))).toBe("device_refused: plays nothing");
   });
 
-  test("is told whoever plays it: an app that another sender has launched is joined", async () => {
+  test("is pushed whoever plays it: the app of another sender is joined", async () => {
     const { set, connection, told } = await room();
     await read(connection);
     set.launch("CC32E753");
@@ -103,7 +103,7 @@ describe.concurrent("what a Cast device plays", () => {
     expect(await read(connection)).toMatchObject({ playback: null });
   });
 
-  test("its picture is read from itself alone", async () => {
+  test("a picture is read from the device only", async () => {
     const elsewhere = await room();
     const { artwork } = elsewhere.connection;
     expect(await has(artwork)(never)).toBeNull();
@@ -120,7 +120,7 @@ describe.concurrent("what a Cast device plays", () => {
 });
 
 describe.concurrent("apps of a Cast device", () => {
-  test("are launched by any id of their service, in any case of its letters, and by no link", async () => {
+  test("are launched by any id of their service, in upper or lower case, without a link", async () => {
     const apps = [{ appId: "CA5E8412", name: "Netflix" }];
     const { set, connection } = await room({ apps });
     const launch = has(connection.apps?.launch);
@@ -131,7 +131,7 @@ describe.concurrent("apps of a Cast device", () => {
     expect(set.commands.length).toBe(sent);
   });
 
-  test("that fail to start say why: what it does not know, and what somebody stopped", async () => {
+  test("that fail to start say why: unknown, or cancelled", async () => {
     const { connection } = await room({ launchErrors: { "233637DE": "CANCELLED" } });
     const launch = has(connection.apps?.launch);
     expect((await failure(launch("00000000", {}, never))).code).toBe("app_not_found");
@@ -140,7 +140,7 @@ describe.concurrent("apps of a Cast device", () => {
     );
   });
 
-  test("nothing is left where nothing is cast, be it a backdrop or silence about it", async () => {
+  test("stop does nothing while nothing is cast", async () => {
     for (const idle of ["backdrop", "nothing"] as const) {
       const { set, connection } = await room({ idle });
       expect((await read(connection)).app).toBeNull();
@@ -151,7 +151,7 @@ describe.concurrent("apps of a Cast device", () => {
 });
 
 describe.concurrent("the volume of a Cast device", () => {
-  test("is set, stepped by its own steps, and muted; what others do is told", async () => {
+  test("is set, stepped by the device's step, and muted; changes of others are pushed", async () => {
     const { set, connection, told } = await room({
       volume: { level: 0.96, controlType: "master", stepInterval: 0.02 },
     });
@@ -169,7 +169,7 @@ describe.concurrent("the volume of a Cast device", () => {
     await until("it is told", () => told.states.at(-1)?.volume?.level === 10);
   });
 
-  test("that is fixed cannot be told anything, and is known from the first look on", async () => {
+  test("that is fixed cannot be set, as is known when the device is found", async () => {
     for (const refuses of [true, false]) {
       const { set, sighting, target, connection } = await room({ volume: { controlType: "fixed", refuses } });
       const { has: can, keys } = cast.describe(sighting.facts, target.memory as never, false);
@@ -185,8 +185,8 @@ describe.concurrent("the volume of a Cast device", () => {
   });
 });
 
-describe.concurrent("who a Cast device is", () => {
-  test("is a television, where it shows pictures, is plugged into nothing, and its model says so", async () => {
+describe.concurrent("the identity of a Cast device", () => {
+  test("is a TV if it has video, is no dongle, and its model says so", async () => {
     const { host, port, id } = (await room()).set;
     const kindOf = async (md: string, ca: string) =>
       (await cast.identify({ host, port, announced: { id, md, ca } }, platformHostOf(), never)).facts.kind;
@@ -198,7 +198,7 @@ describe.concurrent("who a Cast device is", () => {
     expect(await kindOf("Nest Mini", "199172")).toBe("player");
   });
 
-  test("is what it tells over its line, and what is announced for its port where it tells nothing", async () => {
+  test("is what it tells over the connection, or else what is announced for its port", async () => {
     const facts = { manufacturer: "Google", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
     const { set, sighting } = await room();
     expect(sighting).toMatchObject({ identity: set.id, facts: { name: "One", macs: [], ...facts }, power: "on" });
@@ -219,7 +219,7 @@ describe.concurrent("who a Cast device is", () => {
     expect((await read(unknown.connection)).power).toBe("on");
   }, 60_000);
 
-  test("that has told it over the line tells it again, or is not driven; what it tells goes before what is announced", async () => {
+  test("that has told its id must tell it again; what it tells counts more than what is announced", async () => {
     const id = newId();
     const { set, sighting, again } = await room({ timeout: 1_000, reportsId: id, said: { id: newId(), fn: "Liar" } });
     expect(sighting).toMatchObject({ identity: id, memory: { tellsId: true } });
@@ -237,7 +237,7 @@ describe.concurrent("who a Cast device is", () => {
     }
   }, 60_000);
 
-  test("another at its address is told from one that says nothing, though it answers but one of two questions", async () => {
+  test("another device is told from a silent one, even by one of two answers", async () => {
     const { set, again } = await room({ timeout: 2_000 });
     const { port, id } = set;
     await set.stop();
@@ -256,7 +256,7 @@ describe.concurrent("who a Cast device is", () => {
     }
   }, 60_000);
 
-  test("a group is itself, and alone: the speaker that leads it may speak at its port as itself", async () => {
+  test("a group is a device of its own, though its leading speaker answers at its port", async () => {
     const [id, leader] = [newId(), newId()];
     const said = { id, fn: "Everywhere", md: "Google Cast Group", ca: "36" };
     let announced: string | null = id;
@@ -284,8 +284,8 @@ describe.concurrent("who a Cast device is", () => {
   }, 60_000);
 });
 
-describe.concurrent("a line to a Cast device", () => {
-  test("that falls silent is hung up on by ourselves, and by the device where we are silent", async () => {
+describe.concurrent("a connection to a Cast device", () => {
+  test("that falls silent is closed by zapd, and kept alive by zapd's own pings", async () => {
     const { set, connection, told } = await room({ heartbeatMs: 200 });
     await read(connection);
     // It is pinged as often as it wants, by its own pings that are answered.
@@ -298,7 +298,7 @@ describe.concurrent("a line to a Cast device", () => {
     expect((await read(connection)).power).toBe("on");
   }, 60_000);
 
-  test("that has died without a word costs no command: it is not sent, and the next goes over another line", async () => {
+  test("that has died silently gets no command; the next one goes over a new connection", async () => {
     const { set, connection, told } = await room({ timeout: 300 });
     await read(connection);
     set.fallSilent();
@@ -313,7 +313,7 @@ describe.concurrent("a line to a Cast device", () => {
     expect(set.state.level).toBeCloseTo(0.45);
   }, 60_000);
 
-  test("of one in standby is not made again unasked", async () => {
+  test("of a device in standby is not opened again unasked", async () => {
     const { set, connection, told } = await room();
     await read(connection);
     set.setStandBy(true);
@@ -326,7 +326,7 @@ describe.concurrent("a line to a Cast device", () => {
     expect((await read(connection)).power).toBe("standby");
   }, 60_000);
 
-  test("of one that is awake is", async () => {
+  test("of a device that is awake is", async () => {
     const { set, connection, told } = await room();
     await read(connection);
     await set.stop();

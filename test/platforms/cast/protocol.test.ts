@@ -38,7 +38,7 @@ describe("messages in bytes", () => {
     expect(decode(Buffer.concat([ping.subarray(headBytes), more]))).toEqual(pinged);
   });
 
-  test("come back as they were; whatever else comes is read or refused, and nothing more", () => {
+  test("survive encoding; other bytes are decoded or rejected", () => {
     const text = fc.string({ unit: "grapheme", maxLength: 400 });
     fc.assert(
       fc.property(text, text, (source, words) => {
@@ -78,7 +78,7 @@ const youtube = {
 const receiver = (status: object) => readReceiver({ type: "RECEIVER_STATUS", status: { volume, ...status } });
 
 describe("RECEIVER_STATUS", () => {
-  test("tells what is cast, and the volume in steps of a hundred", () => {
+  test("tells what is cast, and the volume of 0 to 100", () => {
     const read = receiver({ applications: [youtube], isStandBy: false });
     expect(read.running).toMatchObject({ sessionId: "a", transportId: "b", hasMedia: true });
     expect(describeState(read, null)).toEqual({
@@ -91,13 +91,13 @@ describe("RECEIVER_STATUS", () => {
     });
   });
 
-  test("an idle device shows no app, whether it runs a backdrop, or says of no application at all", () => {
+  test("an idle device has no app, with a backdrop or without any application", () => {
     for (const idle of [{}, { applications: [] }, { applications: [{ ...youtube, isIdleScreen: true }] }])
       expect(receiver(idle).running).toBeNull();
     expect(receiver({ applications: [{ ...youtube, appId: "E8C28D3C" }] }).running).toBeNull();
   });
 
-  test("its power is what it says of standby, and unknown where it says nothing", () => {
+  test("its power is that of standby, and unknown without it", () => {
     const power = (status: object) => describeState(receiver(status), null).power;
     expect([power({ isStandBy: true }), power({ isStandBy: false }), power({}), power({ isStandBy: "no" })]).toEqual([
       "standby",
@@ -107,7 +107,7 @@ describe("RECEIVER_STATUS", () => {
     ]);
   });
 
-  test("nonsense is nothing", () => {
+  test("values of the wrong type are ignored", () => {
     for (const status of [
       null,
       7,
@@ -139,7 +139,7 @@ const read = (status: object, before = null as ReturnType<typeof readMedia>, now
 const playing = (one: ReturnType<typeof readMedia>, now = 0) => describeState(receiver({}), one, now).playback;
 
 describe("MEDIA_STATUS", () => {
-  test("its position goes on while it plays, up to the end; no ticks are sent", () => {
+  test("the position advances while it plays, up to the end", () => {
     const one = read({});
     expect(playing(one)).toEqual({
       status: "playing",
@@ -160,7 +160,7 @@ describe("MEDIA_STATUS", () => {
     expect(playing(read({ playbackRate: 2 }), 1_000)).toMatchObject({ position_ms: 14_500, rate: 2 });
   });
 
-  test("what has not changed is left out, and is as it was; of another session it is not", () => {
+  test("what is left out has not changed, within one media session", () => {
     const first = read({});
     expect(playing(read({ media: undefined, playerState: "PAUSED" }, first))).toMatchObject({
       title: "Song",
@@ -172,13 +172,13 @@ describe("MEDIA_STATUS", () => {
     expect(playing(read({ media: undefined, mediaSessionId: 5 }, first))?.title).toBeNull();
   });
 
-  test("a live stream has no length, and no position that means anything", () => {
+  test("a live stream has no length and no position", () => {
     const live = { ...media.media, streamType: "LIVE", duration: null };
     expect(playing(read({ media: live }))).toMatchObject({ live: true, duration_ms: null, position_ms: null });
     expect(playing(read({ media: { ...live, duration: -1 } }))?.duration_ms).toBeNull();
   });
 
-  test("nothing is loaded: an empty list, one that idles, and what is none", () => {
+  test("nothing is loaded: an empty list, an idle player, and invalid ones", () => {
     for (const status of [
       [],
       [{ ...media, playerState: "IDLE" }],
@@ -190,7 +190,7 @@ describe("MEDIA_STATUS", () => {
   });
 });
 
-test("an id is one, however it is written", () => {
+test("an id is the same in every notation", () => {
   const bare = "0123456789abcdef0123456789abcdef";
   for (const one of [
     bare,

@@ -29,7 +29,7 @@ async function plugIn(options: Partial<DlnaSimulatorOptions> = {}) {
 const film = { url: "http://192.0.2.7/a%20film.mp4?a=1&b=2", mime: "video/mp4", title: null, image: null };
 
 describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer built with %s", (stack) => {
-  test("plays what it is handed, with what is said of it; pauses, twice, goes on, seeks and stops", async () => {
+  test("plays a file with its metadata; pauses, twice, resumes, seeks and stops", async () => {
     const { set, connection, state } = await plugIn({ stack });
     const playback = has(connection.playback);
     expect((await state()).playback).toBeNull();
@@ -57,7 +57,7 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     }
   });
 
-  test("plays another file in the midst of one", async () => {
+  test("plays another file while one plays", async () => {
     const { set, connection, state } = await plugIn({ stack });
     const { play } = has(connection.media);
     await play(film, never);
@@ -67,7 +67,7 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     expect((await state()).playback).toMatchObject({ status: "playing", title: "other.mp4" });
   });
 
-  test("says why it does nothing where there is nothing to do it with; what it agrees to is read, not believed", async () => {
+  test("fails where nothing is loaded; a command it accepts is confirmed by reading", async () => {
     const { connection, state, set } = await plugIn({ stack });
     const playback = has(connection.playback);
     const wanted = stack === "kodi" ? "none" : "device_refused";
@@ -81,7 +81,7 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     expect(set.state.transport).not.toBe("PLAYING");
   });
 
-  test("its volume is set, shown and silenced, also where it rounds, or hides it while it is silent", async () => {
+  test("its volume is set, read and muted, also where it rounds, or hides it while muted", async () => {
     const { connection, state } = await plugIn({ stack });
     const volume = has(connection.volume);
     for (const level of [23, 0, 100]) {
@@ -100,7 +100,7 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     expect((await state()).volume?.muted).toBe(true);
   });
 
-  test("tells of its changes while somebody looks, and is asked for nothing then; let go of, it is told so", async () => {
+  test("sends events while it is followed, and is not polled then; closing unsubscribes", async () => {
     const { set, connection, told, parts } = await plugIn({ stack });
     await has(connection.state).read(never);
     expect(set.subscribers).toEqual([]);
@@ -122,7 +122,7 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
   });
 });
 
-test.concurrent("one that was off in between, and knows of no subscription any more, is asked until it tells again", async () => {
+test.concurrent("a renderer that lost its subscriptions while off is polled until it sends events again", async () => {
   const { set, connection, told, parts } = await plugIn();
   await parts();
   await until("it is heard", () => has(connection.state?.pushes).size > 0);
@@ -137,7 +137,7 @@ test.concurrent("one that was off in between, and knows of no subscription any m
   await until("it is told", () => told.states.at(-1)?.volume?.level === 41);
 });
 
-test.concurrent("a range of its own is 0 to 100 here, and a step never sticks", async () => {
+test.concurrent("any range is 0 to 100 here, and every step has an effect", async () => {
   const { set, connection, state } = await plugIn({ stack: "tv", volumeMax: 30 });
   const { set: to } = has(connection.volume);
   for (let level = 50; level <= 60; level++) {
@@ -149,7 +149,7 @@ test.concurrent("a range of its own is 0 to 100 here, and a step never sticks", 
   expect((await state()).volume?.level).toBe(100);
 });
 
-test.concurrent("a question that it refuses with a bare status leaves that part unknown, and the rest as it is", async () => {
+test.concurrent("a query that fails with a bare status leaves only its part unknown", async () => {
   const services = ["AVTransport", "RenderingControl"].map(
     (name) =>
       `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
@@ -173,7 +173,7 @@ test.concurrent("a question that it refuses with a bare status leaves that part 
   });
 });
 
-test.concurrent("one without a volume says so, and is silenced all the same", async () => {
+test.concurrent("a renderer without a volume can still be muted", async () => {
   const { connection, can, keys, state } = await plugIn({ volumeMax: null });
   expect([can.has("volume"), can.has("mute"), keys.has("volume-up"), keys.has("mute")]).toEqual([
     false,
@@ -186,7 +186,7 @@ test.concurrent("one without a volume says so, and is silenced all the same", as
   expect((await state()).volume).toEqual({ level: null, muted: true });
 });
 
-test.concurrent("one that plays nothing, and is but loud or not, has just that", async () => {
+test.concurrent("a renderer with volume only has just that", async () => {
   const { connection, can, state, keys } = await plugIn({ soundOnly: true });
   expect([...can].toSorted()).toEqual(["keys", "mute", "state", "volume"]);
   expect([...keys].toSorted()).toEqual(["mute", "volume-down", "volume-up"]);
@@ -195,7 +195,7 @@ test.concurrent("one that plays nothing, and is but loud or not, has just that",
   expect(await state()).toMatchObject({ playback: null, volume: { level: 30, muted: false } });
 });
 
-test.concurrent("a television takes no file of a kind that it does not know, nor one that is not there, and says which", async () => {
+test.concurrent("a TV refuses an unknown type and a missing file, each with its reason", async () => {
   const { connection } = await plugIn({ stack: "tv" });
   const { play } = has(connection.media);
   expect(await codeOf(play({ ...film, mime: "video/x-flv" }, never))).toBe("unsupported_media");
@@ -203,13 +203,13 @@ test.concurrent("a television takes no file of a kind that it does not know, nor
   await expect(gone).rejects.toMatchObject({ code: "device_error", hint: expect.stringContaining("fetches") });
 });
 
-test.concurrent("it is handed a file by the type that it lists for it", async () => {
+test.concurrent("a file gets the equivalent type that the renderer lists", async () => {
   const { set, connection } = await plugIn({ stack: "tv" });
   await has(connection.media).play({ ...film, mime: "video/x-matroska" }, never);
   expect(set.state.uri).toBe(film.url);
 });
 
-test.concurrent("a renderer within another device, and one that was given without its path, are found", async () => {
+test.concurrent("a renderer within another device, and one without a known path, are found", async () => {
   const inner = await plugIn({ embedded: true, stack: "kodi" });
   expect(inner.sighting.facts.name).toBe("Speaker");
   for (const stack of ["kodi", "gmediarender", "tv"] as const) {
@@ -222,7 +222,7 @@ test.concurrent("a renderer within another device, and one that was given withou
   expect((await dlna.identify(known, platformHostOf(), never)).identity).toBe(set.uuid);
 });
 
-test.concurrent("one that takes no subscription is asked, each time, and not asked again and again to subscribe", async () => {
+test.concurrent("a renderer that takes no subscription is polled, and not asked to subscribe each time", async () => {
   const { set, connection, parts } = await plugIn({ silent: true });
   for (let round = 0; round < 3; round++) {
     await parts();
@@ -234,7 +234,7 @@ test.concurrent("one that takes no subscription is asked, each time, and not ask
   expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
 });
 
-test.concurrent("one whose calls do not come in, as behind a firewall, is asked all the same", async () => {
+test.concurrent("a renderer whose events do not arrive, as behind a firewall, is polled", async () => {
   const { set, target } = await plugIn();
   const asked: string[] = [];
   const alone = async ({ method }: { method: string }) => {
@@ -257,7 +257,7 @@ test.concurrent("one whose calls do not come in, as behind a firewall, is asked 
   expect(set.subscribers).toEqual([]);
 });
 
-test.concurrent("one that shows that it plays, and refuses to pause, is not said to play nothing", async () => {
+test.concurrent("a renderer that plays and refuses to pause is not taken to play nothing", async () => {
   const refusing = (status: "playing" | "paused" | null) => ({
     memory: {},
     stack: stacks.other,

@@ -30,7 +30,7 @@ function judge(lines: readonly string[], from = source) {
 const at = (location: string) => judge([`ST: ${type}1`, `LOCATION: ${location}`]);
 
 describe("an answer to the search", () => {
-  test("as gmediarender and rygel of Debian gave it, with the path of the description", () => {
+  test("of gmediarender and rygel from Debian gives the path of the description", () => {
     const gmediarender = [
       "CACHE-CONTROL: max-age=100",
       "EXT:",
@@ -54,7 +54,7 @@ describe("an answer to the search", () => {
     expect(at(`http://${source}/a?b=1`)).toEqual({ host: source, port: 80, path: "/a?b=1" });
   });
 
-  test("to everything: of the many lines of a device, those of its renderer", () => {
+  test("to ssdp:all: only those of the renderer count", () => {
     const location = `LOCATION: http://${source}:1400/xml`;
     const usn = (what: string) => [`ST: ${what}`, `USN: uuid:RINCON_1::${what}`, location];
     expect(judge(usn(`${type}3`))).not.toBeNull();
@@ -106,7 +106,7 @@ const read = (text: string) =>
   readDescription({ headers: new Map(), body: Buffer.from(text) }, place, "/dir/description.xml");
 
 describe("a description", () => {
-  test("names services by paths of its own, from its place or its URLBase, with their versions", () => {
+  test("names services by paths on its own host, relative to itself or URLBase, with their versions", () => {
     const { udn, memory, documents } = read(described(services("control/1", "/e?x=1")));
     expect(udn).toBe("ab-1");
     expect(memory.transport).toEqual({
@@ -121,7 +121,7 @@ describe("a description", () => {
     expect([other.memory.transport, other.documents.transport]).toEqual([undefined, null]);
   });
 
-  test("at an IPv6 address names its services too, and none elsewhere", () => {
+  test("at an IPv6 address names its services too, and none on other hosts", () => {
     const at = { host: "fd00::40", port: 49_152 };
     const six = (control: string) =>
       readDescription({ headers: new Map(), body: Buffer.from(described(services(control))) }, at, "/dir/d.xml").memory;
@@ -153,7 +153,7 @@ describe("a description", () => {
     }
   });
 
-  test("of something else is none; of a renderer within another device, that one's", () => {
+  test("of another device type is none; a renderer within another device is found", () => {
     for (const text of [
       "<html/>",
       "<root><device/></root>",
@@ -167,7 +167,7 @@ describe("a description", () => {
     expect(read(zone).facts.name).toBe("Den");
   });
 
-  test("its memory reads back as it is, and nothing of another shape", () => {
+  test("its memory survives storage, and nothing of another shape is read", () => {
     const { memory } = read(described(services("/c")));
     expect(dlnaMemory.parse(memory)).toEqual(memory);
     for (const bad of [
@@ -183,7 +183,7 @@ const scpd = (actions: readonly string[], variables = "") =>
   `<scpd><actionList>${actions.map((name) => `<action><name>${name}</name></action>`).join("")}</actionList><serviceStateTable>${variables}</serviceStateTable></scpd>`;
 const volume = (range: string) => `<stateVariable><name>Volume</name>${range}</stateVariable>`;
 
-test("what services can, and ranges that are none", () => {
+test("the actions of services, and invalid ranges", () => {
   const all = ["SetVolume", "SetMute"];
   const ranged = (min: number | string, max: number | string, step: number | string) =>
     volume(
@@ -204,7 +204,7 @@ test("what services can, and ranges that are none", () => {
   expect(readTransport(scpd(["Seek"])).seeks).toBe(true);
 });
 
-test("times in the forms of three stacks, and those that are none", () => {
+test("times in the forms of three stacks, and invalid ones", () => {
   const times = { "0:02:00": 120_000, "00:02:00": 120_000, "0:02:00.032": 120_032, "100:00:01": 360_001_000 };
   for (const [text, ms] of Object.entries(times)) expect([text, readTime(text)]).toEqual([text, ms]);
   const parts = { "0:00:05.5": 5_500, "0:00:05.1/2": 5_500, "0:00:05.0/1": 5_000 };
@@ -214,21 +214,21 @@ test("times in the forms of three stacks, and those that are none", () => {
   expect([timeOf(0), timeOf(3_723_999)]).toEqual(["00:00:00", "01:02:03"]);
 });
 
-test("a press of a volume key always leads on, by the device's own step where that is coarser", () => {
+test("a press of a volume key always has an effect, by the device's step where that is coarser", () => {
   const coarse = { min: 0, max: 10, step: 1 };
   const pressed = (level: number, by: 1 | -1) => ownVolume(pressedLevel(level, by, coarse), coarse);
   expect([pressed(50, 1), pressed(52, 1), pressed(50, -1), pressed(100, 1), pressed(0, -1)]).toEqual([6, 6, 4, 10, 0]);
   expect([1, -1].map((by) => pressedLevel(50, by as 1 | -1, { min: 0, max: 100, step: 1 }))).toEqual([52, 48]);
 });
 
-test("a volume in any range is 0 to 100, and the other way, and never out of it", () => {
+test("a volume converts between any range and 0 to 100, within bounds", () => {
   const range = { min: 10, max: 40, step: 5 };
   expect([0, 17, 50, 100].map((level) => ownVolume(level, range))).toEqual([10, 15, 25, 40]);
   expect([0, 10, 25, 40, 99].map((own) => levelOf(own, range))).toEqual([0, 0, 50, 100, 100]);
   expect(ownVolume(100, { min: 0, max: 30, step: 7 })).toBeLessThanOrEqual(30);
 });
 
-test("actions with escaped commas in them, and types by the names that a device lists", () => {
+test("actions with escaped commas, and types by the names that a device lists", () => {
   const said = new Map([["Actions", "Pause,Stop,X_DLNA_PS=-1\\,1/2\\,2, SEEK "]]);
   expect([...readActions(said)]).toEqual(["pause", "stop", "x_dlna_ps=-1\\,1/2\\,2", "seek"]);
   const sink = "http-get:*:audio/x-flac:DLNA.ORG_PN=X,http-get:*:audio/l16;rate=44100:*,rtsp:*:video/x-mkv:*";
@@ -237,7 +237,7 @@ test("actions with escaped commas in them, and types by the names that a device 
   expect(typeFor("audio/flac", "")).toBe("audio/flac");
 });
 
-test("what is said of what plays: its title, and who plays it or made it; what cannot be read is nothing", () => {
+test("metadata of what plays: title, and performer or creator; unreadable metadata is ignored", () => {
   const said = (item: string) => {
     const didl = `<DIDL-Lite xmlns:dc="d" xmlns:upnp="u"><item>${item}</item></DIDL-Lite>`;
     const { title, artist } = readPosition("playing", new Map([["TrackMetaData", didl]]));
@@ -251,7 +251,7 @@ test("what is said of what plays: its title, and who plays it or made it; what c
     expect(readPosition("playing", new Map([["TrackMetaData", didl]]))).toMatchObject({ title: null, artist: null });
 });
 
-test("what is said of a file is XML, whatever it is called, and names its type, title, picture and address", () => {
+test("metadata for a file is valid XML for any name, with type, title, picture and address", () => {
   const item = {
     url: "http://192.0.2.7/a%20b.mp3?x=1&y=2",
     mime: "audio/mpeg",

@@ -13,8 +13,8 @@ tidy(afterAll);
 
 const describeOf = ({ target }: Line) => samsung.describe(target.facts, target.memory, true);
 
-describe.concurrent("who it is", () => {
-  test("is told at either port, and shows its certificate; a set of 2016 has the plain one alone", async () => {
+describe.concurrent("the identity of a TV", () => {
+  test("is read at either port, with the certificate; a TV of 2016 has only the plain port", async () => {
     const one = await line({ network: "wired", frame: true });
     const { identity, certificate, facts, memory, pairing, port, power } = one.sighting;
     expect([identity, certificate, pairing, power]).toEqual([one.set.duid, one.set.fingerprint, "required", "on"]);
@@ -34,7 +34,7 @@ describe.concurrent("who it is", () => {
     expect(old.sighting.facts.macs).toEqual([old.set.mac]);
   });
 
-  test("met at its plain port, a set that wants a token is driven at the other one", async () => {
+  test("found at its plain port, a TV that gives tokens is driven at the other one", async () => {
     const set = await startSamsung();
     cleanups.push(() => set.stop());
     const lead = { host: set.host, port: set.ports.plain ?? 0 };
@@ -42,14 +42,14 @@ describe.concurrent("who it is", () => {
     expect(sighting).toMatchObject({ identity: set.duid, port: 8_002, atSecondaryPort: true, certificate: null });
   });
 
-  test("one that does not say is known by where it is", async () => {
+  test("a TV that tells no id is known by its address", async () => {
     const one = await line({ traits: { hidesIdentity: true } });
     expect(one.sighting).toMatchObject({ identity: `${one.set.host}:${one.set.ports.secure}`, provisional: true });
     await press(one, "home");
     expect(taken(one.set)).toEqual(["KEY_HOME"]);
   });
 
-  test("sets of 2014 and 2015 say what they are, and are none that is driven", async () => {
+  test("TVs of 2014 and 2015 are recognized, and not driven", async () => {
     const set = await startSamsung({ year: 2015, model: "UE48J6250" });
     cleanups.push(() => set.stop());
     const lead = { host: set.host, port: set.ports.plain ?? 0 };
@@ -57,7 +57,7 @@ describe.concurrent("who it is", () => {
     expect([error.code, error.hint]).toEqual(["device_error", "zapd drives Samsung sets of 2016 and newer"]);
   });
 
-  test("its searches take their own answers alone", () => {
+  test("each search takes only its own answers", () => {
     const answers = (st: string, server = "SHP, UPnP/1.0, Samsung UPnP SDK/1.0") => {
       const headers = new Map([
         ["st", st],
@@ -90,8 +90,8 @@ const pairing = async (options: Parameters<typeof line>[0]) => {
 };
 const reasonOf = (error: unknown) => (error as { reason?: string }).reason;
 
-describe.concurrent("the request on the screen", () => {
-  test("is allowed: the token is kept as a text, with the certificate, and drives", async () => {
+describe.concurrent("the pairing request", () => {
+  test("is allowed: the token is kept as text, with the certificate, and works", async () => {
     for (const traits of [{}, { numericToken: true }, { saysMoreFirst: true }]) {
       const { one } = await pairing({ traits });
       await one.pair();
@@ -102,7 +102,7 @@ describe.concurrent("the request on the screen", () => {
     }
   });
 
-  test("is denied, by a person or by the list of those that were denied; each says so", async () => {
+  test("is denied, by a person or by the Device List; the error tells which", async () => {
     const slow = await pairing({ prompt: "deny", promptMs: 1_200 });
     const person = await slow.end();
     expect([person.code, reasonOf(person)]).toEqual(["pairing_failed", "denied"]);
@@ -114,7 +114,7 @@ describe.concurrent("the request on the screen", () => {
     expect(quick.one.kept()).toBeNull();
   });
 
-  test("cannot be shown by a set in standby, which is not woken by the way", async () => {
+  test("cannot be shown in standby, and does not wake the TV", async () => {
     const { one } = await pairing({ traits: { socketWakes: true } });
     await one.set.powerOff();
     const error = await failure(one.pair());
@@ -122,7 +122,7 @@ describe.concurrent("the request on the screen", () => {
     expect(one.set.state).toMatchObject({ power: "standby", channels: { most: 0 } });
   });
 
-  test("goes from the screen when it is given up", async () => {
+  test("disappears when pairing is cancelled", async () => {
     const { one } = await pairing({ prompt: "wait" });
     const over = new AbortController();
     const waiting = one.pair(over.signal);
@@ -138,7 +138,7 @@ describe.concurrent("the request on the screen", () => {
     await until("it is gone", () => !one.set.state.prompting);
   });
 
-  test("is not shown by a set of 2016 that knows us, and needs no token there", async () => {
+  test("is not shown again by a TV of 2016, which gives no token", async () => {
     const one = await line({ year: 2016, tokens: [], prompt: "wait" });
     const waiting = one.pair();
     await until("it is shown", () => one.set.answerPrompt(true));
@@ -150,8 +150,8 @@ describe.concurrent("the request on the screen", () => {
 });
 
 // By itself: all tests of this file have one clock.
-describe("the request on the screen", () => {
-  test("is over: nobody answered, or none was shown", async () => {
+describe("the pairing request", () => {
+  test("ends: nobody answered, or it was never shown", async () => {
     const shown = await pairing({ prompt: "wait", promptEndsMs: 300 });
     const ending = shown.end();
     await until("it is shown", () => shown.one.set.state.prompting);
@@ -166,8 +166,8 @@ describe("the request on the screen", () => {
   });
 });
 
-describe.concurrent("being let in", () => {
-  test("is by the token, which may be another with each connection", async () => {
+describe.concurrent("access", () => {
+  test("is by the token, which may change with each connection", async () => {
     const one = await line({ traits: { newTokens: true } });
     for (let round = 0; round < 2; round++) {
       await press(one, "home");
@@ -179,7 +179,7 @@ describe.concurrent("being let in", () => {
     expect(one.kept()?.certificate).toBe(one.set.fingerprint);
   });
 
-  test("is over when the set refuses the token: it says so, and the token is gone", async () => {
+  test("ends when the TV refuses the token: the error says so, and the token is dropped", async () => {
     const one = await line({ tokens: ["99999999"], prompt: "deny" });
     const error = await failure(press(one, "home"));
     expect([error.code, error.hint?.includes("Device List")]).toEqual(["pairing_required", true]);
@@ -190,7 +190,7 @@ describe.concurrent("being let in", () => {
     expect(one.set.received.tokens).toEqual([token]);
   });
 
-  test("a set that asks with every connection is left alone, and the setting is named", async () => {
+  test("a TV that prompts with every connection is left alone, and the setting is named", async () => {
     const one = await line({ asks: "always", prompt: "wait" }, undefined, 400);
     const error = await failure(press(one, "home"));
     expect(error.code).toBe("pairing_required");
@@ -204,7 +204,7 @@ describe.concurrent("being let in", () => {
     expect(one.kept()).not.toBeNull();
   });
 
-  test("sent is not accepted: a refusal behind the first key is told, and no key is lost with a yes", async () => {
+  test("a refusal after the first key fails that key", async () => {
     const one = await line({ traits: { refusesKeys: true } });
     const error = await failure(press(one, "home"));
     expect(error.code).toBe("pairing_required");
@@ -212,7 +212,7 @@ describe.concurrent("being let in", () => {
     expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
   });
 
-  test("a set that says nothing is given up at the deadline", async () => {
+  test("a TV that sends no first event times out", async () => {
     const one = await line({ traits: { silent: true } }, undefined, 400);
     const begun = performance.now();
     expect((await failure(press(one, "home"))).code).toBe("pairing_required");
@@ -220,7 +220,7 @@ describe.concurrent("being let in", () => {
     await until("nothing is open", () => one.set.state.channels.open === 0);
   });
 
-  test("too many at a time: it hangs up on all, and is left alone for some seconds", async () => {
+  test("with too many clients the TV hangs up on all, and is left alone for some seconds", async () => {
     const one = await line({ traits: { connections: 0 } });
     const error = await failure(press(one, "home"));
     expect([error.code, error.hint?.includes("Close other")]).toEqual(["device_busy", true]);
@@ -228,7 +228,7 @@ describe.concurrent("being let in", () => {
     expect(one.set.state.channels.most).toBe(1);
   });
 
-  test("the token goes to nobody who shows another certificate", async () => {
+  test("the token is not sent to another certificate", async () => {
     const one = await line({}, { token, certificate: "00".repeat(32) });
     const works = [press(one, "home"), state(one), one.connection.apps?.stop?.(never)];
     const failures = await Promise.all(works.map((work) => failure(Promise.resolve(work))));
@@ -236,7 +236,7 @@ describe.concurrent("being let in", () => {
     expect([one.set.received.tokens, one.set.received.requests.length]).toEqual([[], 1]);
   });
 
-  test("the token goes over TLS alone, whatever has been said of the set since", async () => {
+  test("the token is sent over TLS only, whatever was learned since", async () => {
     const one = await line();
     one.told.emit({ type: "facts", memory: { token: false } });
     one.renew();
@@ -250,7 +250,7 @@ describe.concurrent("being let in", () => {
     expect(plain.set.received.tokens).toEqual([]);
   });
 
-  test("many who ask at once share one socket", async () => {
+  test("concurrent callers share one socket", async () => {
     const one = await line();
     await Promise.all([press(one, "up"), press(one, "down"), press(one, "left"), state(one)]);
     expect([one.set.state.channels.most, taken(one.set).length]).toEqual([1, 3]);
@@ -258,7 +258,7 @@ describe.concurrent("being let in", () => {
 });
 
 describe.concurrent("without a token", () => {
-  test("a set shows what it does, and starts and leaves apps; keys and text want pairing", async () => {
+  test("state and apps work; keys and text need pairing", async () => {
     const one = await line({}, null);
     expect([...describeOf(one).withheld]).toEqual(["keys", "text", "playback"]);
     one.set.open("3201907018807");
@@ -277,13 +277,13 @@ describe.concurrent("without a token", () => {
 });
 
 describe.concurrent("keys", () => {
-  test("come no faster than the set takes them", async () => {
+  test("are sent no faster than the TV takes them", async () => {
     const one = await line();
     await Promise.all((["up", "down", "left", "right"] as const).map((key) => press(one, key)));
     expect(taken(one.set).sort()).toEqual(["KEY_DOWN", "KEY_LEFT", "KEY_RIGHT", "KEY_UP"]);
   });
 
-  test("are taken by a set that answers no ping of ours, without waiting for each", async () => {
+  test("do not wait for a TV that answers no pings", async () => {
     const one = await line({ traits: { answersPings: false } });
     await press(one, "up");
     const begun = performance.now();
@@ -292,7 +292,7 @@ describe.concurrent("keys", () => {
     await until("all have come", () => taken(one.set).length === 5);
   });
 
-  test("are held by the set: down, and up in any case", async () => {
+  test("are held by the TV: down, and up in any case", async () => {
     const one = await line();
     const caller = new AbortController();
     const letGo = await one.connection.keys?.down?.("right", caller.signal);
@@ -302,7 +302,7 @@ describe.concurrent("keys", () => {
     expect(taken(one.set)).toEqual(["KEY_RIGHT Press", "KEY_RIGHT Release"]);
   });
 
-  test("are let go of when who presses them hangs up at once", async () => {
+  test("are released when the caller is gone at once", async () => {
     const one = await line();
     const caller = new AbortController();
     const pressing = Promise.resolve(one.connection.keys?.down?.("right", caller.signal));
@@ -314,7 +314,7 @@ describe.concurrent("keys", () => {
     await until("the socket is closed", () => one.set.state.channels.open === 0);
   });
 
-  test("for inputs are those of sets that take them: up to 2018", async () => {
+  test("for inputs are those of TVs up to 2018", async () => {
     const keysOf = async (year: number) =>
       [...describeOf(await line({ year })).keys].filter((key) => key.startsWith("input"));
     expect(await keysOf(2017)).toEqual([
@@ -343,7 +343,7 @@ describe.concurrent("keys", () => {
     expect([newer.connection.inputs, describeOf(newer).has.has("inputs")]).toEqual([undefined, false]);
   });
 
-  test("of play and pause alternate, since the set does not say what it plays", async () => {
+  test("play and pause alternate, since the TV does not report playback", async () => {
     const one = await line();
     for (let round = 0; round < 2; round++) await press(one, "play-pause");
     await one.connection.playback?.do("stop", never);
@@ -352,7 +352,7 @@ describe.concurrent("keys", () => {
 });
 
 describe.concurrent("text", () => {
-  test("goes into the field that is open, and nowhere else with a yes", async () => {
+  test("goes into the open field, and is refused without one", async () => {
     const one = await line({ traits: { announcesFocus: false } });
     const type = (text: string) => one.connection.text?.type(text, never) ?? Promise.reject(new Error("no text"));
     const error = await failure(type("secret"));
@@ -366,7 +366,7 @@ describe.concurrent("text", () => {
 });
 
 describe.concurrent("apps", () => {
-  test("are listed by sets that do; of others those that are known are asked for, and remembered", async () => {
+  test("are listed by the TV, or else found by asking for each known app, and remembered", async () => {
     const listing = await line({ year: 2019 });
     const listed = await listing.connection.apps?.list?.(never);
     expect(listed?.map(({ platformId }) => platformId)).toEqual([
@@ -392,7 +392,7 @@ describe.concurrent("apps", () => {
     expect(silent.set.received.requests.length - before).toBeLessThan(40);
   }, 60_000);
 
-  test("of the set itself are started though it lists nothing; others that it lacks are not there", async () => {
+  test("of the TV itself start although it lists none; others are app_not_found", async () => {
     const one = await line({ year: 2022 });
     const launch = (id: string) => one.connection.apps?.launch?.(id, {}, never) ?? Promise.reject(new Error("no apps"));
     expect(await launch("org.tizen.browser")).toBeNull();
@@ -401,13 +401,13 @@ describe.concurrent("apps", () => {
       expect((await failure(launch(id))).code).toBe("app_not_found");
   });
 
-  test("of a set that asks its user anew are those that are known", async () => {
+  test("of a TV that shows its prompt again are the known ones", async () => {
     const one = await line({ year: 2019, asks: "always", prompt: "wait" }, undefined, 400);
     expect((await one.connection.apps?.list?.(never))?.map(({ id }) => id)).toContain("netflix");
     await until("the request is gone", () => !one.set.state.prompting);
   });
 
-  test("are started with what they are to show, over the channel; those of the set itself natively", async () => {
+  test("are launched with a link over the WebSocket; those of the TV itself natively", async () => {
     const one = await line({ year: 2019 });
     await one.connection.apps?.list?.(never);
     const launch = (id: string, link: Record<string, string> = {}) => one.connection.apps?.launch?.(id, link, never);
@@ -425,7 +425,7 @@ describe.concurrent("apps", () => {
 });
 
 describe.concurrent("power", () => {
-  test("a set whose socket alone wakes it is never opened by reading", async () => {
+  test("a TV that a connection wakes is never connected for a read", async () => {
     const one = await line({ traits: { socketWakes: true } });
     await press(one, "home");
     await one.set.powerOff();
@@ -440,14 +440,14 @@ describe.concurrent("power", () => {
     expect([one.set.state.power, taken(one.set)]).toEqual(["on", ["KEY_HOME"]]);
   });
 
-  test("a set that its socket wakes may take a moment to say so: it is given that, and no key", async () => {
+  test("a TV that a connection wakes may report it late, and gets no key meanwhile", async () => {
     const one = await line({ traits: { socketWakes: true, socketWakesMs: 700 } });
     await one.set.powerOff();
     await turnOn(one.connection, one.target, never);
     expect([one.set.state.power, taken(one.set)]).toEqual(["on", []]);
   });
 
-  test("one that stays in standby with its socket open is turned on by its key, once", async () => {
+  test("a TV that stays in standby while connected is turned on by its key, once", async () => {
     const one = await line();
     await one.set.powerOff();
     await turnOn(one.connection, one.target, never);
@@ -462,14 +462,14 @@ describe.concurrent("power", () => {
     expect(one.set.state.power).toBe("on");
   }, 60_000);
 
-  test("a Frame is turned off by holding the key, and does not show art", async () => {
+  test("a Frame is turned off by holding the key, and shows no art", async () => {
     const one = await line({ frame: true });
     await press(one, "power-off");
     expect(one.set.state).toMatchObject({ power: "standby", art: false });
     expect(taken(one.set)).toEqual(["KEY_POWER Press", "KEY_POWER Release"]);
   }, 60_000);
 
-  test("one of 2016 does not say whether it is on: its key would turn it off, so packets alone wake it", async () => {
+  test("a TV of 2016 does not report its power, so only packets wake it", async () => {
     const one = await line({ year: 2016, standby: "off", tokens: ["zapd"] });
     expect(one.connection.power?.on).toBeUndefined();
     expect(await one.connection.power?.isOn(never)).toBeNull();
@@ -484,7 +484,7 @@ describe.concurrent("power", () => {
 describe.concurrent("volume", () => {
   const volumeOf = ({ connection }: Line) => connection.volume ?? expect.unreachable("it has volume");
 
-  test("is set and read by its renderer", async () => {
+  test("is set and read by the renderer", async () => {
     const one = await line();
     await volumeOf(one).set?.(33, never);
     await volumeOf(one).mute?.(true, never);
@@ -494,7 +494,7 @@ describe.concurrent("volume", () => {
     expect(describeOf(one).has.has("mute")).toBe(true);
   });
 
-  test("of a set without one is stepped by keys, and that it cannot be set is known once it was asked", async () => {
+  test("without a renderer is stepped by keys, as is known after the first read", async () => {
     const one = await line({ rendererPort: null });
     Object.assign(one.target.ports, { renderer: 1 });
     one.renew();
@@ -507,7 +507,7 @@ describe.concurrent("volume", () => {
     expect(taken(one.set)).toEqual(["KEY_VOLDOWN"]);
   });
 
-  test("of one whose renderer opens later than its control port is known once that is open", async () => {
+  test("is read once a renderer has opened, later than the control port", async () => {
     const rendererPort = await freePort();
     const one = await line({ rendererPort: null });
     Object.assign(one.target.ports, { renderer: rendererPort });

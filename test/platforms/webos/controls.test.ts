@@ -34,7 +34,7 @@ describe("volume", () => {
     expect(one.set.state).toMatchObject({ volume: 41, muted: false });
   });
 
-  test("a soundbar that keeps its level to itself takes steps alone, none too fast for it", async () => {
+  test("a soundbar that hides its level takes only steps, at its own pace", async () => {
     const one = await line({ soundOutput: "external_arc" });
     const { volume } = parts(one);
     const { code, hint } = await failure(volume.set?.(42, never) ?? expect.unreachable());
@@ -50,7 +50,7 @@ describe("volume", () => {
 });
 
 describe("playback", () => {
-  test("is told what to do once, and shows it", async () => {
+  test("sends a command once, and confirms it", async () => {
     const one = await line({ firmware: "2023" });
     const { playback } = parts(one);
     one.set.open("netflix");
@@ -69,7 +69,7 @@ describe("playback", () => {
     expect([playback.isShown, playback.seek]).toEqual([true, undefined]);
   });
 
-  test("where the set does not say what it plays, it is told all the same, and says that nothing shows it", async () => {
+  test("a TV that does not report playback gets the command, unconfirmed", async () => {
     const one = await line({ firmware: "2021" });
     const { playback } = parts(one);
     one.set.open("netflix");
@@ -94,7 +94,7 @@ describe("a file by its address", () => {
     expect(one.set.state).toMatchObject({ activeApp: app, playback: "playing" });
   });
 
-  test("what no player of it takes is said so", async () => {
+  test("a file that no player takes is unsupported_media", async () => {
     const one = await line();
     const play = (item: Partial<MediaItem>) => failure(parts(one).media.play({ ...film, ...item }, never));
     expect((await play({ mime: null })).code).toBe("unsupported_media");
@@ -110,7 +110,7 @@ describe("a file by its address", () => {
 });
 
 describe("inputs and channels", () => {
-  test("inputs are listed by the words of the state, and shown", async () => {
+  test("inputs have the ids that the state shows", async () => {
     const one = await line();
     const { inputs } = parts(one);
     expect(await inputs.list(never)).toEqual([
@@ -123,7 +123,7 @@ describe("inputs and channels", () => {
     expect((await failure(inputs.select("hdmi4", never))).code).toBe("invalid_payload");
   });
 
-  test("of two of one kind each is shown by its own word, and so is one of no kind that is known", async () => {
+  test("of two inputs of a kind each has its own id, as has one of an unknown kind", async () => {
     const input = (id: string, app: string) => ({ id, label: id, appId: `com.webos.app.${app}`, connected: true });
     const av = input("AV_1", "externalinput.av1");
     const one = await line({ inputs: [av, input("COMP_1", "externalinput.component"), input("DP_1", "dp1")] });
@@ -135,7 +135,7 @@ describe("inputs and channels", () => {
     }
   });
 
-  test("channels are those of live TV, waited for while it starts, and seen to be shown", async () => {
+  test("channels are listed in live TV, waited for while it starts, and confirmed", async () => {
     const one = await line({ tuner: true, channelMs: 600 });
     const { channels } = parts(one);
     one.set.open("netflix");
@@ -149,7 +149,7 @@ describe("inputs and channels", () => {
     expect((await failure(channels.select("1_99", never))).code).toBe("device_error");
   });
 
-  test("a set without a tuner is never asked for the list at which it would hang up", async () => {
+  test("a TV without a tuner is never asked for the channel list", async () => {
     const one = await line();
     one.set.open("com.webos.app.livetv");
     const listing = failure(parts(one).channels.list(never));
@@ -199,7 +199,7 @@ describe("icons", () => {
     },
   );
 
-  test("an address elsewhere, or none, is not called", async () => {
+  test("an address on another host, or none, is not fetched", async () => {
     isAsked.length = 0;
     const away = (await another(false, 200, {}, "x"))().replace("127.0.0.1", "localhost");
     expect((await failure(icon(() => away))).code).toBe("picture_not_found");
@@ -208,14 +208,14 @@ describe("icons", () => {
     expect(isAsked).toEqual([]);
   });
 
-  test("whoever shows another certificate at its address is asked for nothing", async () => {
+  test("a server with another certificate gets no request", async () => {
     isAsked.length = 0;
     const other = await another(true, 200, {}, "x");
     expect((await failure(icon(other))).code).toBe("device_unproven");
     expect(isAsked).toEqual([]);
   });
 
-  test("a redirect is followed nowhere, and more than 2 MiB is not read", async () => {
+  test("a redirect is not followed, and no more than 2 MiB is read", async () => {
     isAsked.length = 0;
     const target = await another(false, 200, {}, "x");
     const elsewhere = await another(false, 302, { location: target().replace("icon", "there") }, "");
@@ -226,7 +226,7 @@ describe("icons", () => {
   });
 });
 
-test("all of it is kept back until the set is paired, and what no set can is never named", async () => {
+test("all of it is withheld until the TV is paired, and what no TV has is never named", async () => {
   const one = await line();
   const { facts, memory } = one.target;
   const controls: Capability[] = ["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"];

@@ -29,7 +29,7 @@ describe("keys, apps and text", () => {
     }
   });
 
-  test("a deep link goes along, in the set's own words", async () => {
+  test("a deep link is sent in the TV's own words", async () => {
     const one = await line();
     const launch = (id: string, params: Record<string, string>) => one.connection.apps?.launch?.(id, params, never);
     expect(await launch("netflix", { content_id: "m=80100172" })).toBe(true);
@@ -40,7 +40,7 @@ describe("keys, apps and text", () => {
     ]);
   });
 
-  test("text without a field for it is a clear refusal, and nothing is typed", async () => {
+  test("text without a focused field is refused, and nothing is typed", async () => {
     const one = await line();
     one.set.focus(false);
     const type = (text: string) => one.connection.text?.type(text, never) ?? expect.unreachable();
@@ -65,7 +65,7 @@ describe("keys, apps and text", () => {
     expect(await one.connection.apps?.stop?.(never)).toBeNull();
   });
 
-  test("keys are those of the inputs that the set has", async () => {
+  test("the input keys are those of the TV's inputs", async () => {
     const one = await line();
     const has = (key: Key) => webos.describe(one.target.facts, one.target.memory, true).keys.has(key);
     expect(has("input-hdmi4")).toBe(true);
@@ -75,7 +75,7 @@ describe("keys, apps and text", () => {
 });
 
 describe("power", () => {
-  test("off: said by the set, its half-open socket left alone, woken by a packet, and driven again", async () => {
+  test("off: pushed by the TV, its half-open socket abandoned, woken by a packet, and driven again", async () => {
     const one = await line({ socketsCloseMs: 60_000 });
     await state(one);
     one.renew();
@@ -92,14 +92,14 @@ describe("power", () => {
     await press(one, "home");
   }, 60_000);
 
-  test("turned off by its own remote, it says so", async () => {
+  test("turned off by its own remote, the TV is off", async () => {
     const one = await line();
     await state(one);
     one.set.press("POWER");
     await until("it is heard", () => one.told.states.some(({ power }) => power === "off"));
   });
 
-  test("what is done at the set itself is told as it happens, each part for itself", async () => {
+  test("changes made on the TV are pushed as they happen, part by part", async () => {
     const one = await line();
     await state(one);
     one.told.states.length = 0;
@@ -120,7 +120,7 @@ describe("power", () => {
     expect(one.set.state.power).toBe("on");
   }, 60_000);
 
-  test("a set in a standby that answers takes no command: it is to be woken, as one that is silent", async () => {
+  test("a TV that answers in standby takes no command before it is woken", async () => {
     const one = await line({ standby: "active-standby" });
     await state(one);
     one.renew();
@@ -134,7 +134,7 @@ describe("power", () => {
     expect(await one.connection.apps?.launch?.("netflix", {}, never)).toBe(true);
   }, 60_000);
 
-  test("a socket that is open and silent is found out by a command, which has not been sent then", async () => {
+  test("a command notices a socket that is open and silent, and is not sent", async () => {
     const one = await line({ socketsCloseMs: 60_000, portsCloseMs: 60_000 });
     await state(one);
     // As the power cut does: the set says nothing of it.

@@ -26,7 +26,7 @@ describe.concurrent("endpoints", () => {
     expect(one.sighting.memory.endpoint?.tls).toBe(options.firmware !== "2015");
   });
 
-  test("a set that answers no hello is known by its place, and driven like any other", async () => {
+  test("a TV that answers no hello is known by its address, and driven like any other", async () => {
     const one = await line({ traits: { hello: "none" } });
     const place = `${one.set.host}:${one.set.ports.secure}`;
     expect(one.sighting).toMatchObject({ identity: place, provisional: true, pairing: "required" });
@@ -35,20 +35,20 @@ describe.concurrent("endpoints", () => {
     expect(one.told.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
   });
 
-  test("a set that keeps to itself what is not needed is entered soon", async () => {
+  test("a TV that leaves inessential requests unanswered is connected soon", async () => {
     const one = await wordedLine({ getExternalInputList: null, registerRemoteKeyboard: null, getinfo: null });
     const begun = performance.now();
     expect((await state(one)).power).toBe("on");
     expect(performance.now() - begun).toBeLessThan(4_000);
   });
 
-  test("a set that takes the key and says nothing is given up at the deadline", async () => {
+  test("a TV that never answers the registration times out", async () => {
     const one = await wordedLine({ register: null }, 300);
     const { code, message } = await failure(state(one));
     expect([code, message]).toEqual(["device_timeout", "did not answer within 0.3 s"]);
   });
 
-  test("when the one that worked is closed, the other is tried", async () => {
+  test("when the remembered port is closed, the other is tried", async () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
     const plain = set.ports.plain ?? 0;
@@ -69,7 +69,7 @@ describe.concurrent("endpoints", () => {
 });
 
 describe.concurrent("pairing", () => {
-  test("accepted: the key and the certificate are kept, and all works; the request asks for all there is, unsigned", async () => {
+  test("accepted: key and certificate are kept; the manifest asks for all permissions, unsigned", async () => {
     const one = await line({ clientKeys: {} }, null);
     expect((await failure(state(one))).code).toBe("pairing_required");
     expect(one.told.learned.at(-1)?.access).toBe("unpaired");
@@ -94,7 +94,7 @@ describe.concurrent("pairing", () => {
     expect(one.kept()).toBeNull();
   });
 
-  test("busy with another's request: says so", async () => {
+  test("busy with another prompt: says so", async () => {
     const one = await line({ clientKeys: {}, prompt: "wait" }, null);
     const caller = new AbortController();
     const first = one.pair(caller.signal).catch((reason: unknown) => reason);
@@ -105,13 +105,13 @@ describe.concurrent("pairing", () => {
     await until("the request is gone from the screen", () => !one.set.state.prompting);
   });
 
-  test("a set that refuses the signed manifest of others pairs at once", async () => {
+  test("a TV that refuses the signed manifest pairs at once", async () => {
     const one = await line({ clientKeys: {}, firmware: "2026" }, null);
     await one.pair();
     expect(one.kept()?.key).toBeDefined();
   });
 
-  test("a set that forgot its key is asked nothing: its prompt goes soon, zapd says what to do, and the key is kept", async () => {
+  test("a TV that forgot the key: its prompt is removed, the error says what to do, and the key is kept", async () => {
     const one = await line({ prompt: "wait" });
     one.set.forgetKeys();
     for (let round = 0; round < 3; round++) {
@@ -125,7 +125,7 @@ describe.concurrent("pairing", () => {
     expect(one.told.learned.at(-1)?.access).toBe("unpaired");
   });
 
-  test("a set with another certificate than at its pairing is not told the key", async () => {
+  test("a TV with another certificate than the paired one does not get the key", async () => {
     const one = await line({ certificate: createCertificate() }, { key, certificate: "00".repeat(32) });
     const { code, message } = await failure(state(one));
     expect(code).toBe("device_unproven");
@@ -133,7 +133,7 @@ describe.concurrent("pairing", () => {
     expect(message).not.toContain(key);
   });
 
-  test("what works is what the set's settings and the pairing allow", async () => {
+  test("what is withheld before pairing works after it", async () => {
     const one = await line({ clientKeys: {} }, null);
     const { withheld } = webos.describe(one.target.facts, one.target.memory, false);
     expect([...withheld].sort().join(" ")).toBe(
@@ -187,18 +187,18 @@ describe.concurrent("state", () => {
     },
   );
 
-  test("a soundbar that keeps its volume to itself has none", async () => {
+  test("a soundbar that hides its volume has no level", async () => {
     const one = await line({ soundOutput: "external_arc" });
     expect((await state(one)).volume).toMatchObject({ level: null });
     await press(one, "volume-up");
   });
 
-  test("webOS 2 does not tell its power, and is on by what it shows", async () => {
+  test("webOS 2 does not report its power: the foreground app tells it", async () => {
     const one = await line({ firmware: "2015", securePort: null });
     expect(await state(one)).toMatchObject({ power: "on", screensaver: null });
   });
 
-  test("after a command it is asked for, not taken from what was pushed before", async () => {
+  test("after a command the state is polled, not taken from earlier pushes", async () => {
     const one = await line();
     await state(one);
     await press(one, "mute");
@@ -217,14 +217,14 @@ describe.concurrent("state", () => {
     expect((await state(one)).power).toBe(power as Power);
   });
 
-  test("the name of an app that comes to the front is told, though nobody asks", async () => {
+  test("the title of an app that comes to the front is pushed unasked", async () => {
     const one = await line();
     await state(one);
     one.set.open("com.webos.app.browser");
     await until("it is told", () => one.told.states.some(({ app }) => app?.name === "Web Browser"));
   });
 
-  test("in a standby that answers nothing is shown nor heard; what was said before holds again once it is on", async () => {
+  test("in a standby that answers, app and volume are unknown; they hold again once the TV is on", async () => {
     let tell: (state: string) => void = () => {};
     const session = await sessionWith(({ word }, say) => {
       if (word === "getVolume") say({ volume: 10, muted: false });
@@ -248,7 +248,7 @@ describe.concurrent("state", () => {
     expect(told).toMatchObject(shown);
   });
 
-  test("a push that comes with an answer, behind it, is the later word", async () => {
+  test("a push behind an answer is the later report", async () => {
     let subscription = "";
     const session = await sessionWith(({ id, type, word }, say) => {
       if (word !== "getVolume") return say({});
