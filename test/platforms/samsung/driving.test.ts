@@ -149,14 +149,14 @@ describe.concurrent("the pairing request", () => {
   });
 });
 
-// By itself: all tests of this file have one clock.
-describe("the pairing request", () => {
-  test("ends: nobody answered, or it was never shown", async () => {
-    const shown = await pairing({ prompt: "wait", promptEndsMs: 300 });
-    const ending = shown.end();
-    await until("it is shown", () => shown.one.set.state.prompting);
+// One after another: these set the clock that the tests of this file share, or have little time for an answer.
+describe("prompts and deadlines", () => {
+  test("a prompt ends: nobody answered, or it was never shown", async () => {
+    const shown = await pairing({ prompt: "wait", promptEndsMs: 1_500 });
+    const begun = await shown.one.begin();
+    if (begun.step !== "confirm") return expect.unreachable();
     passed.ms += 5_500;
-    const late = await ending;
+    const late = await failure(begun.done);
     expect([late.code, reasonOf(late)]).toEqual(["pairing_failed", "late"]);
     expect(late.message).toContain("nobody accepted");
     const unshown = await pairing({ prompt: "unshown" });
@@ -164,6 +164,69 @@ describe("the pairing request", () => {
     expect([reasonOf(atOnce), atOnce.message.includes("shows none")]).toEqual(["late", true]);
     for (const { hint } of [late, atOnce]) expect(hint).toContain("Access Notification: First Time Only");
   });
+
+  test("a TV that prompts with every connection is left alone, and the setting is named", async () => {
+    const one = await line({ asks: "always", prompt: "wait" }, undefined, 800);
+    const error = await failure(press(one, "home"));
+    expect(error.code).toBe("pairing_required");
+    expect(error.hint).toContain("Access Notification: First Time Only");
+    await until("the request is gone", () => !one.set.state.prompting);
+    for (let round = 0; round < 3; round++) await failure(press(one, "home"));
+    expect(one.set.received.prompts).toEqual(["cancelled"]);
+    expect(one.target.memory.prompted).toBe(1);
+    // What is open to everybody is.
+    expect((await state(one)).power).toBe("on");
+    expect(one.kept()).not.toBeNull();
+  });
+
+  test("a TV that sends no first event times out", async () => {
+    const one = await line({ traits: { silent: true } }, undefined, 800);
+    const begun = performance.now();
+    expect((await failure(press(one, "home"))).code).toBe("pairing_required");
+    expect(performance.now() - begun).toBeLessThan(3_000);
+    await until("nothing is open", () => one.set.state.channels.open === 0);
+  });
+
+  test("apps of a TV that shows its prompt again are the known ones", async () => {
+    const one = await line({ year: 2019, asks: "always", prompt: "wait" }, undefined, 800);
+    expect((await one.connection.apps?.list?.(never))?.map(({ id }) => id)).toContain("netflix");
+    await until("the request is gone", () => !one.set.state.prompting);
+  });
+
+  test("keys do not wait for a TV that answers no pings", async () => {
+    const one = await line({ traits: { answersPings: false } });
+    await press(one, "up");
+    const begun = performance.now();
+    for (let round = 0; round < 4; round++) await press(one, "down");
+    expect(performance.now() - begun).toBeLessThan(1_800);
+    await until("all have come", () => taken(one.set).length === 5);
+  });
+
+  test("apps are listed by the TV, or else found by asking for each known app, and remembered", async () => {
+    const listing = await line({ year: 2019 });
+    const listed = await listing.connection.apps?.list?.(never);
+    expect(listed?.map(({ platformId }) => platformId)).toEqual([
+      "3201907018807",
+      "111299001912",
+      "3201910019365",
+      "3201901017640",
+      "3201606009684",
+      "org.tizen.browser",
+    ]);
+    const silent = await line({ year: 2022 });
+    const probed = await silent.connection.apps?.list?.(never);
+    expect(probed?.map(({ id }) => id)).toEqual(["netflix", "youtube", "prime-video", "disney-plus", "spotify"]);
+    expect(silent.target.memory).toMatchObject({ lists: false });
+    // It is not asked for its list again.
+    const begun = performance.now();
+    await silent.connection.apps?.list?.(never);
+    expect(performance.now() - begun).toBeLessThan(1_500);
+    silent.set.open("111299001912");
+    const before = silent.set.received.requests.length;
+    for (let round = 0; round < 3; round++) expect((await state(silent)).app?.id).toBe("youtube");
+    // One that is still there is asked for alone.
+    expect(silent.set.received.requests.length - before).toBeLessThan(40);
+  }, 60_000);
 });
 
 describe.concurrent("access", () => {
@@ -190,34 +253,12 @@ describe.concurrent("access", () => {
     expect(one.set.received.tokens).toEqual([token]);
   });
 
-  test("a TV that prompts with every connection is left alone, and the setting is named", async () => {
-    const one = await line({ asks: "always", prompt: "wait" }, undefined, 400);
-    const error = await failure(press(one, "home"));
-    expect(error.code).toBe("pairing_required");
-    expect(error.hint).toContain("Access Notification: First Time Only");
-    await until("the request is gone", () => !one.set.state.prompting);
-    for (let round = 0; round < 3; round++) await failure(press(one, "home"));
-    expect(one.set.received.prompts).toEqual(["cancelled"]);
-    expect(one.target.memory.prompted).toBe(1);
-    // What is open to everybody is.
-    expect((await state(one)).power).toBe("on");
-    expect(one.kept()).not.toBeNull();
-  });
-
   test("a refusal after the first key fails that key", async () => {
     const one = await line({ traits: { refusesKeys: true } });
     const error = await failure(press(one, "home"));
     expect(error.code).toBe("pairing_required");
     expect(taken(one.set)).toEqual([]);
     expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
-  });
-
-  test("a TV that sends no first event times out", async () => {
-    const one = await line({ traits: { silent: true } }, undefined, 400);
-    const begun = performance.now();
-    expect((await failure(press(one, "home"))).code).toBe("pairing_required");
-    expect(performance.now() - begun).toBeLessThan(2_000);
-    await until("nothing is open", () => one.set.state.channels.open === 0);
   });
 
   test("with too many clients the TV hangs up on all, and is left alone for some seconds", async () => {
@@ -281,15 +322,6 @@ describe.concurrent("keys", () => {
     const one = await line();
     await Promise.all((["up", "down", "left", "right"] as const).map((key) => press(one, key)));
     expect(taken(one.set).sort()).toEqual(["KEY_DOWN", "KEY_LEFT", "KEY_RIGHT", "KEY_UP"]);
-  });
-
-  test("do not wait for a TV that answers no pings", async () => {
-    const one = await line({ traits: { answersPings: false } });
-    await press(one, "up");
-    const begun = performance.now();
-    for (let round = 0; round < 4; round++) await press(one, "down");
-    expect(performance.now() - begun).toBeLessThan(1_800);
-    await until("all have come", () => taken(one.set).length === 5);
   });
 
   test("are held by the TV: down, and up in any case", async () => {
@@ -366,32 +398,6 @@ describe.concurrent("text", () => {
 });
 
 describe.concurrent("apps", () => {
-  test("are listed by the TV, or else found by asking for each known app, and remembered", async () => {
-    const listing = await line({ year: 2019 });
-    const listed = await listing.connection.apps?.list?.(never);
-    expect(listed?.map(({ platformId }) => platformId)).toEqual([
-      "3201907018807",
-      "111299001912",
-      "3201910019365",
-      "3201901017640",
-      "3201606009684",
-      "org.tizen.browser",
-    ]);
-    const silent = await line({ year: 2022 });
-    const probed = await silent.connection.apps?.list?.(never);
-    expect(probed?.map(({ id }) => id)).toEqual(["netflix", "youtube", "prime-video", "disney-plus", "spotify"]);
-    expect(silent.target.memory).toMatchObject({ lists: false });
-    // It is not asked for its list again.
-    const begun = performance.now();
-    await silent.connection.apps?.list?.(never);
-    expect(performance.now() - begun).toBeLessThan(1_500);
-    silent.set.open("111299001912");
-    const before = silent.set.received.requests.length;
-    for (let round = 0; round < 3; round++) expect((await state(silent)).app?.id).toBe("youtube");
-    // One that is still there is asked for alone.
-    expect(silent.set.received.requests.length - before).toBeLessThan(40);
-  }, 60_000);
-
   test("of the TV itself start although it lists none; others are app_not_found", async () => {
     const one = await line({ year: 2022 });
     const launch = (id: string) => one.connection.apps?.launch?.(id, {}, never) ?? Promise.reject(new Error("no apps"));
@@ -399,12 +405,6 @@ describe.concurrent("apps", () => {
     expect(one.set.state.front).toBe("org.tizen.browser");
     for (const id of ["org.example.nothing", "3201000000000"])
       expect((await failure(launch(id))).code).toBe("app_not_found");
-  });
-
-  test("of a TV that shows its prompt again are the known ones", async () => {
-    const one = await line({ year: 2019, asks: "always", prompt: "wait" }, undefined, 400);
-    expect((await one.connection.apps?.list?.(never))?.map(({ id }) => id)).toContain("netflix");
-    await until("the request is gone", () => !one.set.state.prompting);
   });
 
   test("are launched with a link over the WebSocket; those of the TV itself natively", async () => {

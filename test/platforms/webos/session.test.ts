@@ -43,9 +43,9 @@ describe.concurrent("endpoints", () => {
   });
 
   test("a TV that never answers the registration times out", async () => {
-    const one = await wordedLine({ register: null }, 300);
+    const one = await wordedLine({ register: null }, 800);
     const { code, message } = await failure(state(one));
-    expect([code, message]).toEqual(["device_timeout", "did not answer within 0.3 s"]);
+    expect([code, message]).toEqual(["device_timeout", "did not answer within 0.8 s"]);
   });
 
   test("when the remembered port is closed, the other is tried", async () => {
