@@ -1,9 +1,9 @@
-import { afterEach, expect, test } from "bun:test";
+/** A session that is shared, reopened and closed, in time that passes at once. */
+import { afterEach, beforeEach, expect, jest, spyOn, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
+import { neverAborted, sleep } from "../../src/system/sleep.ts";
 import { ReconnectingSession, type Session, type SessionEnd } from "../../src/transport/session.ts";
-import { until } from "../support/http-device.ts";
 
-const never = new AbortController().signal;
 const unreachable = new ZapdError("device_unreachable", "did not answer");
 
 class FakeSession implements Session {
@@ -22,22 +22,45 @@ class FakeSession implements Session {
   }
 }
 
-let links: ReconnectingSession<FakeSession>[] = [];
+let random: ReturnType<typeof spyOn>;
+beforeEach(() => {
+  jest.useFakeTimers();
+  // No jitter.
+  random = spyOn(Math, "random").mockReturnValue(0.5);
+});
 afterEach(() => {
-  for (const link of links) link.close();
-  links = [];
+  jest.useRealTimers();
+  random.mockRestore();
 });
 
-function house(options: { idleMs?: number; takes?: number } = {}) {
-  const at: number[] = [];
-  const unasked: boolean[] = [];
+/** Lets milliseconds pass, and what is due in them happen. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed <= ms; passed++) {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    if (passed < ms) jest.advanceTimersByTime(1);
+  }
+}
+
+async function passUntilSettled<T>(work: Promise<T>): Promise<T> {
+  let isSettled = false;
+  const settle = () => {
+    isSettled = true;
+  };
+  work.then(settle, settle);
+  while (!isSettled) await pass(1);
+  return work;
+}
+
+/** A session whose attempts take `takes` ms, and are recorded: when each began, and whether in the background. */
+function connect(options: { idleMs?: number; takes?: number } = {}) {
+  const attempts: { readonly at: number; readonly inBackground: boolean }[] = [];
   const sessions: FakeSession[] = [];
   const device = { failure: undefined as ZapdError | undefined };
+  const start = performance.now();
   const link = new ReconnectingSession<FakeSession>({
-    async open(signal, alone, ended) {
-      at.push(performance.now());
-      unasked.push(alone);
-      await Bun.sleep(options.takes ?? 1);
+    async open(signal, inBackground, ended) {
+      attempts.push({ at: Math.round(performance.now() - start), inBackground });
+      await sleep(options.takes ?? 1);
       if (signal.aborted) throw signal.reason;
       if (device.failure) throw device.failure;
       const session = new FakeSession(ended);
@@ -48,150 +71,146 @@ function house(options: { idleMs?: number; takes?: number } = {}) {
     firstRetryMs: 20,
     ...(options.idleMs !== undefined && { idleMs: options.idleMs }),
   });
-  links.push(link);
-  return { link, at, unasked, sessions, device };
+  const use = (eager = false, signal = neverAborted) =>
+    passUntilSettled(link.use(signal, { eager }).catch((error: unknown) => error as ZapdError));
+  const open = async (eager = false) => {
+    const session = await use(eager);
+    if (!(session instanceof FakeSession)) throw session;
+    return session;
+  };
+  return { link, attempts, sessions, device, use, open };
 }
 
-test("is made on first use, and shared by all", async () => {
-  const { link, at } = house({ takes: 10 });
-  expect([at.length, link.current]).toEqual([0, undefined]);
-  const all = await Promise.all(Array.from({ length: 20 }, () => link.use(never)));
-  expect([at.length, new Set(all).size, link.current]).toEqual([1, 1, all[0]]);
-  expect(await link.use(never)).toBe(all[0] as FakeSession);
-  expect(at.length).toBe(1);
+test("is opened on first use, and shared by all", async () => {
+  const { link, attempts } = connect({ takes: 10 });
+  expect([attempts.length, link.current]).toEqual([0, undefined]);
+  const all = await passUntilSettled(Promise.all(Array.from({ length: 20 }, () => link.use(neverAborted))));
+  expect([attempts.length, new Set(all).size, link.current]).toEqual([1, 1, all[0]]);
+  expect(await link.use(neverAborted)).toBe(all[0] as FakeSession);
+  expect(attempts.length).toBe(1);
 });
 
-test("that breaks is made again unasked, ever more seldom, and no more once nobody asks", async () => {
-  const { link, at, unasked, sessions, device } = house({ idleMs: 400 });
-  await link.use(never);
+test("one that breaks is reopened in the background, less and less often, until it has not been used for a while", async () => {
+  const { attempts, device, open } = connect({ idleMs: 400 });
+  const session = await open();
   device.failure = unreachable;
-  sessions[0]?.break();
-  await Bun.sleep(1_200);
-  // 20 ms, 40, 80, 160, each ±20 %: within 400 ms of the last use there is room for four, at most five.
-  const tries = at.slice(1);
-  expect(tries.length).toBeGreaterThanOrEqual(3);
-  expect(tries.length).toBeLessThanOrEqual(5);
-  expect(unasked.slice(1).every(Boolean)).toBe(true);
-  const gaps = tries.slice(1).map((time, index) => time - (tries[index] ?? 0));
-  // A try that is late is so by as much as the one before may seem early: the first and the last are far apart.
-  expect(gaps.at(-1)).toBeGreaterThan((gaps[0] ?? 0) * 1.1);
+  session.break();
+  await pass(1_200);
+  const begun = attempts.map(({ at }) => at);
+  // Each attempt takes 1 ms and fails; the delays are 20, 40, 80 and 160 ms.
+  expect(begun.slice(1).map((at, index) => at - (begun[index] ?? 0) - 1)).toEqual([20, 40, 80, 160]);
+  expect(attempts.slice(1).every(({ inBackground }) => inBackground)).toBe(true);
 });
 
-test("that breaks comes back by itself when the device is there", async () => {
-  const { link, sessions } = house();
-  const first = await link.use(never);
-  first.break();
+test("one that breaks is there again when the device is", async () => {
+  const { link, sessions, open } = connect();
+  (await open()).break();
   expect(link.current).toBeUndefined();
-  await until("it is back", () => link.current !== undefined);
-  expect(sessions.length).toBe(2);
+  await pass(30);
+  expect([sessions.length, link.current]).toEqual([2, sessions[1]]);
 });
 
-test("is not made again unasked with a device that said that it goes off, or that lets nobody in", async () => {
-  const { link, at, device, sessions } = house();
-  (await link.use(never)).break(false);
-  await Bun.sleep(100);
-  expect(at.length).toBe(1);
-  await link.use(never);
+test("is not reopened where the device goes off, or wants to be paired with", async () => {
+  const { attempts, device, open } = connect();
+  (await open()).break(false);
+  await pass(1_000);
+  expect(attempts.length).toBe(1);
+  const second = await open();
   device.failure = new ZapdError("pairing_required", "lets nobody in");
-  sessions[1]?.break();
-  await until("it was tried", () => at.length === 3);
-  await Bun.sleep(150);
-  expect(at.length).toBe(3);
+  second.break();
+  await pass(30);
+  expect(attempts.length).toBe(3);
+  await pass(1_000);
+  expect(attempts.length).toBe(3);
 });
 
-test("a device that never answered is not called unasked; readers share its failure, a command tries anew", async () => {
-  const { link, at, device } = house();
+test("a device that has never answered is not tried in the background; readers share its failure, a command tries again", async () => {
+  const { attempts, device, use, open } = connect();
   device.failure = unreachable;
-  const fails = (eager: boolean) =>
-    link.use(never, { eager }).then(
-      () => "open",
-      (error: unknown) => error,
-    );
-  for (let reader = 0; reader < 10; reader++) expect(await fails(false)).toBe(unreachable);
-  expect(at.length).toBe(1);
-  expect(await fails(true)).toBe(unreachable);
-  expect(at.length).toBe(2);
-  await Bun.sleep(100);
-  expect(at.length).toBe(2);
+  for (let reader = 0; reader < 10; reader++) expect(await use()).toBe(unreachable);
+  expect(attempts.length).toBe(1);
+  expect(await use(true)).toBe(unreachable);
+  expect(attempts.length).toBe(2);
+  await pass(100);
+  expect(attempts.length).toBe(2);
   device.failure = undefined;
-  expect((await link.use(never, { eager: true })).alive).toBe(true);
+  expect((await open(true)).alive).toBe(true);
 });
 
-test("that was tried in vain unasked is tried anew by the next reader, whose failure others share", async () => {
-  const { link, at, unasked, sessions, device } = house();
-  await link.use(never);
+test("after a try in the background the next reader makes an attempt, whose failure the others share", async () => {
+  const { link, attempts, device, open, use } = connect();
+  const session = await open();
   device.failure = unreachable;
-  sessions[0]?.break();
-  await until("a try that nobody asked for", () => unasked.includes(true));
-  await Bun.sleep(5);
-  const before = at.length;
-  for (let reader = 0; reader < 5; reader++) await link.use(never).catch(() => {});
-  // Another try of its own may have come between.
-  expect(unasked.slice(before).filter((alone) => !alone)).toEqual([false]);
+  session.break();
+  await pass(25);
+  expect(attempts.map(({ inBackground }) => inBackground)).toEqual([false, true]);
+  for (let reader = 0; reader < 5; reader++) expect(await use()).toBe(unreachable);
+  expect(attempts.slice(2).map(({ inBackground }) => inBackground)).toEqual([false]);
   device.failure = undefined;
-  await until("the next try", () => link.current !== undefined);
+  await pass(200);
+  expect(link.current).toBeDefined();
 });
 
-test("a caller who leaves gives an attempt up only when nobody else waits for it", async () => {
-  const { link, at } = house({ takes: 30 });
+test("a caller who leaves ends an attempt only when no other waits for it", async () => {
+  const { link, attempts } = connect({ takes: 30 });
   const caller = new AbortController();
   const leaving = link.use(caller.signal).catch((reason: unknown) => reason);
-  const staying = link.use(never);
+  const staying = link.use(neverAborted);
   caller.abort("gone");
   expect(await leaving).toBe("gone");
-  expect((await staying).alive).toBe(true);
+  expect((await passUntilSettled(staying)).alive).toBe(true);
   link.drop();
   const alone = new AbortController();
   const last = link.use(alone.signal).catch((reason: unknown) => reason);
-  await Bun.sleep(5);
+  await pass(5);
   alone.abort("gone too");
   expect(await last).toBe("gone too");
-  await Bun.sleep(50);
-  expect([at.length, link.current]).toEqual([2, undefined]);
+  await pass(50);
+  expect([attempts.length, link.current]).toEqual([2, undefined]);
 });
 
-test("who comes while an attempt that was given up is still end has one of its own", async () => {
-  const { link, at, sessions } = house({ takes: 30 });
+test("a caller who comes while an attempt that was given up is still under way gets another", async () => {
+  const { link, attempts, sessions, open } = connect({ takes: 30 });
   const caller = new AbortController();
   const leaving = link.use(caller.signal).catch((reason: unknown) => reason);
-  await until("it has begun", () => at.length === 1);
+  await pass(1);
   caller.abort("gone");
   expect(await leaving).toBe("gone");
-  const next = await link.use(never);
-  await Bun.sleep(50);
-  expect([at.length, sessions.length, next.alive, link.current === next]).toEqual([2, 1, true, true]);
+  const next = await open();
+  await pass(50);
+  expect([attempts.length, sessions.length, next.alive, link.current === next]).toEqual([2, 1, true, true]);
 });
 
-test("is closed when nobody has used it for a while, but not while something is under way", async () => {
-  const { link, sessions, at } = house({ idleMs: 40 });
-  const session = await link.use(never);
+test("is closed when it has not been used for a while, but not while calls are under way", async () => {
+  const { sessions, attempts, open } = connect({ idleMs: 40 });
+  const session = await open();
   session.pending = 1;
-  await Bun.sleep(120);
+  await pass(200);
   expect(session.alive).toBe(true);
   session.pending = 0;
-  await until("it is closed", () => !session.alive);
-  await Bun.sleep(80);
-  expect([sessions.length, at.length]).toEqual([1, 1]);
-  expect((await link.use(never)).alive).toBe(true);
+  await pass(60);
+  expect([session.alive, sessions.length, attempts.length]).toEqual([false, 1, 1]);
+  expect((await open()).alive).toBe(true);
 });
 
-test("closing lets what is under way end, and opens nothing any more", async () => {
-  const { link } = house();
-  const session = await link.use(never);
+test("closing lets calls under way end, and opens nothing any more", async () => {
+  const { link, open, use } = connect();
+  const session = await open();
   session.pending = 1;
   link.close();
-  await Bun.sleep(80);
+  await pass(80);
   expect(session.alive).toBe(true);
   session.pending = 0;
-  await until("it is closed", () => !session.alive);
-  expect(await link.use(never).catch((error: ZapdError) => error.code)).toBe("device_error");
+  await pass(60);
+  expect(session.alive).toBe(false);
+  expect(await use()).toMatchObject({ code: "device_error" });
 });
 
 test("closing ends an attempt under way", async () => {
-  const { link } = house({ takes: 20 });
-  const opening = link.use(never).catch((error: ZapdError) => error.code);
-  await Bun.sleep(5);
+  const { link } = connect({ takes: 20 });
+  const opening = link.use(neverAborted).catch((error: ZapdError) => error.code);
+  await pass(5);
   link.close();
-  expect(await opening).toBe("device_error");
+  expect(await passUntilSettled(opening)).toBe("device_error");
   expect(link.current).toBeUndefined();
 });
