@@ -70,20 +70,25 @@ export function setVolume(
       // Steps that its settings withhold need those changed first.
       const { hint } = endpoint.description;
       const remedy = endpoint.withholds("volume") && hint ? `, after this. ${hint}` : "";
-      const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
+      const isOutOfReach = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
       taken();
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
-      const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
-      const isSo = (volume: Volume) =>
+      const isMuteDone = (volume: Volume) => muted === undefined || volume?.muted === muted;
+      const isDone = (volume: Volume) =>
         (from === null || volume?.level !== from) &&
         (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
-        isMuteSo(volume);
-      const volume = await readUntil(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effectPoll : stepPoll);
+        isMuteDone(volume);
+      const volume = await readUntil(
+        read,
+        isOutOfReach ? isMuteDone : isDone,
+        signal,
+        from === null ? effectPoll : stepPoll,
+      );
       // Where a step leads is not known.
       const isStepOnly = wanted === null && muted === undefined;
-      if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isSo(volume), endpoint);
-      const tells = volume !== null && (wanted === null || volume.level !== null);
-      return { volume, confirmed: tells && !isStepOnly ? isSo(volume) : null };
+      if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isDone(volume), endpoint);
+      const isReported = volume !== null && (wanted === null || volume.level !== null);
+      return { volume, confirmed: isReported && !isStepOnly ? isDone(volume) : null };
     },
   });
 }
@@ -181,10 +186,10 @@ async function press(
   }
 }
 
-/** Reads until `isSo`, or until the time is up; gives the last value. */
+/** Reads until `isDone`, or until the time is up; gives the last value. */
 async function readUntil<T>(
   read: () => Promise<T | null>,
-  isSo: (value: T | null) => boolean,
+  isDone: (value: T | null) => boolean,
   signal: AbortSignal,
   within: { readonly timeoutMs: number; readonly everyMs: number } = effectPoll,
 ): Promise<T | null> {
@@ -192,29 +197,30 @@ async function readUntil<T>(
   await until(
     async () => {
       last = await read();
-      return last === null || isSo(last);
+      return last === null || isDone(last);
     },
     { ...within, signal },
   );
   return last;
 }
 
-/** The same for parts of the state; the last one is published. */
-async function stateAfter(
-  device: Device,
-  endpoint: Endpoint,
-  connection: Connection,
-  parts: readonly StatePart[],
-  isSo: (state: Partial<PlatformState>) => boolean,
+/** What shows that a command had its effect; `isReported`: whether the device reports that at all. */
+interface Effect {
+  readonly parts: readonly StatePart[];
+  readonly isReported: boolean;
+  isDone(state: Partial<PlatformState>): boolean;
+}
+
+/** Polls for the effect of a command, and publishes the last state; `null` where it cannot be known. */
+async function confirm(
+  { device, endpoint, connection }: { device: Device; endpoint: Endpoint; connection: Connection },
+  { parts, isReported, isDone }: Effect,
   signal: AbortSignal,
-): Promise<Partial<PlatformState> | null> {
-  const state = await readUntil(
-    () => tryReadParts(connection, parts, signal),
-    (one) => one !== null && isSo(one),
-    signal,
-  );
-  if (state) device.confirmEffect(state, isSo(state), endpoint);
-  return state;
+): Promise<Confirmed> {
+  const isEnough = (state: Partial<PlatformState> | null) => state !== null && (!isReported || isDone(state));
+  const state = await readUntil(() => tryReadParts(connection, parts, signal), isEnough, signal);
+  if (state) device.confirmEffect(state, isEnough(state), endpoint);
+  return state && isReported ? isDone(state) : null;
 }
 
 /** Parts of the state; `null` where the device reports none. */
@@ -264,16 +270,14 @@ export function controlPlayback(
     work: async (connection, signal, endpoint) => {
       await sendToPlayer(endpoint, connection, what, positionMs, signal);
       const statuses = what === "seek" ? undefined : statusAfter[what];
-      const isSo = (playback: PlatformState["playback"] | undefined) => {
-        if (what === "seek")
-          return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
-        return statuses?.includes(playback?.status ?? "stopped") ?? false;
-      };
-      const isShown = (one: Partial<PlatformState>) => hidesPlayback(connection) || isSo(one.playback);
-      const state = await stateAfter(device, endpoint, connection, playbackParts, isShown, signal);
-      const tells = state !== null && !hidesPlayback(connection) && (statuses !== undefined || what === "seek");
+      const isDone = ({ playback }: Partial<PlatformState>) =>
+        what === "seek"
+          ? playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs
+          : (statuses?.includes(playback?.status ?? "stopped") ?? false);
+      const effect = { parts: playbackParts, isReported: !hidesPlayback(connection), isDone };
+      const confirmed = await confirm({ device, endpoint, connection }, effect, signal);
       const { playback = null } = device.lastState ?? {};
-      return { playback, confirmed: tells ? isSo(state.playback) : null };
+      return { playback, confirmed: what === "seek" || statuses ? confirmed : null };
     },
   });
 }
@@ -309,11 +313,10 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       await requireCapability(connection.media, "media").play({ ...item, url: toAsciiUrl(item.url) }, signal);
       // A picture starts no playback.
       if (item.mime?.startsWith("image/")) return null;
-      const isPlaying = ({ playback }: Partial<PlatformState>) =>
+      const isDone = ({ playback }: Partial<PlatformState>) =>
         statusAfter.play?.includes(playback?.status ?? "") ?? false;
-      const isShown = (one: Partial<PlatformState>) => hidesPlayback(connection) || isPlaying(one);
-      const state = await stateAfter(device, endpoint, connection, shownParts, isShown, signal);
-      return state && !hidesPlayback(connection) ? isPlaying(state) : null;
+      const effect = { parts: shownParts, isReported: !hidesPlayback(connection), isDone };
+      return confirm({ device, endpoint, connection }, effect, signal);
     },
   });
 }
@@ -348,9 +351,9 @@ export async function selectInput(
       const input = findNamed(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
       await inputs.select(input.id, signal);
       if (inputs.isShown === false) return { input, confirmed: null };
-      const isShown = (one: Partial<PlatformState>) => one.input === input.id;
-      const state = await stateAfter(device, endpoint, connection, shownParts, isShown, signal);
-      return { input, confirmed: state === null ? null : state.input === input.id };
+      const isDone = (state: Partial<PlatformState>) => state.input === input.id;
+      const effect = { parts: shownParts, isReported: true, isDone };
+      return { input, confirmed: await confirm({ device, endpoint, connection }, effect, signal) };
     },
   });
 }
