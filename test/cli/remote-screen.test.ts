@@ -3,13 +3,13 @@ import fc from "fast-check";
 import type { Device, State } from "../../src/api/schemas.ts";
 import { columnsOf } from "../../src/cli/print.ts";
 import type { Mode, Model } from "../../src/cli/remote/model.ts";
-import { render, type View } from "../../src/cli/remote/screen.ts";
+import { render, type Viewport } from "../../src/cli/remote/screen.ts";
 import { showsUnicode, untilNextSecond } from "../../src/cli/remote/session.ts";
 import { accessHint, app, bedroom, driving, livingRoom, playing, state } from "./remote-model.ts";
 
-const usual: View = { columns: 80, rows: 24, colour: true, unicode: true, now: new Date(2026, 6, 30, 10, 0) };
+const usual: Viewport = { columns: 80, rows: 24, colour: true, unicode: true, now: new Date(2026, 6, 30, 10, 0) };
 const bare = (line: string) => line.replace(/\x1b\[[\d;]*m/g, "");
-const shown = (model: Model, view: Partial<View> = {}) => render(model, { ...usual, ...view }).map(bare);
+const shown = (model: Model, view: Partial<Viewport> = {}) => render(model, { ...usual, ...view }).map(bare);
 
 describe("the screen", () => {
   test("has the set and what is on it at the top, the keys where they sit, and what else there is", () => {

@@ -52,7 +52,7 @@ describe("keys", () => {
     expect(held).toEqual(["up", "volume-up", "volume-up", "volume-down", "channel-up"]);
     expect(sent(after(bare({ capabilities: ["keys"] }), "up").effects)).toEqual([[{ key: "up" }, null]]);
     expect(after(driving(), "h").model.pressedInput).toBe("h");
-    expect(told(after(driving(), "h").model, { name: "unlit" }).pressedInput).toBeNull();
+    expect(told(after(driving(), "h").model, { name: "highlightEnded" }).pressedInput).toBeNull();
     expect(after(driving(), "x", "ä", "home").effects).toEqual([]);
   });
 
@@ -271,10 +271,10 @@ describe("what comes back", () => {
   });
 
   test("a lost daemon is said, closes what waits for it, and is forgotten when it is back", () => {
-    const lost = told(after(driving(), "/").model, { name: "broken", isBroken: true });
+    const lost = told(after(driving(), "/").model, { name: "connection", isLost: true });
     expect([lost.isDisconnected, lost.mode.name]).toEqual([true, "keys"]);
     expect(told(lost, failed("daemon_not_running")).notice).toBeNull();
-    const back = told(after(lost, "/").model, { name: "broken", isBroken: false });
+    const back = told(after(lost, "/").model, { name: "connection", isLost: false });
     expect([back.isDisconnected, back.mode.name]).toEqual([false, "pick"]);
   });
 });
@@ -282,7 +282,7 @@ describe("what comes back", () => {
 describe("what the daemon tells", () => {
   const at = new Date(now).toISOString();
   const tell = (model: Model, event: Omit<ApiEvent, "at">): Model =>
-    told(model, { name: "told", event: { at, ...event } as ApiEvent });
+    told(model, { name: "daemonEvent", event: { at, ...event } as ApiEvent });
   const snapshot = (devices: readonly Device[], part: number, last: boolean) =>
     ({
       type: "snapshot",

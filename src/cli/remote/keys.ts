@@ -70,45 +70,48 @@ export const commands: readonly { readonly cap: string; readonly word: string; r
 export type Availability = "works" | "withheld";
 
 /** The keys that work on this device. A device that withholds its keys may have any. */
-export function availableBindings(known: DeviceView): readonly (Binding & { readonly availability: Availability })[] {
-  const { device } = known;
-  const hasChannels = device.kind === "tv" || availabilityOf(known, "channels") !== null;
+export function availableBindings(view: DeviceView): readonly (Binding & { readonly availability: Availability })[] {
+  const { device } = view;
+  const hasChannels = device.kind === "tv" || availabilityOf(view, "channels") !== null;
   return bindings.flatMap((binding) => {
     const { key } = binding;
-    if (typeof key === "number") return shown(binding, availabilityOf(known, "seek"));
+    if (typeof key === "number") return withAvailability(binding, availabilityOf(view, "seek"));
     if (key.startsWith("channel") && !hasChannels) return [];
-    if (device.keys.some((one) => one === key) || alternativeTo(known, key)) return shown(binding, "works");
-    return shown(binding, withheld(known, "keys") ? "withheld" : null);
+    if (device.keys.some((one) => one === key) || alternativeTo(view, key)) return withAvailability(binding, "works");
+    return withAvailability(binding, whyWithheld(view, "keys") ? "withheld" : null);
   });
 }
 
 /** What the remote itself can do with this device; `count`: how many devices there are. */
 export function availableCommands(
-  known: DeviceView | undefined,
+  view: DeviceView | undefined,
   count: number,
 ): readonly { cap: string; word: string; availability: Availability }[] {
   return commands.flatMap((command) => {
     const { needs, word } = command;
-    if (needs) return shown(command, known ? availabilityOf(known, needs) : null);
-    return shown(command, word === "next set" && count < 2 ? null : "works");
+    if (needs) return withAvailability(command, view ? availabilityOf(view, needs) : null);
+    return withAvailability(command, word === "next set" && count < 2 ? null : "works");
   });
 }
 
-function shown<T>(what: T, availability: Availability | null): (T & { readonly availability: Availability })[] {
+function withAvailability<T>(
+  what: T,
+  availability: Availability | null,
+): (T & { readonly availability: Availability })[] {
   return availability === null ? [] : [{ ...what, availability }];
 }
 
-export function availabilityOf(known: DeviceView, capability: Capability): Availability | null {
-  if (known.device.capabilities.includes(capability)) return "works";
-  return withheld(known, capability) ? "withheld" : null;
+export function availabilityOf(view: DeviceView, capability: Capability): Availability | null {
+  if (view.device.capabilities.includes(capability)) return "works";
+  return whyWithheld(view, capability) ? "withheld" : null;
 }
 
 /** The command that does the same as a key on a device without that key. */
-export function alternativeTo(known: DeviceView, key: PressedKey): Command | null {
-  const { device, state } = known;
+export function alternativeTo(view: DeviceView, key: PressedKey): Command | null {
+  const { device, state } = view;
   const can = (capability: Capability) => device.capabilities.includes(capability);
   if (key === "power") {
-    const other = can("power_on") && isAsleep(known) ? "power-on" : "power-off";
+    const other = can("power_on") && isAsleep(view) ? "power-on" : "power-off";
     return other === "power-on" || device.keys.includes(other) ? press(other) : null;
   }
   if (key === "volume-up" || key === "volume-down")
@@ -129,7 +132,7 @@ export function isAsleep({ device, state }: DeviceView): boolean {
 }
 
 /** Why the device withholds a capability, where it does. */
-export function withheld({ device }: DeviceView, capability: Capability): Device["withheld"][number] | undefined {
+export function whyWithheld({ device }: DeviceView, capability: Capability): Device["withheld"][number] | undefined {
   return device.withheld.find((one) => one.capability === capability);
 }
 

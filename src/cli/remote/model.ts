@@ -16,7 +16,7 @@ import {
   type ListName,
   lists,
   press,
-  withheld,
+  whyWithheld,
 } from "./keys.ts";
 import type { Input } from "./terminal.ts";
 
@@ -66,17 +66,17 @@ interface Notice {
 
 export type Event =
   | { readonly name: "input"; readonly input: Input }
-  | { readonly name: "told"; readonly event: ApiEvent }
+  | { readonly name: "daemonEvent"; readonly event: ApiEvent }
   /** The connection to the daemon was lost, or is back. */
-  | { readonly name: "broken"; readonly isBroken: boolean }
+  | { readonly name: "connection"; readonly isLost: boolean }
   | { readonly name: "listed"; readonly id: string; readonly what: ListName; readonly choices: readonly Choice[] }
   /** `difference`: what the device shows, where that is not what it was told. */
   | { readonly name: "done"; readonly id: string; readonly command: Command; readonly difference?: string | undefined }
   | { readonly name: "failed"; readonly id: string; readonly what?: ListName; readonly failure: Failure }
   /** Commands that waited too long behind a slow one. */
   | { readonly name: "dropped"; readonly id: string; readonly count: number }
-  | { readonly name: "unlit" }
-  | { readonly name: "hushed" };
+  | { readonly name: "highlightEnded" }
+  | { readonly name: "noticeEnded" };
 
 type Operation = "pressKey" | "launchApp" | "selectInput" | "selectChannel" | "setVolume" | "controlPlayback";
 /** An operation of the API for one device. */
@@ -140,11 +140,11 @@ export function stateAt({ device, state }: DeviceView, seeking: Model["seeking"]
 
 /** The choices that match the filter: beginnings first, then words, then parts, then its letters in order. */
 export function choicesShown(model: Model, what: ListName, filter: string): readonly Choice[] {
-  const wanted = plain(filter);
+  const wanted = normalized(filter);
   const choices = allChoices(model, what) ?? [];
   if (wanted === "") return choices;
   const ranked = choices.flatMap((choice) => {
-    const name = plain(choice.name);
+    const name = normalized(choice.name);
     const rank = name.startsWith(wanted) ? 0 : name.includes(` ${wanted}`) ? 1 : name.includes(wanted) ? 2 : 3;
     return rank < 3 || hasInOrder(wanted, name) ? [{ choice, rank }] : [];
   });
@@ -156,7 +156,7 @@ export function allChoices(model: Model, what: ListName): readonly Choice[] | un
   return model.lists[`${what} ${model.current}`];
 }
 
-function plain(text: string): string {
+function normalized(text: string): string {
   return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
 }
 
@@ -170,18 +170,19 @@ function hasInOrder(wanted: string, name: string): boolean {
   return true;
 }
 
+/** The model after an event, and the effects to carry out. `now`: milliseconds since the epoch. */
 export function update(model: Model, event: Event, now: number): Step {
   switch (event.name) {
     case "input":
       return updateInput(model, event.input, now);
-    case "told":
+    case "daemonEvent":
       return step(applyEvent(model, event.event));
-    case "broken":
+    case "connection":
       // A list that was requested will not arrive.
       return step({
         ...model,
-        isDisconnected: event.isBroken,
-        mode: event.isBroken && model.mode.name === "pick" ? mode : model.mode,
+        isDisconnected: event.isLost,
+        mode: event.isLost && model.mode.name === "pick" ? mode : model.mode,
       });
     case "listed": {
       const lists = { ...model.lists, [`${event.what} ${event.id}`]: event.choices };
@@ -195,9 +196,9 @@ export function update(model: Model, event: Event, now: number): Step {
       const text = `${nameOf(model, event.id)} is slow: ${event.count} ${event.count === 1 ? "press was" : "presses were"} dropped`;
       return step({ ...model, seeking: null, notice: { text, isFailure: true } });
     }
-    case "unlit":
+    case "highlightEnded":
       return step({ ...model, pressedInput: null });
-    case "hushed":
+    case "noticeEnded":
       return step({ ...model, notice: null });
   }
 }
@@ -314,17 +315,17 @@ function remoteKey(model: Model, key: string, isRepeat: boolean, now: number): S
   if (key === "?") return step({ ...model, mode: { name: "help" } });
   if (key === "tab") return switchDevice(model, 1);
   if (key === "shift-tab") return switchDevice(model, -1);
-  const known = currentView(model);
-  if (!known) return step(model);
-  if (key === "t") return open(model, known, "text", { name: "line", what: "text", text: "" });
-  if (/^\d$/.test(key)) return open(model, known, "volume", { name: "line", what: "volume", text: key });
+  const view = currentView(model);
+  if (!view) return step(model);
+  if (key === "t") return openMode(model, view, "text", { name: "line", what: "text", text: "" });
+  if (/^\d$/.test(key)) return openMode(model, view, "volume", { name: "line", what: "volume", text: key });
   const what = (Object.keys(lists) as ListName[]).find((one) => lists[one].input === key);
   if (what) {
     const picking = { name: "pick", what, filter: "", at: 0 } as const;
-    return open(model, known, what, picking, { name: "list", id: known.device.id, what });
+    return openMode(model, view, what, picking, { name: "list", id: view.device.id, what });
   }
   const binding = bindings.find((one) => one.input === canonicalInput(key));
-  return binding ? pressed(model, known, binding, isRepeat, now) : step(model);
+  return binding ? pressBinding(model, view, binding, isRepeat, now) : step(model);
 }
 
 /** What a device says that lacks a capability. */
@@ -337,31 +338,31 @@ const lackingText: Partial<Record<Capability, string>> = {
   seek: "cannot be told where to play on",
 };
 
-function open(model: Model, known: DeviceView, needs: Capability, mode: Mode, ...effects: Effect[]): Step {
-  const notice = refusal(model, known, needs);
+function openMode(model: Model, view: DeviceView, needs: Capability, mode: Mode, ...effects: Effect[]): Step {
+  const notice = refusal(model, view, needs);
   return notice ? step({ ...model, notice }) : step({ ...model, notice: null, mode }, ...effects);
 }
 
-function refusal(model: Model, known: DeviceView, needs: Capability): Notice | null {
-  const worth = availabilityOf(known, needs);
+function refusal(model: Model, view: DeviceView, needs: Capability): Notice | null {
+  const worth = availabilityOf(view, needs);
   if (worth === "works") return null;
-  const name = nameOf(model, known.device.id);
-  const hint = withheld(known, needs)?.hint ?? null;
+  const name = nameOf(model, view.device.id);
+  const hint = whyWithheld(view, needs)?.hint ?? null;
   const text = worth === null ? `${name} ${lackingText[needs]}` : `${name} keeps its ${needs} back`;
   return { text, ...(hint !== null && { hint: printable(hint) }), isFailure: true };
 }
 
-function pressed(model: Model, known: DeviceView, binding: Binding, isRepeat: boolean, now: number): Step {
-  const { device } = known;
+function pressBinding(model: Model, view: DeviceView, binding: Binding, isRepeat: boolean, now: number): Step {
+  const { device } = view;
   const { input, key, isHeld } = binding;
   const pressedModel = { ...model, pressedInput: input };
   const order = { name: "order", id: device.id, input, isRepeat } as const;
   if (typeof key === "number") {
-    const to = stateAt(known, model.seeking, now)?.playback?.position_ms ?? null;
+    const to = stateAt(view, model.seeking, now)?.playback?.position_ms ?? null;
     const text = `${nameOf(model, device.id)} plays nothing that can be moved`;
-    const notice = refusal(model, known, "seek") ?? { text, isFailure: false };
+    const notice = refusal(model, view, "seek") ?? { text, isFailure: false };
     if (to === null || notice.isFailure) return step({ ...pressedModel, notice });
-    const duration = known.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
+    const duration = view.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
     const position_ms = Math.max(0, Math.min(to + key, duration));
     const seeking = { id: device.id, to: position_ms };
     return step(
@@ -369,9 +370,9 @@ function pressed(model: Model, known: DeviceView, binding: Binding, isRepeat: bo
       { ...order, command: { operation: "controlPlayback", body: { do: "seek", position_ms } } },
     );
   }
-  const isWaking = key === "power" && isAsleep(known) && device.capabilities.includes("power_on");
+  const isWaking = key === "power" && isAsleep(view) && device.capabilities.includes("power_on");
   const notice = isWaking ? { text: "turning it on …", isFailure: false } : model.notice;
-  const other = isWaking || !device.keys.some((one) => one === key) ? alternativeTo(known, key) : null;
+  const other = isWaking || !device.keys.some((one) => one === key) ? alternativeTo(view, key) : null;
   const held = isHeld && other === null && device.capabilities.includes("hold") ? { holdKey: key } : {};
   // A key that the device withholds or lacks is sent all the same: the daemon says why it fails.
   return step({ ...pressedModel, notice }, { ...order, command: other ?? press(key), ...held });

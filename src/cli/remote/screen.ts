@@ -4,21 +4,21 @@ import { printable } from "../../system/printable.ts";
 import { shortTime } from "../../system/text.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, cut, wrap } from "../print.ts";
-import { availableBindings, availableCommands, isAsleep, lists, withheld } from "./keys.ts";
+import { availableBindings, availableCommands, isAsleep, lists, whyWithheld } from "./keys.ts";
 import { allChoices, choicesShown, currentView, type DeviceView, type Mode, type Model, stateAt } from "./model.ts";
 
-export interface View extends TerminalFeatures {
+export interface Viewport extends TerminalFeatures {
   readonly columns: number;
   readonly rows: number;
   readonly now: Date;
 }
 
 /** The screen: as many lines as the terminal has rows, none wider than the terminal. */
-export function render(model: Model, view: View): string[] {
-  const { columns, rows } = view;
+export function render(model: Model, viewport: Viewport): string[] {
+  const { columns, rows } = viewport;
   const margin = columns >= 40 ? 1 : 0;
   const width = columns - 2 * margin;
-  const head = header(model, width, view.now);
+  const head = header(model, width, viewport.now);
   const foot = footer(model, width, rows);
   const gap = rows - head.length - foot.length >= 8 ? 1 : 0;
   const room = Math.max(0, rows - head.length - foot.length - gap);
@@ -27,32 +27,32 @@ export function render(model: Model, view: View): string[] {
   const above = gap === 1 ? [[]] : [];
   return [...head, ...above, ...middle, ...blank, ...foot]
     .slice(0, rows)
-    .map((line) => " ".repeat(line.length > 0 ? margin : 0) + painted(line, width, view));
+    .map((line) => " ".repeat(line.length > 0 ? margin : 0) + painted(line, width, viewport));
 }
 
 function header(model: Model, width: number, now: Date): Line[] {
-  const known = currentView(model);
-  if (!known)
+  const view = currentView(model);
+  if (!view)
     return [[piece("zapd", "bold")], [piece(model.isDisconnected ? disconnectedText : "no set is known yet", "warn")]];
-  const { device } = known;
-  const at = model.devices.indexOf(known) + 1;
+  const { device } = view;
+  const at = model.devices.indexOf(view) + 1;
   const place = model.devices.length > 1 ? `${at}/${model.devices.length}` : "";
   const name: Line = [piece(device.name, "bold")];
   const full = spread(name, [piece([modelOf(device), place].filter(Boolean).join(" · "), "faint")], width);
-  return [full === name ? spread(name, [piece(place, "faint")], width) : full, stateLine(model, known, now)];
+  return [full === name ? spread(name, [piece(place, "faint")], width) : full, stateLine(model, view, now)];
 }
 
 const disconnectedText = "the daemon does not answer; trying again …";
 
 /** `on · YouTube · playing 12:04 / 31:20 · volume 18` */
-function stateLine(model: Model, known: DeviceView, now: Date): Line {
-  const { device } = known;
+function stateLine(model: Model, view: DeviceView, now: Date): Line {
+  const { device } = view;
   if (model.isDisconnected) return [piece(disconnectedText, "bad")];
-  const state = stateAt(known, model.seeking, now.getTime());
+  const state = stateAt(view, model.seeking, now.getTime());
   const power = state?.power ?? device.power;
   const isOff = isPowerOff(power);
   const turnsOn = device.capabilities.includes("power_on") ? " · p turns it on" : "";
-  if (isAsleep(known) && !isOff) {
+  if (isAsleep(view) && !isOff) {
     const last = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
     return [piece(`does not answer${last}${turnsOn}`, "warn")];
   }
@@ -60,7 +60,7 @@ function stateLine(model: Model, known: DeviceView, now: Date): Line {
   const word = state || power !== "unknown" ? powerWords[power] : "…";
   const line = [piece([word, ...(state ? activity(state) : [])].join(" · "), isOff ? "warn" : "plain")];
   if (isOff) return [...line, piece(turnsOn, "warn")];
-  return withheld(known, "keys") ? [...line, piece(` · ${device.access}: keys are refused`, "warn")] : line;
+  return whyWithheld(view, "keys") ? [...line, piece(` · ${device.access}: keys are refused`, "warn")] : line;
 }
 
 /** The bottom lines: the commands of the remote, then the notice or the input line. */
@@ -99,8 +99,8 @@ function noticeLines(model: Model, width: number, most: number): Line[] {
 
 /** The hint for withheld keys, shown while there is no notice. */
 function standingNotice(model: Model): Model["notice"] {
-  const known = currentView(model);
-  const hint = known && !model.isDisconnected ? (withheld(known, "keys")?.hint ?? null) : null;
+  const view = currentView(model);
+  const hint = view && !model.isDisconnected ? (whyWithheld(view, "keys")?.hint ?? null) : null;
   return hint === null ? null : { text: hint, isFailure: false };
 }
 
@@ -124,12 +124,12 @@ function prompt(label: string, text: string, hint: string, width: number): Line 
 
 function body(model: Model, width: number, room: number): Line[] {
   const { mode } = model;
-  const known = currentView(model);
+  const view = currentView(model);
   if (mode.name === "help") return help(model, width, room);
   if (mode.name === "pick") return picker(model, mode, room);
-  if (!known) return noDevice(width);
-  const picture = remoteDrawing(model, known);
-  return width < drawingWidth || room < picture.length ? keyList(model, known, width) : picture;
+  if (!view) return noDevice(width);
+  const picture = remoteDrawing(model, view);
+  return width < drawingWidth || room < picture.length ? keyList(model, view, width) : picture;
 }
 
 function noDevice(width: number): Line[] {
@@ -150,15 +150,15 @@ function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, roo
 }
 
 function help(model: Model, width: number, room: number): Line[] {
-  const known = currentView(model);
-  const keys = known ? availableBindings(known) : [];
-  const own = availableCommands(known, model.devices.length).map(({ cap, word }) => ({
+  const view = currentView(model);
+  const keys = view ? availableBindings(view) : [];
+  const ownCommands = availableCommands(view, model.devices.length).map(({ cap, word }) => ({
     cap,
     word: word === "quit" ? "quit, as do Esc and Ctrl-C" : word,
   }));
   const all = [
     ...keys.map(({ cap, word, input }) => ({ cap, word: word || (input === "enter" ? "select" : input) })),
-    ...own,
+    ...ownCommands,
   ];
   if (keys.some(({ isHeld }) => isHeld)) all.push({ cap: "↑ …", word: "kept down: goes on until let go" });
   const cell = 34;
@@ -177,10 +177,10 @@ const inner = 45;
 const drawingWidth = inner + 2;
 
 /** The keys as a remote in a frame. */
-function remoteDrawing(model: Model, known: DeviceView): Line[] {
-  const keys = drawnKeys(known);
+function remoteDrawing(model: Model, view: DeviceView): Line[] {
+  const keys = drawnKeys(view);
   const rows = 1 + Math.max(7, ...keys.map(({ place }) => place?.[0] ?? 0));
-  const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, known, keys, row)));
+  const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, view, keys, row)));
   const edge = "─".repeat(inner);
   return [[piece(`╭${edge}╮`, "faint")], ...body, [piece(`╰${edge}╯`, "faint")]];
 }
@@ -190,12 +190,12 @@ function frame(line: Line): Line {
   return [piece("│", "faint"), ...line, rest, piece("│", "faint")];
 }
 
-function drawRow(model: Model, known: DeviceView, keys: readonly Shown[], row: number): Line {
+function drawRow(model: Model, view: DeviceView, keys: readonly Shown[], row: number): Line {
   const line: Piece[] = [];
   const here = keys.filter(({ place }) => place?.[0] === row);
   for (const key of here.sort((one, other) => columnOf(one) - columnOf(other))) {
     const gap = columnOf(key) - widthOf(line);
-    line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, known, key));
+    line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, view, key));
   }
   return line;
 }
@@ -205,9 +205,9 @@ function columnOf({ place }: Shown): number {
 }
 
 /** The keys as running text, for a terminal too small for the drawing. */
-function keyList(model: Model, known: DeviceView, width: number): Line[] {
+function keyList(model: Model, view: DeviceView, width: number): Line[] {
   const lines: Piece[][] = [[]];
-  for (const item of items(model, known)) {
+  for (const item of items(model, view)) {
     const line = lines.at(-1) ?? [];
     const gap = line.length === 0 ? 0 : 2;
     if (widthOf(line) + gap + widthOf(item) <= width) line.push(piece(" ".repeat(gap)), ...item);
@@ -216,18 +216,18 @@ function keyList(model: Model, known: DeviceView, width: number): Line[] {
   return lines;
 }
 
-function items(model: Model, known: DeviceView): Line[] {
-  const named = drawnKeys(known).map((one) => (one.input === "enter" ? { ...one, word: "select" } : one));
-  const arrows = named.filter(({ word }) => word === "").flatMap((one) => draw(model, known, one));
-  const rest = named.filter(({ word }) => word !== "").map((one) => draw(model, known, one));
+function items(model: Model, view: DeviceView): Line[] {
+  const named = drawnKeys(view).map((one) => (one.input === "enter" ? { ...one, word: "select" } : one));
+  const arrows = named.filter(({ word }) => word === "").flatMap((one) => draw(model, view, one));
+  const rest = named.filter(({ word }) => word !== "").map((one) => draw(model, view, one));
   return arrows.length > 0 ? [arrows, ...rest] : rest;
 }
 
 type Shown = ReturnType<typeof availableBindings>[number];
 
 /** The keys of this device; channel up and down as one. */
-function drawnKeys(known: DeviceView): readonly Shown[] {
-  const shown = availableBindings(known);
+function drawnKeys(view: DeviceView): readonly Shown[] {
+  const shown = availableBindings(view);
   const hasBoth = ["page-up", "page-down"].every((input) => shown.some((one) => one.input === input));
   if (!hasBoth) return shown;
   return shown
@@ -235,10 +235,10 @@ function drawnKeys(known: DeviceView): readonly Shown[] {
     .map((one) => (one.input === "page-up" ? { ...one, cap: "PgUp PgDn", word: "channel" } : one));
 }
 
-function draw(model: Model, known: DeviceView, shown: Shown): Line {
+function draw(model: Model, view: DeviceView, shown: Shown): Line {
   const { cap, word, input, key, availability } = shown;
   // Faint: withheld, or the device is off and takes only power.
-  const isDeaf = model.isDisconnected || availability === "withheld" || (isAsleep(known) && key !== "power");
+  const isDeaf = model.isDisconnected || availability === "withheld" || (isAsleep(view) && key !== "power");
   const style = isDeaf ? "faint" : "plain";
   const pressed = model.pressedInput === input || (model.pressedInput === "page-down" && input === "page-up");
   const name = piece(cap, pressed ? "pressed" : isDeaf ? style : "bold");

@@ -119,7 +119,7 @@ export class Session {
     while (!this.#model.hasSnapshot) {
       const { value: event, done } = await events.next();
       if (done) return;
-      this.dispatch({ name: "told", event });
+      this.dispatch({ name: "daemonEvent", event });
     }
     void this.#follow(events);
   }
@@ -184,14 +184,14 @@ export class Session {
   #events(resumed: boolean) {
     const { signal } = this.#following;
     const broken = (isBroken: boolean) => {
-      if (!signal.aborted) this.dispatch({ name: "broken", isBroken });
+      if (!signal.aborted) this.dispatch({ name: "connection", isLost: isBroken });
     };
     return followEvents(this.#context, { signal }, { broken, resumed });
   }
 
   async #follow(events: ReturnType<typeof followEvents>): Promise<void> {
     try {
-      for await (const event of events) this.dispatch({ name: "told", event });
+      for await (const event of events) this.dispatch({ name: "daemonEvent", event });
     } catch (error) {
       this.#ended.reject(error);
     }
@@ -224,12 +224,12 @@ export class Session {
 
   #scheduleHighlightEnd(): void {
     clearTimeout(this.#highlightTimer);
-    this.#highlightTimer = setTimeout(() => this.dispatch({ name: "unlit" }), highlightMs);
+    this.#highlightTimer = setTimeout(() => this.dispatch({ name: "highlightEnded" }), highlightMs);
   }
 
   #scheduleNoticeEnd(): void {
     clearTimeout(this.#noticeTimer);
-    if (this.#model.notice) this.#noticeTimer = setTimeout(() => this.dispatch({ name: "hushed" }), noticeMs);
+    if (this.#model.notice) this.#noticeTimer = setTimeout(() => this.dispatch({ name: "noticeEnded" }), noticeMs);
   }
 
   /** Draws once per turn of the event loop, and once per second of playback. */
@@ -249,8 +249,8 @@ export class Session {
 
 /** Milliseconds until the shown playback position changes; `null` where it stands still. */
 export function untilNextSecond(model: Model, now: number): number | null {
-  const known = currentView(model);
-  const { position_ms = null, rate = null } = (known && stateAt(known, model.seeking, now)?.playback) ?? {};
+  const view = currentView(model);
+  const { position_ms = null, rate = null } = (view && stateAt(view, model.seeking, now)?.playback) ?? {};
   if (position_ms === null || !rate || model.isDisconnected || model.seeking) return null;
   const left = rate > 0 ? 1_000 - (position_ms % 1_000) : (position_ms % 1_000) + 1;
   return Math.max(50, left / Math.abs(rate));
