@@ -215,7 +215,7 @@ export class WebosSimulator extends SimulatedSet {
       model.processing = hint;
       model.feeds.changed("power");
     }
-    Object.assign(model, { processing: null, power: "standby", screen: "on" });
+    Object.assign(model, { processing: null, power: "standby" });
     model.emit("power", "power off");
     model.feeds.changed("app");
     if (standby === "active-standby") return model.feeds.changed("power");

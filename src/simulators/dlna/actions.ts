@@ -31,8 +31,6 @@ function transport(model: Model, action: string, args: Args): Result {
       return load(model, args["CurrentURI"] ?? "", args["CurrentURIMetaData"] ?? "");
     case "GetTransportInfo":
       return { CurrentTransportState: model.transport, CurrentTransportStatus: "OK", CurrentSpeed: "1" };
-    case "GetMediaInfo":
-      return { NrTracks: media ? "1" : "0", CurrentURI: media?.uri ?? "", CurrentURIMetaData: media?.metadata ?? "" };
     case "GetPositionInfo":
       return positionInfo(model);
     case "GetCurrentTransportActions":

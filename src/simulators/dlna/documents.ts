@@ -66,13 +66,7 @@ export function serviceDescription(model: Model, service: ServiceName): string {
   );
 }
 
-const TRANSPORT = [
-  "SetAVTransportURI",
-  "GetTransportInfo",
-  "GetPositionInfo",
-  "GetMediaInfo",
-  "GetCurrentTransportActions",
-];
+const TRANSPORT = ["SetAVTransportURI", "GetTransportInfo", "GetPositionInfo", "GetCurrentTransportActions"];
 
 /** The actions of a service; gmediarender has no Next and Previous. */
 export function actionsOf({ stack, volumeMax }: Model, service: ServiceName): readonly string[] {

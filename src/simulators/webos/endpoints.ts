@@ -8,11 +8,9 @@ import {
   bringToFront,
   changeChannel,
   closeApp,
-  deleteText,
   launch,
   setMuted,
   setPlayback,
-  setScreen,
   setVolume,
   stepVolume,
   tune,
@@ -91,14 +89,6 @@ const apps: Endpoints = {
     caseDetail: { serviceCountryCode: "GBR", change: [] },
     launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
   })),
-  "com.webos.applicationManager/listApps": action("READ_INSTALLED_APPS", (model, _payload, caller) => ({
-    apps: model.apps.map((app) => ({
-      ...launchPoint(app, model, caller),
-      version: app.version ?? "1.0.0",
-      visible: !app.hidden,
-      type: "web",
-    })),
-  })),
   "system.launcher/launch": action("LAUNCH", launchApp),
   // Another name of the same call, used to play a URL (CONTROLS.md).
   "com.webos.applicationManager/launch": action("LAUNCH", launchApp),
@@ -151,16 +141,6 @@ const SOUND = "CONTROL_AUDIO";
 
 const audio: Endpoints = {
   "audio/getVolume": reading(SOUND, "volume", (model) => volumeOf(model, {}), { push: volumeOf }),
-  "audio/getStatus": reading(SOUND, "volume", (model) => ({
-    scenario: `mastervolume_${model.behaviour.soundOutput}`,
-    active: false,
-    volume: levelOf(model),
-    mute: model.muted,
-  })),
-  // aiowebostv subscribes to it when it connects (endpoints.py).
-  "com.webos.service.apiadapter/audio/getSoundOutput": reading(SOUND, "volume", ({ behaviour }) => ({
-    soundOutput: behaviour.soundOutput,
-  })),
   "audio/setVolume": action(SOUND, (model, payload) => {
     const level = numberIn(payload, "volume");
     // With a soundbar on ARC the call is accepted and ignored (smart-tvs.md 2.5).
@@ -260,6 +240,8 @@ function channelOf({ number, name }: SimulatedChannel): Payload {
   return { channelId, channelNumber: number, channelName: name, channelMode: "Terrestrial" };
 }
 
+const PLAYBACK = "CONTROL_INPUT_MEDIA_PLAYBACK";
+
 const media: Endpoints = {
   "com.webos.media/getForegroundAppInfo": reading(
     "READ_APP_STATUS",
@@ -273,15 +255,14 @@ const media: Endpoints = {
   "media.controls/play": control("playing"),
   "media.controls/pause": control("paused"),
   "media.controls/stop": control(null),
-  "media.controls/rewind": control(),
-  "media.controls/fastForward": control(),
+  // These move the position, which the set does not report.
+  "media.controls/rewind": action(PLAYBACK, () => DONE),
+  "media.controls/fastForward": action(PLAYBACK, () => DONE),
 };
 
-/** Without an argument only the position changes, which the set does not report. */
-function control(...to: [] | [PlayState | null]): Endpoint {
-  return action("CONTROL_INPUT_MEDIA_PLAYBACK", (model) => {
-    const [playState] = to;
-    if (playState !== undefined && model.playback !== null) setPlayback(model, playState);
+function control(playState: PlayState | null): Endpoint {
+  return action(PLAYBACK, (model) => {
+    if (model.playback !== null) setPlayback(model, playState);
     return DONE;
   });
 }
@@ -301,21 +282,16 @@ const power: Endpoints = {
     model.togglePower();
     return DONE;
   }),
-  "com.webos.service.tvpower/power/turnOffScreen": screen("tvpower", "off"),
-  "com.webos.service.tvpower/power/turnOnScreen": screen("tvpower", "on"),
-  "com.webos.service.tv.power/turnOffScreen": screen("tv.power", "off"),
-  "com.webos.service.tv.power/turnOnScreen": screen("tv.power", "on"),
+  "com.webos.service.tvpower/power/turnOnScreen": turnOnScreen("tvpower"),
+  "com.webos.service.tv.power/turnOnScreen": turnOnScreen("tv.power"),
 };
 
-function screen(service: Model["firmware"]["screen"], wanted: "on" | "off"): Endpoint {
-  const turn: Action["answer"] = (model) => {
-    const fits = model.power === "on" && (wanted === "on") === (model.screen === "off");
-    // Code -102 as for turnOnScreen while Active (smart-tvs.md 2.5); no source gives the text.
-    if (!fits) throw applicationError(-102, `the screen cannot be turned ${wanted} in state "${powerState(model)}"`);
-    setScreen(model, wanted);
-    return { state: powerState(model) };
+/** Always refused, because the screen of this set is never off: code -102 (smart-tvs.md 2.5); no source gives the text. */
+function turnOnScreen(service: Model["firmware"]["screen"]): Endpoint {
+  const refuse: Action["answer"] = (model) => {
+    throw applicationError(-102, `the screen cannot be turned on in state "${powerState(model)}"`);
   };
-  return action("CONTROL_TV_SCREEN", turn, ({ firmware }) => firmware.screen === service);
+  return action("CONTROL_TV_SCREEN", refuse, ({ firmware }) => firmware.screen === service);
 }
 
 /** The only endpoint that needs no registration (smart-tvs.md 2.3). */
@@ -369,10 +345,6 @@ const text: Endpoints = {
   ),
   "com.webos.service.ime/insertText": action(TYPING, (model, payload) => {
     typeText(model, textIn(payload, "text"), payload["replace"] === 1 || payload["replace"] === true);
-    return DONE;
-  }),
-  "com.webos.service.ime/deleteCharacters": action(TYPING, (model, payload) => {
-    deleteText(model, numberIn(payload, "count"));
     return DONE;
   }),
   "com.webos.service.ime/sendEnterKey": action(TYPING, () => DONE),

@@ -117,7 +117,6 @@ export class Model {
   power: Power = "on";
   /** The `processing` value while the power changes. */
   processing: string | null = null;
-  screen: "on" | "off" | "saver" = "on";
   /** The app in front; inputs and the tuner are apps too. */
   active: string;
   activeSince = Date.now();
@@ -156,7 +155,6 @@ export function titleOf(model: Model, id: string): string {
 }
 
 /** The value of `getPowerState` (smart-tvs.md 2.4). */
-export function powerState({ power, screen }: Model): string {
-  if (power === "standby") return "Active Standby";
-  return { on: "Active", off: "Screen Off", saver: "Screen Saver" }[screen];
+export function powerState({ power }: Model): string {
+  return power === "standby" ? "Active Standby" : "Active";
 }

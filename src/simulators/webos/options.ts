@@ -6,7 +6,6 @@ import type { Firmware, FirmwareYear } from "./firmware.ts";
 export interface SimulatedApp {
   id: string;
   title: string;
-  version?: string;
   /** Whether it is preinstalled. */
   system?: boolean;
   /** Whether it is only in `listApps` and not a launch point. */

@@ -38,7 +38,6 @@ export function launch(model: Model, launched: Launched): void {
 }
 
 export function bringToFront(model: Model, id: string): void {
-  endScreensaver(model);
   if (model.active === id) return;
   model.active = id;
   model.activeSince = Date.now();
@@ -70,16 +69,6 @@ export function setPlayback(model: Model, playState: PlayState | null): void {
   model.feeds.changed("media");
 }
 
-export function setScreen(model: Model, screen: "on" | "off" | "saver"): void {
-  if (model.screen === screen) return;
-  model.screen = screen;
-  model.feeds.changed("power");
-}
-
-function endScreensaver(model: Model): void {
-  if (model.screen === "saver") setScreen(model, "on");
-}
-
 export function changeChannel(model: Model, by: 1 | -1): void {
   const { channels } = model.behaviour;
   if (model.active !== LIVE_TV || model.channel === null) return;
@@ -98,10 +87,6 @@ export function typeText(model: Model, text: string, replace: boolean): void {
   pushCapped(model.received.texts, text);
   model.emit("text", `text "${text}"`);
   if (model.focused) model.text = replace ? text : model.text + text;
-}
-
-export function deleteText(model: Model, count: number): void {
-  if (model.focused && count > 0) model.text = [...model.text].slice(0, -count).join("");
 }
 
 export function setFocus(model: Model, focused: boolean): void {
@@ -153,7 +138,6 @@ function pressButton(model: Model, name: string): void {
 /** The effect of a button, from the network or the original remote. */
 export function applyButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) throw new Error(`no remote has a button "${name}"`);
-  endScreensaver(model);
   ACTIONS[name]?.(model);
 }
 
@@ -171,6 +155,5 @@ export function handleFrames(model: Model, text: string): void {
 
 function point(model: Model, action: "click" | "move" | "scroll", dx: number, dy: number): void {
   pushCapped(model.received.pointer, { action, dx, dy });
-  endScreensaver(model);
   model.emit("pointer", action === "click" ? "click" : `${action} ${dx} ${dy}`);
 }
