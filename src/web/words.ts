@@ -78,7 +78,7 @@ export function withheldOf(device: Device): { readonly what: string; readonly hi
 /** Why a capability is withheld, for the `withheld` of a button; `undefined` if it is not. */
 export function withheldHint(device: Device, capability: Capability): string | undefined {
   const found = device.withheld.find((one) => one.capability === capability);
-  return found && (found.hint ?? "Its settings keep this back");
+  return found && (found.hint ?? "Its settings withhold this");
 }
 
 type DiscoverySettings = Pick<Result<"readConfig">["discovery"], "on_start" | "interfaces">;
@@ -87,7 +87,7 @@ type DiscoverySettings = Pick<Result<"readConfig">["discovery"], "on_start" | "i
 export function discoverySummary({ on_start, interfaces }: DiscoverySettings, found: number | undefined): string {
   const where =
     interfaces.length === 0 ? "every interface of this machine" : `${interfaces.join(", ")} (discovery.interfaces)`;
-  if (found === 0) return `zapd asked on ${where}, and nobody answered.`;
+  if (found === 0) return `zapd asked on ${where}, and no device answered.`;
   if (found !== undefined)
     return `zapd asked on ${where}. The devices that answered were removed since; Look again repeats the search.`;
   return on_start

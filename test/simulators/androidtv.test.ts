@@ -1,4 +1,4 @@
-/** npm androidtv-remote, which others wrote, has to be content with the simulator; where the notes say that hardware refuses, so does it. */
+/** npm androidtv-remote, a third-party client, works with the simulator, which refuses what hardware refuses. */
 import { expect, spyOn, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import type { EventEmitter } from "node:events";
@@ -24,7 +24,7 @@ interface Manager {
   start(): Promise<unknown>;
 }
 
-/** As its author wrote it: what is built from that wants a package of old promises beside it. */
+/** The sources of the package: its build depends on an old promise library. */
 const { AndroidRemote, RemoteKeyCode, RemoteDirection } = (await import(
   join(root, "node_modules/androidtv-remote/src/index.js")
 )) as {
@@ -33,7 +33,7 @@ const { AndroidRemote, RemoteKeyCode, RemoteDirection } = (await import(
   readonly RemoteDirection: Readonly<Record<string, number>>;
 };
 
-/** It takes what comes at once for one message, and reads no more after two of them: each is brought by itself, as from a quiet network. */
+/** It takes each chunk for one message and stops after two in one chunk, so each message is delivered by itself. */
 function bringOneByOne(remote: Remote): void {
   let manager: Manager;
   const bring = ({ client }: Manager) => {
@@ -62,7 +62,7 @@ function bringOneByOne(remote: Remote): void {
   });
 }
 
-test("npm androidtv-remote is paired by the code, and drives", async () => {
+test("npm androidtv-remote pairs with the code and drives the set", async () => {
   const set = await plugInAndroidTv({ pingMs: 200 });
   const remote = new AndroidRemote(set.host, {
     pairing_port: set.ports.pairing,
@@ -70,9 +70,9 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
     service_name: "a client",
   });
   bringOneByOne(remote);
-  const told: [string, unknown][] = [];
+  const events: [string, unknown][] = [];
   for (const event of ["powered", "volume", "current_app", "unpaired"])
-    remote.on(event, (said: unknown) => told.push([event, said]));
+    remote.on(event, (value: unknown) => events.push([event, value]));
   remote.on("secret", () => expect(remote.sendCode(set.state.code)).toBe(true));
   const spies = (["debug", "info"] as const).map((word) =>
     spyOn(globalThis.console, word).mockImplementation(() => {}),
@@ -80,8 +80,8 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
   try {
     expect(await remote.start()).toBe(true);
     expect([set.state.paired, set.state.code]).toEqual([1, null]);
-    await until("it is told all", () => told.length === 3);
-    expect(told.splice(0)).toEqual([
+    await until("all is reported", () => events.length === 3);
+    expect(events.splice(0)).toEqual([
       ["powered", true],
       ["volume", { level: 10, maximum: 25, muted: false }],
       ["current_app", "com.google.android.apps.tv.launcherx"],
@@ -90,8 +90,8 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
       remote.sendKey(RemoteKeyCode[`KEYCODE_${name}`] ?? 0, RemoteDirection[how] ?? 0);
     key("VOLUME_UP");
     remote.sendAppLink("https://www.youtube.com");
-    await until("it is told what has changed", () => told.length === 2);
-    expect(told.splice(0)).toEqual([
+    await until("the changes are reported", () => events.length === 2);
+    expect(events.splice(0)).toEqual([
       ["volume", { level: 11, maximum: 25, muted: false }],
       ["current_app", "com.google.android.youtube.tv"],
     ]);
@@ -102,14 +102,14 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
       { code: 19, direction: 1 },
       { code: 19, direction: 2 },
     ]);
-    // It answers the pings, or it would have been hung up on.
+    // It answers the pings, or it would have been disconnected.
     await Bun.sleep(900);
     remote.sendPower();
-    await until("it is told that it is off", () => told.length === 1);
-    expect(told).toEqual([["powered", false]]);
+    await until("the power is reported", () => events.length === 1);
+    expect(events).toEqual([["powered", false]]);
     expect(set.state).toMatchObject({ clients: 1, power: "standby" });
   } finally {
-    // It would call again for ever.
+    // It would reconnect forever.
     remote.remoteManager.start = async () => {};
     remote.stop();
     await until("it has hung up", () => set.state.clients === 0);
@@ -117,7 +117,7 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
   }
 });
 
-test("what hardware refuses is refused: strangers before the first message, keys before the greeting, silence, frames that are too long", async () => {
+test("as on hardware unpaired clients, keys before the handshake, silence, and frames that are too long are refused", async () => {
   const known = createCertificateFor("known", "rsa");
   const { raw } = new X509Certificate(known.cert);
   const set = await plugInAndroidTv({ paired: [raw], pingMs: 40 });
@@ -143,7 +143,7 @@ test("what hardware refuses is refused: strangers before the first message, keys
   expect(set.keys).toEqual([]);
   const { over } = talk(set.ports.remote, known, Buffer.from([0xff, 0xff, 0xff, 0x7f, 1]));
   await over;
-  // Greeted, and then silent: after three pings it is hung up on.
+  // Silent after the handshake: it is disconnected after three pings.
   const features = Buffer.from([5, 10, 3, 8, 239, 4, 2, 18, 0]);
   await talk(set.ports.remote, known, features).over;
   expect(set.state.clients).toBe(1);

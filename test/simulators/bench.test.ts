@@ -1,4 +1,4 @@
-/** What every set has: ports on which things go wrong, an address at which it is found, sleep. */
+/** What all sets share: ports with faults, discovery, sleep. */
 import { expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { until } from "../support/http-device.ts";
@@ -7,7 +7,7 @@ import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 
 const asked = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
 
-test("a port refuses, hangs, drops, talks noise or is slow until all is well again, and stays the same port", async () => {
+test("a port refuses, hangs, drops, sends garbage or is slow until the fault ends, and stays the same port", async () => {
   const set = await plugInRoku();
   const { host, port } = set;
   const answered = async () => {
@@ -43,7 +43,7 @@ test("a port refuses, hangs, drops, talks noise or is slow until all is well aga
   expect(set.port).toBe(port);
 });
 
-test("a set is found at its own address, is gone when it is unplugged, and is back at its old ports", async () => {
+test("a set is found at its own address, not found while it is unplugged, and comes back at its old ports", async () => {
   const sets = await Promise.all(["127.0.0.2", "127.0.0.3"].map((host) => plugInRoku({ ssdp: true, host })));
   const found = await search("roku:ecp");
   for (const { host, serial } of sets)
@@ -56,7 +56,7 @@ test("a set is found at its own address, is gone when it is unplugged, and is ba
   expect([one?.port, one?.ports]).toEqual(before);
 });
 
-test("asleep it is silent until the right magic packet", async () => {
+test("asleep a set is silent until the right magic packet", async () => {
   const set = await plugInRoku({ ssdp: true });
   await set.sleep("deep");
   const knock = listen(set.host, set.port);
@@ -69,7 +69,7 @@ test("asleep it is silent until the right magic packet", async () => {
   expect(set.state.power).toBe("on");
 });
 
-test("a port that somebody else got while it slept is its own again once that is free", async () => {
+test("a set waits for a port that another program took while it slept", async () => {
   const set = await plugInRoku();
   const { host, port } = set;
   await set.sleep("deep");

@@ -1,4 +1,4 @@
-/** npm castv2-client, which others wrote, has to be content with the simulator: neither side invents the protocol. */
+/** npm castv2-client, a third-party client, works with the simulator. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
@@ -40,7 +40,7 @@ interface Messages {
   readonly CastMessage: { parse(bytes: Uint8Array): unknown };
 }
 
-/** It reads its messages' description beside its own start, and fails at whatever it is asked before. */
+/** It loads its protobuf definitions asynchronously, and fails at requests made before. */
 const isReady = (messages: Messages) => {
   try {
     messages.CastMessage.parse(new Uint8Array());
@@ -51,12 +51,12 @@ const isReady = (messages: Messages) => {
 };
 beforeAll(() => until("castv2 has its messages", () => isReady(createRequire(import.meta.url)("castv2/lib/proto.js"))));
 
-const told = <T>(ask: (done: Done<T>) => void) =>
+const result = <T>(ask: (done: Done<T>) => void) =>
   new Promise<T>((resolve, reject) => ask((error, result) => (error ? reject(error) : resolve(result))));
 
 const senders: Sender[] = [];
 afterAll(() => {
-  // One that was hung up on has nothing left to close.
+  // A connection that the set closed is closed already.
   for (const sender of senders) if (sender.client !== null) sender.close();
 });
 
@@ -75,63 +75,63 @@ async function sender(
 const film = { contentId: "http://192.0.2.1/a.mp4", contentType: "video/mp4", streamType: "BUFFERED" };
 
 describe("npm castv2-client", () => {
-  test("is told of the device, and of the apps that it has", async () => {
+  test("reads the status of the device and its apps", async () => {
     const { sender: one } = await sender({ volume: { level: 0.25 } });
-    expect(await told<Status>((done) => one.getStatus(done))).toMatchObject({
+    expect(await result<Status>((done) => one.getStatus(done))).toMatchObject({
       volume: { level: 0.25, muted: false, controlType: "attenuation" },
       isStandBy: false,
     });
-    expect(await told((done) => one.getSessions(done))).toMatchObject([{ appId: "E8C28D3C", isIdleScreen: true }]);
-    expect(await told<Status>((done) => one.getAppAvailability("CC1AD845", done))).toEqual({ CC1AD845: true });
+    expect(await result((done) => one.getSessions(done))).toMatchObject([{ appId: "E8C28D3C", isIdleScreen: true }]);
+    expect(await result<Status>((done) => one.getAppAvailability("CC1AD845", done))).toEqual({ CC1AD845: true });
     const seen: Status[] = [];
     one.on("status", (status: Status) => seen.push(status));
-    await told<Status>((done) => one.setVolume({ level: 0.5 }, done));
+    await result<Status>((done) => one.setVolume({ level: 0.5 }, done));
     expect(seen.at(-1)).toMatchObject({ volume: { level: 0.5 } });
   });
 
-  test("casts a film, pauses it, seeks in it and stops it; it is told what others do", async () => {
+  test("casts a film, pauses it, seeks in it and stops it; it gets status changes of other senders", async () => {
     const { set, sender: one, errors } = await sender();
-    const app = await told<App>((done) => one.launch(DefaultMediaReceiver, done));
+    const app = await result<App>((done) => one.launch(DefaultMediaReceiver, done));
     const states: unknown[] = [];
     app.on("status", (status: Status) => states.push(status["playerState"]));
-    await told<Status>((done) => app.load(film, { autoplay: true }, done));
+    await result<Status>((done) => app.load(film, { autoplay: true }, done));
     await until("it plays", () => states.at(-1) === "PLAYING");
-    await told<Status>((done) => app.pause(done));
-    expect(await told<Status>((done) => app.seek(60, done))).toMatchObject({ playerState: "PAUSED" });
+    await result<Status>((done) => app.pause(done));
+    expect(await result<Status>((done) => app.seek(60, done))).toMatchObject({ playerState: "PAUSED" });
     expect(set.state.playback).toMatchObject({ url: film.contentId, positionMs: 60_000 });
-    await told<Status>((done) => app.play(done));
-    await until("it is told", () => states.at(-1) === "PLAYING");
+    await result<Status>((done) => app.play(done));
+    await until("it gets the status", () => states.at(-1) === "PLAYING");
     set.pause();
-    await until("it is told that another has paused it", () => states.at(-1) === "PAUSED");
-    await told<Status>((done) => app.stop(done));
+    await until("it gets the pause of another sender", () => states.at(-1) === "PAUSED");
+    await result<Status>((done) => app.stop(done));
     expect(set.state.playback).toBeNull();
-    await told<unknown>((done) => one.stop(app, done));
+    await result<unknown>((done) => one.stop(app, done));
     expect(set.state.app).toBeNull();
     expect(errors).toEqual([]);
   });
 
-  test("is told what cannot be loaded, and stays connected by its heartbeat", async () => {
+  test("gets the error of media that cannot be loaded, and stays connected by its heartbeat", async () => {
     const { set, sender: one, errors } = await sender({ heartbeatMs: 400 });
-    const app = await told<App>((done) => one.launch(DefaultMediaReceiver, done));
+    const app = await result<App>((done) => one.launch(DefaultMediaReceiver, done));
     const flash = { ...film, contentType: "video/x-flv" };
-    const failed = await told<Status>((done) => app.load(flash, {}, done)).catch((error: Error) => error.message);
+    const failed = await result<Status>((done) => app.load(flash, {}, done)).catch((error: Error) => error.message);
     expect(failed).toBe("Load failed");
     await Bun.sleep(700);
     expect([set.state.clients, errors]).toEqual([1, []]);
   });
 });
 
-test("what hardware refuses is refused: a word before CONNECT, a frame that is too long, a silence", async () => {
+test("as on hardware a message before CONNECT, a frame that is too long, and silence are refused", async () => {
   const set = await plugInCast({ heartbeatMs: 150 });
   const talk = async (bytes: Uint8Array) => {
-    const heard: Buffer[] = [];
+    const received: Buffer[] = [];
     const socket = connect({ host: set.host, port: set.port, rejectUnauthorized: false });
-    socket.on("data", (piece: Buffer) => heard.push(piece));
+    socket.on("data", (piece: Buffer) => received.push(piece));
     socket.on("error", () => {});
     const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
     socket.write(bytes);
     await closed;
-    return Buffer.concat(heard).toString("latin1");
+    return Buffer.concat(received).toString("latin1");
   };
   const field = (key: number, words: string) => Buffer.from([key, words.length, ...Buffer.from(words)]);
   const asked = Buffer.concat([
@@ -142,8 +142,8 @@ test("what hardware refuses is refused: a word before CONNECT, a frame that is t
     Buffer.from([0x28, 0]),
     field(0x32, '{"type":"GET_STATUS","requestId":1}'),
   ]);
-  const heard = await talk(Buffer.concat([Buffer.from([0, 0, 0, asked.length]), asked]));
-  expect(heard).toContain("PING");
-  expect(heard).not.toContain("RECEIVER_STATUS");
+  const received = await talk(Buffer.concat([Buffer.from([0, 0, 0, asked.length]), asked]));
+  expect(received).toContain("PING");
+  expect(received).not.toContain("RECEIVER_STATUS");
   expect(await talk(Buffer.from([0x7f, 0xff, 0xff, 0xff, 1]))).toBe("");
 });

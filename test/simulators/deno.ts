@@ -1,4 +1,4 @@
-// Run by deno.test.ts under the other runtime. It ends by itself: a socket left open would keep it.
+// Run by deno.test.ts under Deno. The process must end by itself, which an open socket would prevent.
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import WebSocket from "ws";
@@ -73,22 +73,22 @@ async function kodi(): Promise<void> {
   expect("it is announced", set.state.discoverable);
   expect("a call without an id gets no answer", await fails(post({ ...ping, id: undefined })));
   const bare = connect(set.ports.tcp ?? 0, set.host);
-  let told = "";
+  let received = "";
   bare.on("data", (piece: Uint8Array) => {
-    told += Buffer.from(piece).toString();
+    received += Buffer.from(piece).toString();
   });
   bare.on("error", () => {});
   bare.write(JSON.stringify(ping));
-  await until("bare TCP answers", () => told.includes("pong"));
+  await until("bare TCP answers", () => received.includes("pong"));
   const socket = new WebSocket(`ws://${set.host}:${set.ports.tcp}/jsonrpc`);
-  const heard: string[] = [];
-  socket.on("error", (error) => heard.push(String((error as { code?: string }).code)));
-  socket.on("close", (code) => heard.push(String(code)));
+  const events: string[] = [];
+  socket.on("error", (error) => events.push(String((error as { code?: string }).code)));
+  socket.on("close", (code) => events.push(String(code)));
   await new Promise((resolve) => socket.once("open", resolve));
   set.play({});
-  await until("playing is told", () => told.includes("Player.OnAVStart"));
+  await until("playing is reported", () => received.includes("Player.OnAVStart"));
   socket.close();
-  await until("the close is broken", () => heard.join() === "WS_ERR_INVALID_UTF8,1006");
+  await until("the close is broken", () => events.join() === "WS_ERR_INVALID_UTF8,1006");
   await set.sleep();
   await until("asleep the connections are cut", () => bare.destroyed);
   await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
@@ -110,9 +110,9 @@ async function samsung(): Promise<void> {
   expect("it says who it is", info.device.duid === `uuid:${set.duid}`);
   const path = `/api/v2/channels/samsung.remote.control?name=${btoa("deno")}`;
   const socket = new WebSocket(`wss://${set.host}:${set.ports.secure}${path}`, { rejectUnauthorized: false });
-  const said: string[] = [];
-  socket.on("message", (data) => said.push(String(data)));
-  await until("it lets in", () => said.some((one) => one.includes("ms.channel.connect") && one.includes("token")));
+  const messages: string[] = [];
+  socket.on("message", (data) => messages.push(String(data)));
+  await until("it lets in", () => messages.some((one) => one.includes("ms.channel.connect") && one.includes("token")));
   const params = { Cmd: "Click", DataOfCmd: "KEY_POWER", Option: "false", TypeOfRemote: "SendRemoteKey" };
   let isClosed = false;
   socket.on("close", () => {
@@ -165,9 +165,9 @@ async function cast(): Promise<void> {
   const set = createCastSimulator({ name: "Other runtime", port: 0, heartbeatMs: 100 });
   await set.start();
   const socket = connectTls({ host: set.host, port: set.port, rejectUnauthorized: false });
-  let told = "";
+  let received = "";
   socket.on("data", (piece: Uint8Array) => {
-    told += Buffer.from(piece).toString("latin1");
+    received += Buffer.from(piece).toString("latin1");
   });
   socket.on("error", () => {});
   const say = (namespace: string, content: object) =>
@@ -182,8 +182,11 @@ async function cast(): Promise<void> {
   await new Promise((resolve) => socket.once("secureConnect", resolve));
   say("tp.connection", { type: "CONNECT" });
   say("receiver", { type: "LAUNCH", requestId: 1, appId: "233637DE" });
-  await until("it tells what runs", () => told.includes('"displayName":"YouTube"') && told.includes('"requestId":1'));
-  await until("it pings", () => told.includes("PING"));
+  await until(
+    "it tells what runs",
+    () => received.includes('"displayName":"YouTube"') && received.includes('"requestId":1'),
+  );
+  await until("it pings", () => received.includes("PING"));
   await until("who is silent is hung up on", () => socket.destroyed || socket.closed);
   await set.stop();
 }
@@ -194,16 +197,16 @@ async function androidTv(): Promise<void> {
   await set.start();
   const talk = (port: number) => {
     const socket = connectTls({ host: set.host, port, rejectUnauthorized: false, ...own });
-    let heard = 0;
+    let received = 0;
     socket.on("data", (piece: Uint8Array) => {
-      heard += piece.length;
+      received += piece.length;
     });
     socket.on("error", () => {});
-    return { socket, heard: () => heard };
+    return { socket, received: () => received };
   };
   const stranger = talk(set.ports.remote);
   await new Promise((resolve) => stranger.socket.once("close", resolve));
-  expect("a stranger hears nothing", stranger.heard() === 0 && set.state.rejected === 1);
+  expect("a stranger hears nothing", stranger.received() === 0 && set.state.rejected === 1);
   const pairing = talk(set.ports.pairing);
   const ask = (message: object) => pairing.socket.write(encodeWithLength({ 1: 2, 2: 200, ...message }));
   ask({ 10: { 1: "atvremote", 2: "a client" } });

@@ -1,4 +1,4 @@
-/** The simulated renderers, by hand: what each program was seen to do (players.md 8). */
+/** The simulated renderers behave as each program was observed to (players.md 8). */
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { createSocket } from "node:dgram";
@@ -78,7 +78,7 @@ describe("differences of the programs", () => {
       expect((await transport(set, "GetTransportInfo")).value("CurrentTransportState")).toBe(wanted.idle);
     });
 
-  test("a file that is not there, and one of which nothing is said", async () => {
+  test("a missing file, and one without metadata", async () => {
     const [tv, kodi] = [await plugIn("tv"), await plugIn("kodi")];
     const missing = { CurrentURI: "http://192.0.2.1/missing.mp4", CurrentURIMetaData: "&lt;x/&gt;" };
     expect(await outcome(transport(tv, "SetAVTransportURI", missing))).toBe(716);
@@ -89,7 +89,7 @@ describe("differences of the programs", () => {
   });
 });
 
-test("who subscribes is called, at once and with each change, until he is not any more", async () => {
+test("a subscriber is notified at once and of each change until it unsubscribes", async () => {
   const set = await plugIn("rygel");
   const heard: { sid: string; body: string }[] = [];
   const server = createServer((request, response) => {
@@ -128,7 +128,7 @@ test("who subscribes is called, at once and with each change, until he is not an
   expect(heard.length).toBe(2);
 });
 
-test("searches are answered, of its own version, of older ones, and of everything once each", async () => {
+test("searches for its own version, for older ones, and for everything are answered once each", async () => {
   const uuid = randomUUID();
   await plugIn("rygel", { ssdp: true, uuid });
   const socket = createSocket("udp4");

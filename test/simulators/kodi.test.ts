@@ -1,4 +1,4 @@
-/** What a simulated Kodi says to clients of others, byte by byte; what it answers is compared to a real one in test/slow. */
+/** The bytes and announcements of the simulated Kodi with third-party clients; test/slow compares its responses to a real Kodi. */
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
@@ -10,26 +10,26 @@ import { listen as listenBare, plugInKodi as plugIn } from "../support/sets.ts";
 
 const request = (method: string, id: unknown = 1) => ({ jsonrpc: "2.0", id, method });
 
-/** What the client from npm makes of it. */
+/** The events of npm ws. */
 async function open(kodi: KodiSimulator) {
   const socket = new WebSocket(`ws://${kodi.host}:${kodi.ports.tcp}/jsonrpc`);
-  const heard: string[] = [];
+  const events: string[] = [];
   const texts: string[] = [];
   socket.on("message", (text) => texts.push(String(text)));
-  socket.on("error", (error) => heard.push(`error ${(error as { code?: string }).code}`));
-  socket.on("close", (code) => heard.push(`close ${code}`));
+  socket.on("error", (error) => events.push(`error ${(error as { code?: string }).code}`));
+  socket.on("close", (code) => events.push(`close ${code}`));
   await new Promise((resolve) => socket.once("open", resolve));
-  return { socket, heard, texts };
+  return { socket, events, texts };
 }
 
 describe("the other port (players.md 7.1)", () => {
-  test("its answers to a close and to a ping are no frames that a client takes", async () => {
+  test("its answers to a close and to a ping are invalid frames", async () => {
     const kodi = await plugIn();
     for (const act of [(socket: WebSocket) => socket.close(1000, "bye"), (socket: WebSocket) => socket.ping("hey")]) {
-      const { socket, heard } = await open(kodi);
+      const { socket, events } = await open(kodi);
       act(socket);
-      await until("it is closed", () => heard.length > 1);
-      expect(heard).toEqual(["error WS_ERR_INVALID_UTF8", "close 1006"]);
+      await until("it is closed", () => events.length > 1);
+      expect(events).toEqual(["error WS_ERR_INVALID_UTF8", "close 1006"]);
     }
   });
 
@@ -84,7 +84,7 @@ describe("the other port (players.md 7.1)", () => {
   });
 });
 
-test("both services are announced, at its own address alone, and taken back", async () => {
+test("both services are announced at its own address only, and taken back", async () => {
   const kodi = await plugIn({ mdns: true, host: "127.0.0.1", name: "Küche, 2nd" });
   expect(kodi.state.discoverable).toBe(true);
   // What bonjour-service hands on to multicast-dns, without declaring it.

@@ -9,7 +9,7 @@ import type { RokuSimulator } from "../../src/simulators/roku.ts";
 import { until } from "../support/http-device.ts";
 import { packageOf, plugInRoku as plugIn } from "../support/sets.ts";
 
-// Clients that others wrote have to be content with the simulator: neither side invents the protocol.
+// Third-party clients work with the simulator.
 
 describe("npm roku-client", () => {
   const clientOf = (simulator: RokuSimulator) => new RokuClient(`http://${simulator.host}:${simulator.port}`);
@@ -184,7 +184,7 @@ describe("npm roku-deploy", () => {
   });
 
   // 3.18.2 leaves empty fields out of a form, and with them the empty `archive` that a Delete should carry (2.1).
-  test("its delete works, and is refused only by a set that was told to want the field", async () => {
+  test("its delete works, and is refused only by a set that requires the field", async () => {
     const strict = await developerSet(false);
     const options = await optionsFor(strict);
     await rokuDeploy.publish(options);

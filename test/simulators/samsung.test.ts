@@ -1,4 +1,4 @@
-/** Clients that others wrote have to be content with the simulator; where the notes say that hardware refuses, so does it. */
+/** Third-party clients work with the simulator, and it refuses what hardware refuses. */
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { Samsung } from "samsung-tv-control";
@@ -12,7 +12,7 @@ function clientOf({ host, ports, mac }: SamsungSimulator, token = "", port = por
   return new Samsung({ ip: host, mac, port, token, nameApp: "a client", debug: false, saveToken: false });
 }
 
-/** Presses keys by npm samsung-tv-remote, one after the other. It wants the `ws` that it came with, which Bun replaces: Node runs it. */
+/** Presses keys with npm samsung-tv-remote. It runs in Node, because Bun replaces the `ws` that it depends on. */
 function pressBy({ host, ports, mac }: SamsungSimulator, key: string): void {
   const config = JSON.stringify({ ip: host, mac, port: ports.plain });
   spawn("node", ["-e", `new (require("samsung-tv-remote"))(${config}).sendKey(${JSON.stringify(key)})`], { cwd: root });
@@ -20,7 +20,7 @@ function pressBy({ host, ports, mac }: SamsungSimulator, key: string): void {
 
 const codes = ({ received }: SamsungSimulator) => received.keys.map(({ code, outcome }) => `${code} ${outcome}`);
 
-test("npm samsung-tv-control is given a token by the person, and drives with it", async () => {
+test("npm samsung-tv-control gets a token from the prompt and uses it", async () => {
   const set = await plugIn({ tokens: [], year: 2019, traits: { keyMs: 0 } });
   const token = await clientOf(set).getTokenPromise();
   expect(set.state.tokens).toContain(String(token));
@@ -28,7 +28,7 @@ test("npm samsung-tv-control is given a token by the person, and drives with it"
   const client = clientOf(set, String(token));
   await client.sendKeyPromise("KEY_VOLUP" as never);
   await until("the key is taken", () => codes(set).includes("KEY_VOLUP taken"));
-  // It lists the apps, and starts one of them.
+  // It lists the apps and starts one of them.
   const apps = await client.getAppsFromTVPromise();
   expect(JSON.stringify(apps)).toContain("3201907018807");
   await client.openAppByAppIdAndTypePromise("111299001912", 2);
@@ -39,7 +39,7 @@ test("npm samsung-tv-control is given a token by the person, and drives with it"
   expect(set.received.prompts).toEqual(["allowed"]);
 });
 
-test("a token that was never given, and a set that wants one at its other port, let no key in", async () => {
+test("keys with an unknown token, or at the plain port of a set with tokens, have no effect", async () => {
   const set = await plugIn({ tokens: [], prompt: "deny" });
   clientOf(set, "87654321").sendKey("KEY_HOME" as never);
   await until("it has asked", () => set.received.tokens.length === 1);
@@ -50,7 +50,7 @@ test("a token that was never given, and a set that wants one at its other port, 
   expect(set.received.prompts).toEqual([]);
 });
 
-test("npm samsung-tv-remote drives a set of 2016, whose person is asked once", async () => {
+test("npm samsung-tv-remote drives a set of 2016, which prompts once", async () => {
   const set = await plugIn({ year: 2016, traits: { keyMs: 0 } });
   expect(set.ports.secure).toBeNull();
   pressBy(set, "KEY_VOLUP");
@@ -60,7 +60,7 @@ test("npm samsung-tv-remote drives a set of 2016, whose person is asked once", a
   expect(set.received.prompts).toEqual(["allowed"]);
 });
 
-test("npm samsung-tv-control finds it where sets are, and hears of one that is gone", async () => {
+test("npm samsung-tv-control finds the set, and notices one that is off", async () => {
   const host = freeHost();
   const set = await plugIn({ host, plainPort: 8_001, securePort: 8_002 });
   expect(await clientOf(set).isAvailable()).toBe(true);

@@ -1,22 +1,22 @@
-/** What a simulated LG set is asked, by hand: this knows nothing of what is right. */
+/** A raw SSAP client. */
 import { WebSocket } from "ws";
 import type { WebosSimulator } from "../../src/simulators/webos.ts";
 
 type Message = Record<string, unknown> & { payload?: Record<string, unknown> };
 
-/** A client that says what it is told to and keeps all it hears: it knows nothing of what is right. */
+/** A client that sends what a test gives it and keeps every message. */
 export interface RawClient {
   readonly socket: WebSocket;
   readonly heard: readonly Message[];
   readonly closed: { code: number; reason: string } | null;
   send(message: unknown): void;
-  /** The next message for which this holds, heard before or not, but never the same one twice. */
+  /** The next message that matches, received before or later, but never the same one twice. */
   next(wanted: (message: Message) => boolean): Promise<Message>;
-  /** Sends, and returns the message that answers it. */
+  /** Sends a request and returns its response message. */
   ask(type: string, uri: string, payload?: unknown): Promise<Message>;
-  /** The payload of the answer to a request. */
+  /** The payload of the response to a request. */
   request(path: string, payload?: unknown): Promise<Record<string, unknown> | undefined>;
-  /** The id of a subscription, once its first answer is there. */
+  /** Subscribes; resolves with the id after the first response. */
   subscribe(path: string): Promise<string>;
   /** The payload of the next push of a subscription. */
   pushed(id: string): Promise<Record<string, unknown> | undefined>;
@@ -75,7 +75,7 @@ export async function openClient(url: string): Promise<RawClient> {
   };
 }
 
-/** A connection that is open, and has said nothing yet. */
+/** An open connection that has sent nothing yet. */
 export async function connect(simulator: WebosSimulator, port: "secure" | "plain" = "secure"): Promise<RawClient> {
   return await openClient(urlOf(simulator, port));
 }
@@ -84,7 +84,7 @@ export function urlOf({ host, ports }: WebosSimulator, port: "secure" | "plain" 
   return port === "secure" ? `wss://${host}:${ports.secure}/` : `ws://${host}:${ports.plain}/`;
 }
 
-/** A connection that has registered with the permissions given, or with all that an unsigned manifest may ask for. */
+/** A registered connection with the given permissions, or with all that an unsigned manifest may ask for. */
 export async function paired(simulator: WebosSimulator, permissions: readonly string[] = EVERYTHING) {
   const client = await connect(simulator, simulator.ports.secure === null ? "plain" : "secure");
   client.send({ id: "register_0", type: "register", payload: manifest(permissions) });
@@ -100,7 +100,7 @@ export function manifest(permissions: readonly string[] = EVERYTHING) {
   };
 }
 
-/** The outer list of smart-tvs.md 2.3. */
+/** The outer permission list of smart-tvs.md 2.3. */
 export const EVERYTHING: readonly string[] = `
   LAUNCH LAUNCH_WEBAPP APP_TO_APP CLOSE CONTROL_AUDIO CONTROL_DISPLAY CONTROL_POWER
   CONTROL_TV_SCREEN CONTROL_INPUT_TV CONTROL_INPUT_MEDIA_PLAYBACK CONTROL_INPUT_JOYSTICK

@@ -10,11 +10,11 @@ import { until } from "../support/http-device.ts";
 import { plugInWebos as plugIn } from "../support/sets.ts";
 import { urlOf } from "./webos-client.ts";
 
-// A client that others wrote has to be content with the simulator: neither side invents the protocol.
+// npm lgtv2, a third-party client, works with the simulator.
 
 interface Client {
   readonly tv: LGTV;
-  readonly said: string[];
+  readonly events: string[];
   readonly errors: string[];
   key: string;
 }
@@ -25,7 +25,7 @@ function clientOf(
   clientKey = "",
   learnMac = false,
 ): Client {
-  const said: string[] = [];
+  const events: string[] = [];
   const errors: string[] = [];
   const tv = new LGTV({
     url: urlOf(simulator, port),
@@ -38,8 +38,8 @@ function clientOf(
       done();
     },
   });
-  const client: Client = { tv, said, errors, key: clientKey };
-  for (const event of ["prompt", "connect", "close"] as const) tv.on(event, () => said.push(event));
+  const client: Client = { tv, events, errors, key: clientKey };
+  for (const event of ["prompt", "connect", "close"] as const) tv.on(event, () => events.push(event));
   tv.on("error", (error) => errors.push(error.message));
   return client;
 }
@@ -61,13 +61,13 @@ describe("npm lgtv2 pairs", () => {
       const first = clientOf(simulator, port);
       await withClient(first, async () => {
         await connected(first);
-        expect(first.said).toEqual(["prompt", "connect"]);
+        expect(first.events).toEqual(["prompt", "connect"]);
       });
       expect([...simulator.clientKeys.keys()]).toContain(first.key);
       const again = clientOf(simulator, port, first.key);
       await withClient(again, async () => {
         await connected(again);
-        expect(again.said).toEqual(["connect"]);
+        expect(again.events).toEqual(["connect"]);
       });
     }
     expect(simulator.received.prompts.map(({ answer }) => answer)).toEqual(["accepted", "accepted"]);
@@ -77,7 +77,7 @@ describe("npm lgtv2 pairs", () => {
     const client = clientOf(await plugIn({ prompt: "deny" }));
     await withClient(client, async () => {
       await until("it is refused", () => client.errors.length > 0);
-      expect(client.said).toEqual(["prompt"]);
+      expect(client.events).toEqual(["prompt"]);
       expect(client.errors).toEqual(["403 User denied access"]);
     });
   });
@@ -97,11 +97,11 @@ describe("npm lgtv2 pairs", () => {
     expect(simulator.received.prompts.length).toBe(1);
   });
 
-  test("straight away where the set asks nobody", async () => {
+  test("at once with a set that shows no prompt", async () => {
     const client = clientOf(await plugIn({ prompt: "none" }));
     await withClient(client, async () => {
       await connected(client);
-      expect(client.said).toEqual(["connect"]);
+      expect(client.events).toEqual(["connect"]);
     });
   });
 });
@@ -113,22 +113,22 @@ describe("npm lgtv2 drives the set", () => {
       const client = clientOf(simulator);
       await withClient(client, async ({ tv }) => {
         await connected(client);
-        const told: unknown[] = [];
+        const updates: unknown[] = [];
         tv.subscribe("ssap://audio/getVolume", (error, result) =>
-          told.push(error ?? [result.volume, result.muted, result.changed]),
+          updates.push(error ?? [result.volume, result.muted, result.changed]),
         );
-        await until("it is told", () => told.length === 1);
+        await until("it is told", () => updates.length === 1);
         await tv.request("ssap://audio/setVolume", { volume: 30 });
         simulator.setMuted(true);
-        await until("it is told twice more", () => told.length === 3);
-        expect(told.slice(1)).toEqual([
+        await until("it is told twice more", () => updates.length === 3);
+        expect(updates.slice(1)).toEqual([
           [30, false, ["volume"]],
           [30, true, ["muted"]],
         ]);
       });
     });
 
-  test("it lists apps, launches one, and hears of those that do not exist", async () => {
+  test("it lists apps, launches one, and gets an error for an unknown one", async () => {
     const simulator = await plugIn();
     const client = clientOf(simulator);
     await withClient(client, async ({ tv }) => {
@@ -178,25 +178,25 @@ describe("npm lgtv2 drives the set", () => {
     });
   });
 
-  test("it turns the set off, is left in silence, and wakes it", async () => {
+  test("it turns the set off, gets no more answers, and wakes it", async () => {
     const simulator = await plugIn();
     const client = clientOf(simulator);
     await withClient(client, async ({ tv }) => {
       await connected(client);
       await tv.request("ssap://system/turnOff");
       await until("the set is off", () => simulator.state.power === "standby");
-      await until("the socket closes", () => client.said.includes("close"));
+      await until("the socket closes", () => client.events.includes("close"));
       await until("the port closes", async () => !(await answers(simulator)));
       await LGTV.wake(simulator.mac, { address: simulator.host, port: simulator.ports.wake, count: 1 });
       await until("the set is on", () => simulator.state.power === "on");
     });
     const again = clientOf(simulator, "secure", client.key);
     await withClient(again, () => connected(again).then(() => {}));
-    expect(again.said).toContain("connect");
+    expect(again.events).toContain("connect");
   });
 });
 
-/** Each time by a connection of its own: one that was kept from before is left in silence, too, and is waited for in vain. */
+/** Opens a new connection each time, because the set never answers on a kept one. */
 async function answers(simulator: WebosSimulator): Promise<boolean> {
   const url = urlOf(simulator).replace("wss", "https");
   const signal = AbortSignal.timeout(1_000);

@@ -1,4 +1,4 @@
-/** What smart-tvs.md says of a set and no other test reaches: permissions, the way off, the ports, the certificate. */
+/** Facts of smart-tvs.md that no other test covers: permissions, turning off, ports, certificate. */
 import { expect, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls, type PeerCertificate } from "node:tls";
@@ -36,7 +36,7 @@ const presented = async ({ host, ports }: WebosSimulator) =>
     socket.on("error", reject);
   });
 
-test("only getSystemInfo is answered, by newer firmware only then", async () => {
+test("before registration only getSystemInfo is answered; newer firmware answers it only then", async () => {
   const simulator = await plugIn({ firmware: "2023", model: "OLED65C3" });
   const client = await connect(simulator);
   expect(await client.request("system/getSystemInfo")).toMatchObject({ returnValue: true, modelName: "OLED65C3" });
@@ -58,7 +58,7 @@ test("the blacklist refuses a signed manifest before any prompt, with a known ke
   await paired(simulator);
 });
 
-test("a signed part is honoured by old firmware, and dropped without a word by newer", async () => {
+test("a signed part is honoured by old firmware, and silently dropped by newer firmware", async () => {
   for (const [firmware, works] of [
     ["2021", true],
     ["2023", false],
@@ -72,7 +72,7 @@ test("a signed part is honoured by old firmware, and dropped without a word by n
   }
 });
 
-test("a flat list registers and gets 401 on all", async () => {
+test("a client with a flat permission list registers and gets 401 for everything", async () => {
   const client = await connect(await plugIn());
   client.send({ id: 1, type: "register", payload: { pairingType: "PROMPT", permissions: EVERYTHING } });
   await client.next(({ type }) => type === "registered");
@@ -80,7 +80,7 @@ test("a flat list registers and gets 401 on all", async () => {
     expect((await client.ask("request", `ssap://${path}`))["error"]).toBe("401 insufficient permissions");
 });
 
-test("failures come in two shapes", async () => {
+test("failures have two forms", async () => {
   const uri = "ssap://system.launcher/launch";
   const errorText = '"nope" was not found OR Unsupported Application Type';
   const one = await paired(await plugIn());
@@ -102,7 +102,7 @@ test("failures come in two shapes", async () => {
   });
 });
 
-test("tells what it is doing, then leaves the socket open and silent, then closes it and the ports", async () => {
+test("turning off: it reports its progress, leaves the socket open and silent, then closes it and the ports", async () => {
   const simulator = await plugIn({ socketsCloseMs: 300, portsCloseMs: 100 });
   const client = await paired(simulator);
   const power = await client.subscribe(POWER_STATE);
@@ -127,7 +127,7 @@ test("tells what it is doing, then leaves the socket open and silent, then close
   );
 });
 
-test("whoever registers right after it is told to try again later", async () => {
+test("a client that registers right after power-off is told to try again later", async () => {
   const simulator = await plugIn({ clientKeys: { known: ["READ_POWER_STATE"] }, socketsCloseMs: 5000 });
   await simulator.powerOff();
   const client = await connect(simulator);
@@ -139,22 +139,22 @@ test("whoever registers right after it is told to try again later", async () => 
   expect(simulator.received.prompts).toEqual([]);
 });
 
-test("since 2022 the plain one takes TCP and resets who asks", async () => {
+test("since 2022 the plain port accepts TCP and resets each request", async () => {
   const simulator = await plugIn({ firmware: "2023" });
   const socket = connectTcp(simulator.ports.plain ?? 0, simulator.host);
-  const said: string[] = [];
-  for (const event of ["connect", "close"] as const) socket.on(event, () => said.push(event));
-  socket.on("error", (error) => said.push((error as NodeJS.ErrnoException).code ?? ""));
-  await until("it is open", () => said.includes("connect"));
-  expect(said).toEqual(["connect"]);
+  const events: string[] = [];
+  for (const event of ["connect", "close"] as const) socket.on(event, () => events.push(event));
+  socket.on("error", (error) => events.push((error as NodeJS.ErrnoException).code ?? ""));
+  await until("it is open", () => events.includes("connect"));
+  expect(events).toEqual(["connect"]);
   socket.write("GET / HTTP/1.1\r\nHost: tv\r\nUpgrade: websocket\r\n\r\n");
-  await until("it is cut", () => said.includes("close"));
-  expect(said).toEqual(["connect", "ECONNRESET", "close"]);
+  await until("it is cut", () => events.includes("close"));
+  expect(events).toEqual(["connect", "ECONNRESET", "close"]);
   await expect(connect(simulator, "plain")).rejects.toThrow();
   await paired(simulator);
 });
 
-test("is the same on every set, as it is on real ones, unless another is given", async () => {
+test("the certificate is the same on every set, as on real ones, unless another is given", async () => {
   const [one, other] = [await plugIn(), await plugIn()];
   const { fingerprint256, subject } = await presented(one);
   expect([subject.CN, fingerprint256]).toEqual(["LGE TV SSG", one.fingerprint]);

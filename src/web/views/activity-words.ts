@@ -109,7 +109,7 @@ const fieldWords: Readonly<Record<string, string>> = {
   access: "what it lets zapd do",
   capabilities: "what it can do",
   keys: "its keys",
-  withheld: "what its settings keep back",
+  withheld: "what its settings withhold",
   labels: "its labels",
   software_version: "its software",
   platforms: "its protocols",

@@ -81,7 +81,7 @@ function statusWords({ isLive, failure }: Log, status: Device["status"]): string
 
 function emptyWords({ isLive }: Log, kept: readonly LogLine[], wanted: Signal<string>): string {
   if (kept.length > 0) return `No line has “${wanted.value.trim()}”.`;
-  return isLive.value ? "Nothing was written yet. What the package prints stands here as it comes." : "";
+  return isLive.value ? "Nothing was printed yet. The output of the package appears here." : "";
 }
 
 function filtered(lines: readonly LogLine[], wanted: string): readonly LogLine[] {
@@ -172,6 +172,6 @@ async function copy(lines: readonly LogLine[]): Promise<void> {
     // The clipboard is missing on pages of other hosts over plain HTTP, and a user may deny it.
     const all = document.querySelector(".dev-lines");
     if (all) getSelection()?.selectAllChildren(all);
-    announce("This browser lets no page copy here: the lines are selected, copy them yourself");
+    announce("This browser does not let the page copy: the lines are selected, so copy them yourself");
   }
 }

@@ -28,7 +28,7 @@ export function Remove({ entry }: { readonly entry: Entry }) {
   const remove = async () => {
     close();
     const result = await attempt(entry, "removing the package", () => call("removePackage", { id: entry.id }));
-    if (result) announce(`The package is gone from ${name}`);
+    if (result) announce(`The package was removed from ${name}`);
   };
   return (
     <>
@@ -42,7 +42,9 @@ export function Remove({ entry }: { readonly entry: Entry }) {
       />
       {isAsking.value && (
         <Dialog title={`Remove the package from ${name}?`} onClose={close}>
-          <p class="muted">What it has kept on the set goes with it. It can be sent again at any time.</p>
+          <p class="muted">
+            Data that it stored on the set is removed too. You can send the package again at any time.
+          </p>
           <div class="actions">
             <Button label="Cancel" onPress={close} />
             <Button label="Remove" icon="trash-2" kind="danger" onPress={() => void remove()} />

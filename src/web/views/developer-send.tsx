@@ -39,7 +39,7 @@ export function Send({ entry, params }: SendProps) {
   const { value: last } = sent;
 
   const send = async (what: ChosenPackage) => {
-    if (isBusy.peek()) return announce("One is being sent already; send this one after it");
+    if (isBusy.peek()) return announce("Another package is being sent; send this one afterwards");
     isBusy.value = true;
     chosen.value = what;
     problem.value = parsed.problem;
@@ -260,7 +260,7 @@ function DeepLinkField({ text, problem }: { readonly text: Signal<string>; reado
         }}
       />
       <p class={problem === null ? "note" : "problem"} id={`${id}-note`}>
-        {problem ?? "One name=value on each line. They go with a package that is sent, and with a reload."}
+        {problem ?? "One name=value on each line. They are used when a package is sent and when it is reloaded."}
       </p>
     </div>
   );

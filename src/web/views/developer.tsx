@@ -23,7 +23,7 @@ export function Developer({ id }: { readonly id: string | null }) {
   if (connection.value === "connecting") return <p class="dev-loading muted">Asking zapd …</p>;
   return (
     <Notice icon="code" title={id === null ? "Which set?" : "There is no such device"} isPage>
-      <OtherSets none="None of the devices takes packages: developer mode is turned on at the set." />
+      <OtherSets none="No device accepts packages. Turn on developer mode at the set." />
       <p>
         <a href={linkTo("")}>To the house</a>
       </p>
@@ -108,11 +108,11 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
 function NoPackages({ device }: { readonly device: Device }) {
   const hint = withheldHint(device, "dev");
   return (
-    <Notice icon="code" title={`${device.name} takes no packages`}>
+    <Notice icon="code" title={`${device.name} accepts no packages`}>
       <p>
         {hint ?? "It has no developer mode, or it is turned off at the set. Once it is on, zapd sees it by itself."}
       </p>
-      <OtherSets none="No other device of this house takes packages either." />
+      <OtherSets none="No other device accepts packages either." />
     </Notice>
   );
 }

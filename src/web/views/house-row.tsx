@@ -72,7 +72,7 @@ export function Row({ entry, openDialog }: RowProps) {
         <div class="set-withheld">
           <Icon name="lock" size={16} />
           <p>
-            Its settings keep back {withheld.what}.{" "}
+            Its settings withhold {withheld.what}.{" "}
             {withheld.hints.length > 0 && (
               <button
                 type="button"

@@ -30,7 +30,9 @@ export function House() {
     try {
       const { devices } = await call("discoverDevices");
       const { length } = devices;
-      announce(length === 0 ? "Nobody answered: a set that is off may not" : `${countOf(length, "device")} answered`);
+      announce(
+        length === 0 ? "No device answered: a set that is off may not answer" : `${countOf(length, "device")} answered`,
+      );
     } catch (error) {
       announce(failureOf(error)?.message ?? "");
     } finally {
@@ -69,7 +71,7 @@ export function House() {
         )}
       />
       {all.length > 0 && shown.length === 0 && (
-        <p class="muted house-none">None of the {all.length} has that in its name, its model or its labels.</p>
+        <p class="muted house-none">None of the {all.length} devices has that in its name, model or labels.</p>
       )}
       {all.length > 0 && (
         <div class="house-foot">

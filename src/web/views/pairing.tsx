@@ -29,12 +29,12 @@ interface PairingStep {
 /** What the user can do when pairing ended, shown below the message of the daemon. */
 const reasonWords: Readonly<Record<PairingReason, string>> = {
   wrong: "It was not that one.",
-  late: "Nobody answered at the set in time. Begin again when you are in front of it.",
+  late: "The prompt at the set was not answered in time. Begin again when you are in front of it.",
   denied: "It was refused at the set. Begin again, and choose to allow it.",
   busy: "It is being paired by somebody else. Wait until that has ended.",
   cancelled: "It was cancelled.",
   closed: "The set ended it. Begin again; some sets ask only once it shows its home screen.",
-  protocol: "The set answered what zapd does not understand.",
+  protocol: "zapd does not understand the answer of the set.",
 };
 
 export function Pairing({ entry, close }: { readonly entry: Entry; close(): void }) {
@@ -163,7 +163,7 @@ interface BeginProps {
 function Begin({ name, isBusy, failure, begin, takeOver }: BeginProps) {
   if (isBusy || failure === null) return <p role="status">Asking {name} …</p>;
   if (failure.code === "device_busy")
-    return <Button label="Give that up, and begin here" icon="refresh-cw" kind="primary" onPress={takeOver} />;
+    return <Button label="Cancel that and begin here" icon="refresh-cw" kind="primary" onPress={takeOver} />;
   return <Button label="Begin again" icon="refresh-cw" kind="primary" onPress={begin} />;
 }
 
@@ -194,8 +194,8 @@ function Prompt({ step, name, isBusy, enter }: PromptProps) {
       <div class="pairing-look" role="status">
         <Icon name="tv" size={28} />
         <p>
-          Look at the screen of <strong>{name}</strong>: it asks whether zapd may drive it. Accept that there, with its
-          own remote. Nothing to see? Turn it on, and leave what covers the screen.
+          Look at the screen of <strong>{name}</strong>: it asks whether zapd may control it. Accept that there with its
+          own remote. If no prompt is shown, turn the set on and close what covers its screen.
         </p>
       </div>
     );

@@ -53,7 +53,7 @@ export function Apps({ entry, device }: ListProps) {
           <h2>Apps</h2>
           <p class="remote-why">
             <Icon name="lock" size={16} />
-            {why === withheldHint(device, "keys") ? "Kept back by the same setting." : why}
+            {why === withheldHint(device, "keys") ? "Withheld by the same setting." : why}
           </p>
         </>
       )}
@@ -277,7 +277,7 @@ function SearchableList<Item>({
       <div ref={list} class={className}>
         {found.map(row)}
       </div>
-      {found.length === 0 && <p class="muted">None has that in its name.</p>}
+      {found.length === 0 && <p class="muted">No name contains that.</p>}
     </>
   );
 }

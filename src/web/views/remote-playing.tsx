@@ -22,7 +22,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
   const can = (what: Device["capabilities"][number]) => device.capabilities.includes(what);
   if (playback === null || title === null) {
     // The place is kept, so that the keys below do not move when something plays.
-    return can("playback") ? <p class="playing card muted">Nothing plays, as far as it tells</p> : null;
+    return can("playback") ? <p class="playing card muted">Nothing plays, as far as it reports</p> : null;
   }
   const control = (what: "play" | "pause" | "stop" | "next" | "previous") =>
     void attempt(entry, what === "pause" ? "pausing" : what, () =>

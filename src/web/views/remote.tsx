@@ -34,7 +34,7 @@ export function Remote({ id }: { readonly id: string | null }) {
   if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
   return (
     <Notice icon="tv" title="There is no such device" isPage>
-      <p>It was forgotten, is a part of another one by now, or the address of this page is wrong.</p>
+      <p>It was removed, it is part of another device now, or the address of this page is wrong.</p>
       <p>
         <a href={linkTo("")}>To the house</a>
       </p>
@@ -81,15 +81,15 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
       <DeviceStatus entry={entry} device={device} state={shownState} displayStatus={displayStatus} ask={ask} />
       <LeaseNote device={device} />
       {displayStatus === "unpaired" ? (
-        <Notice icon="link" title={`${device.name} wants to be asked first`}>
-          <p>It takes commands once it knows zapd. That is done once, at the set.</p>
+        <Notice icon="link" title={`${device.name} must be paired first`}>
+          <p>It accepts commands once it is paired with zapd. Pairing is done once, at the set.</p>
           <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
         </Notice>
       ) : (
         <>
           {device.access === "unpaired" && (
-            <Notice icon="link" title={`${device.name} does more once it knows zapd`}>
-              <p>Some of it works already; the rest once you have paired it.</p>
+            <Notice icon="link" title={`${device.name} does more once it is paired`}>
+              <p>Some functions work already, the others after pairing.</p>
               <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
             </Notice>
           )}

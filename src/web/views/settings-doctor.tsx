@@ -38,7 +38,7 @@ export function Doctor() {
       </div>
       <p class="muted" role="status">
         {found === null
-          ? "Looks at the daemon, the network and every device; it moves nothing, and takes some seconds."
+          ? "Checks the daemon, the network and every device without changing anything. It takes some seconds."
           : summaryOf(found)}
       </p>
       {failure.value && <Refusal failure={failure.value} />}

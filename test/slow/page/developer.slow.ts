@@ -182,14 +182,14 @@ describePage("the developer view", (visitAt) => {
       await pressNamed(page, "Remove the package");
       await pressNamed(page, "Remove");
       await demo.says(/Workbench\s+deleted "Hello"/);
-      await shows(page, "The package is gone from Workbench");
+      await shows(page, "The package was removed from Workbench");
       await pressNamed(page, "Reload");
       await shows(page, "Workbench has no sideloaded package");
     }, 60_000);
 
     test("of a device that takes none it says so, and leads to one that does", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Cinema"));
-      await shows(page, "Cinema takes no packages");
+      await shows(page, "Cinema accepts no packages");
       expect(await axeEverywhere()).toEqual([]);
       await pressNamed(page, "Workbench");
       await shows(page, "Drop a ZIP or a folder");

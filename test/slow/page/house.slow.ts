@@ -55,7 +55,7 @@ describePage("the house", (visitAt) => {
 
   test("what its settings keep back is said, with what to change, by finger as well", async () => {
     const { page } = await visit({ width: 390, height: 844, touch: true });
-    await shows(page, "Its settings keep back");
+    await shows(page, "Its settings withhold");
     await pressNamed(page, "What to change", "finger");
     await shows(page, "Control by mobile apps > Network access: Enabled");
   }, 60_000);
@@ -212,7 +212,7 @@ describePage("the house", (visitAt) => {
     expect(await sticksOut()).toEqual([]);
     await pressNamed(page, "Cancel");
     await page.click(`a.set-name[href*="${demo.idOf("Kitchen")}"]`);
-    await shows(page, `${name} wants to be asked first`);
+    await shows(page, `${name} must be paired first`);
     expect(await sticksOut()).toEqual([]);
     await api("PATCH", `/devices/${demo.idOf("Kitchen")}`, { name: "Kitchen", labels: [] });
   }, 60_000);

@@ -54,7 +54,7 @@ describePage("pairing", (visit) => {
       await shows(first.page, "left");
       await pressNamed(first.page, "Give up");
       await isClosed(first.page);
-      await shows(first.page, "Kitchen wants to be asked first");
+      await shows(first.page, "Kitchen must be paired first");
       const second = await visit(demo.port(), { at: at("Kitchen"), beside: first.page });
       for (const { page } of [first, second]) {
         await page.bringToFront();
@@ -114,7 +114,7 @@ describePage("pairing", (visit) => {
       set.expiresMs = 1_500;
       await pressNamed(page, "Begin again");
       await shows(page, "0:01 left");
-      await shows(page, "Nobody answered at the set in time");
+      await shows(page, "The prompt at the set was not answered in time");
       set.expiresMs = 60_000;
       await pressNamed(page, "Begin again");
       await shows(page, "0:5");
@@ -141,7 +141,7 @@ describePage("pairing", (visit) => {
       expect((await house.api("POST", `/devices/${id}/pair`, { begin: true })).status).toBe(200);
       const { page } = await visit(Number(new URL(house.url).port), { at: `/remote/${id}` });
       await pressNamed(page, "Pair Abandoned");
-      await pressNamed(page, "Give that up, and begin here");
+      await pressNamed(page, "Cancel that and begin here");
       await write(page, "The code that Abandoned shows", "271828");
       await page.keyboard.press("Enter");
       await shows(page, "Abandoned is paired");
