@@ -1,4 +1,4 @@
-/** Answers searches on the loopback interface for one set, from its own address, with words that may be anybody's. */
+/** Answers SSDP searches on loopback for one set, from its address; the answer may be false. */
 import { createResponder } from "../../src/simulators/bench/ssdp.ts";
 
 export interface Announced {
@@ -10,17 +10,17 @@ export interface Announced {
 }
 
 export interface SsdpOptions {
-  /** How long a set thinks before it answers. */
+  /** The delay of an answer. */
   readonly delayMs?: number;
   readonly location?: string;
   readonly target?: string;
   readonly usn?: string;
-  /** Old firmware: other headers, other case. */
+  /** As old firmware: other headers, in lower case. */
   readonly old?: boolean;
 }
 
 export interface Voice {
-  /** Searches that were answered. */
+  /** How many searches were answered. */
   readonly searches: number;
   stop(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export async function announce(set: Announced, options: SsdpOptions = {}): Promi
     replies(target) {
       if (set.asleep || !/^(roku:ecp|ssdp:all)$/.test(target)) return [];
       searches++;
-      return [words(set, options)];
+      return [answerOf(set, options)];
     },
   });
   await responder.open();
@@ -46,7 +46,7 @@ export async function announce(set: Announced, options: SsdpOptions = {}): Promi
   };
 }
 
-function words({ host, port, serial, identity }: Announced, options: SsdpOptions): string[] {
+function answerOf({ host, port, serial, identity }: Announced, options: SsdpOptions): string[] {
   const location = options.location ?? `http://${host}:${port}/`;
   const target = options.target ?? "roku:ecp";
   const usn = options.usn ?? `uuid:roku:ecp:${serial}`;

@@ -1,21 +1,21 @@
-/** A platform of its own, whose sets ask for a code or a login before they let anybody in; and zapd with it. No network. */
+/** A fake platform whose sets must be paired by a code, a login or a confirmation, and zapd with it; without a network. */
 import { DeviceError, pairingFailed, ZapdError } from "../../src/api/errors.ts";
 import type { Paired, Pairing, Platform } from "../../src/platforms/platform.ts";
 import { fakePlatform, sightingOf } from "./fake-platform.ts";
 import { type House, openHouseOf } from "./house-of.ts";
 
-/** A set, and how it asks. */
+/** A set that must be paired. */
 export class AskingSet {
   readonly asks: Pairing["step"];
-  /** What lets in: the code that it shows, or `user:password`. */
+  /** The code that it shows, or `user:password`. */
   readonly secret: string;
   expiresMs = 60_000;
-  /** Whether it asks for something now, and how often it has begun to. */
+  /** Whether it shows a prompt now, and how many it has shown. */
   showing = false;
   times = 0;
-  /** Everything that was typed, right or wrong. */
+  /** Every code or login that was entered. */
   readonly typed: string[] = [];
-  /** It thinks about what is typed until this ends. */
+  /** It answers to what was entered once this ends. */
   thinks: Promise<unknown> = Promise.resolve();
   #user = Promise.withResolvers<Paired>();
 
@@ -39,7 +39,7 @@ export class AskingSet {
     const enter = async (typed: string): Promise<Paired> => {
       this.typed.push(typed);
       await this.thinks;
-      // As a careless set does, which says back what it was told.
+      // A careless set repeats what was entered.
       if (typed !== this.secret) throw pairingFailed("wrong", `does not know ${typed.split(":").at(-1)}`);
       this.showing = false;
       return this.#key();
@@ -62,13 +62,13 @@ export class AskingSet {
 }
 
 export interface AskingHouse extends House {
-  /** Adds a set under a name, not paired yet. */
+  /** Adds a set under a name, unpaired. */
   add(name: string, set: AskingSet): Promise<string>;
 }
 
 export const askingPort = 4_711;
 
-/** The platform of these sets, each at its port. */
+/** The platform of these sets, by their ports. */
 export function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
   const setAt = (port: number) => {
     const set = sets.get(port);

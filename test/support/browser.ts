@@ -1,17 +1,16 @@
-/** A real browser before the page: what it shows, what its console says, what its policy refused, what axe finds. */
+/** A real browser with the page: what it shows, errors of its console, refusals of its policy, and findings of axe. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, ElementHandle, Page } from "puppeteer-core";
 import { root } from "./sources.ts";
 
 const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => Bun.which(name)).find(Boolean) ?? null;
-/** Why there is no browser to try it in; `null` where there is one. */
+/** Why there is no browser; `null` where there is one. */
 export const noBrowser = program === null ? "there is no Chromium" : null;
 
 export async function startBrowser(): Promise<Browser> {
   const { launch } = await import("puppeteer-core");
-  // No process in stock for a page that may never come, and no pages of its own below the address bar of every new window:
-  // hundreds of files, while the page that is looked at loads.
+  // No spare process, and no pages for the address bar of each new window, which would load beside the page.
   const without = ["SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup"];
   const args = [
     `--disable-features=${without.join(",")}`,
@@ -24,10 +23,10 @@ export async function startBrowser(): Promise<Browser> {
   return launch({ executablePath: program ?? "", args });
 }
 
-/** A tab that is behind another one draws nothing: it is looked at by the clock. */
+/** A tab in the background draws no frames: it is polled. */
 const patience = { timeout: 20_000, polling: 50 };
 
-/** In `npm test` the first and the fourth stand for them all, in turns: the narrowest in the light, the widest in the dark. */
+/** The colour schemes and widths that axe looks at. */
 const looks = [
   ["light", 320],
   ["light", 768],
@@ -41,26 +40,26 @@ export interface Looking {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: "light" | "dark";
-  /** A finger in the place of a mouse. */
+  /** Touch in place of a mouse. */
   readonly touch?: boolean;
   /** Behind `#`, such as `/activity`. */
   readonly at?: string;
   /** Another page than the one at the top, such as `docs`. */
   readonly path?: string;
-  /** A tab of the same window as this page: one browser, one storage, one set of locks. */
+  /** Opens a tab in the window of this page: they share storage and locks. */
   readonly beside?: Page;
-  /** Given the page before it asks for anything. */
+  /** Gets the page before its first request. */
   opened?(page: Page): void | Promise<void>;
 }
 
-/** Looked at for a block: `await using`, so that a test that fails leaves no page behind, which would have the next one wait. */
+/** For `await using`: a page that a failed test left open would delay the next one. */
 export interface Looked extends AsyncDisposable {
   readonly page: Page;
-  /** What the console said that is an error, what went uncaught, and what the policy refused. Empty when all is well. */
+  /** Errors of the console, uncaught errors and refusals of the policy. */
   problems(): Promise<string[]>;
-  /** What axe finds, as `rule: element`. Empty when all is well. */
+  /** The findings of axe, as `rule: element`. */
   axe(): Promise<string[]>;
-  /** What axe finds, and what sticks out to the side, as it stands now: light and dark, at 320, 768 and 1280 px. */
+  /** The findings of axe, and overflow to the side, in light and dark at 320, 768 and 1280 px. */
   axeEverywhere(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -73,8 +72,8 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
   await opened?.(page);
   const uncaught: string[] = [];
   const complaints: { readonly text: string; readonly url: string }[] = [];
-  // A browser reports each answer that is a refusal. One that a command got is shown to people, and no fault of the page.
-  // What the console says of an answer may come before the answer itself, so it is judged when somebody asks.
+  // The console reports each answer with an error status; that of a command is no fault of the page. The report may come
+  // before the answer, so it is judged in `problems`.
   const refusedCommands = new Set<string>();
   page.on("response", (response) => {
     if (response.status() >= 400 && response.request().method() !== "GET") refusedCommands.add(response.url());
@@ -94,11 +93,11 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     );
   });
   await page.goto(`http://127.0.0.1:${port}/${path}${at === "" ? "" : `#${at}`}`);
-  // Behind another page it would get no frames, and what waits for one would wait for ever.
+  // In the background it would get no frames.
   if (!beside) await page.bringToFront();
   await page.waitForFunction(() => document.querySelector("main") !== null, patience);
   const axe = async (): Promise<string[]> => {
-    // The policy of the page lets no script in; what the debugger runs is none of the page's.
+    // The policy of the page forbids scripts, but not those of the debugger.
     if (!(await page.evaluate(() => "axe" in globalThis)))
       await page.evaluate(readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8"));
     return page.evaluate(async () => {
@@ -121,7 +120,7 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
       for (const [scheme, width] of looks) {
         await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
         await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-        // What fades is as it stays: half a colour has half a contrast.
+        // Animations are at their end: a half faded colour has half the contrast.
         await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
         const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
         const now = [...(await axe()), ...(isWide ? ["something sticks out to the side"] : [])];
@@ -143,7 +142,7 @@ interface AxeResults {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
 
-/** Waits until something is true in the page, and says what it showed when it did not come true. */
+/** Waits until something is true in the page; fails with what the page shows. */
 export async function until(
   page: Page,
   what: string,
@@ -161,10 +160,7 @@ export function shows(page: Page, text: string): Promise<void> {
   return until(page, `the page shows "${text}"`, (wanted) => document.body.innerText.includes(wanted ?? ""), text);
 }
 
-/**
- * Presses what has this name: a button, a link, an entry of a menu. With the mouse, or with a finger. As a person does, it
- * aims at what stands still: what is still moving, or is being drawn anew, is looked at again.
- */
+/** Presses the button, link or menu entry of this name, with the mouse or by touch, once it no longer moves. */
 export async function pressNamed(page: Page, name: string, how: "mouse" | "finger" = "mouse"): Promise<void> {
   const pressed = await page
     .waitForFunction(
@@ -173,7 +169,7 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
         const nameOf = (one: HTMLElement) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim();
         const own = all.find((one) => nameOf(one) === wanted && one.checkVisibility());
         if (!own) return false;
-        // What is scrolled below the bar is there, and not to be hit.
+        // An element below the bar cannot be clicked.
         own.scrollIntoView({ block: "center" });
         const place = () => JSON.stringify(own.getBoundingClientRect());
         const before = place();
@@ -192,7 +188,7 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
   await (how === "mouse" ? element?.click() : element?.tap());
 }
 
-/** Writes into the field that has this label, in the place of what stood there. */
+/** Replaces the text of the field with this label. */
 export async function write(page: Page, label: string, text: string): Promise<void> {
   const found = await page.waitForFunction(
     (wanted) =>

@@ -1,4 +1,4 @@
-/** A daemon as its own process, driven from outside: its own config, state folder and port. */
+/** A daemon as a process, with its own config, state folder and port. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
@@ -8,19 +8,19 @@ import { street } from "./lane.ts";
 
 const root = join(import.meta.dir, "..", "..");
 
-// A connection that is kept may be closed by its daemon, idle too long, in the moment in which it is used again: each call has its own.
+// The daemon may close an idle connection at the moment of its next use: each call opens its own.
 const { fetch: fetchKept } = globalThis;
 globalThis.fetch = Object.assign(
   (to: Parameters<typeof fetch>[0], init?: RequestInit) => fetchKept(to, { keepalive: false, ...init }),
   fetchKept,
 );
 
-let house = 0;
+let nextPort = 0;
 
-/** A TCP port that was free a moment ago, and that no other test asks for meanwhile. */
+/** A TCP port that was free a moment ago, and that no other process of tests uses. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (let tries = 0; tries < street.ports; tries++) {
-    const port = street.from + (house++ % street.ports);
+    const port = street.from + (nextPort++ % street.ports);
     const server = net.createServer();
     const isFree = await new Promise<boolean>((resolve) => {
       server.on("error", () => resolve(false));
@@ -34,36 +34,36 @@ export async function freePort(host = "127.0.0.1"): Promise<number> {
 /** The source under Bun or Deno, or the compiled binary. */
 export type Runtime = "bun" | "deno" | "binary";
 
-/** What all tests of this run are run on, but for those that say another. */
+/** The runtime of this run of tests. */
 export const usualRuntime = (process.env["ZAPD_TEST_RUNTIME"] ?? "bun") as Runtime;
 
 export interface DaemonSetup {
   /**
-   * Sections of the config over the quiet defaults of a test: no scan at the start, none at an interval. How long sets have
-   * to answer, and a search, is in milliseconds of the test.
+   * Sections of the config over the defaults of a test, which never scan. Timeouts are in real milliseconds, whatever the
+   * speed of the daemon's clock.
    */
   readonly config?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** A state folder to use again; without one, a new one. */
+  /** The folder of an earlier daemon, to use again. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** More words after `serve`, such as `--no-page`. */
   readonly words?: readonly string[];
-  /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
+  /** A program that runs the daemon, with its arguments, such as `unshare`. */
   readonly within?: readonly string[];
   /** The port of 127.0.0.1 at which its runtime's inspector listens. */
   readonly inspector?: number;
-  /** From the source, whatever the others are: for tests that look into the process, or put something into it. */
+  /** Runs the source, not a compiled program: for tests that look into the process. */
   readonly fromSource?: true;
-  /** What runs it; `$ZAPD_TEST_RUNTIME` without. */
+  /** `$ZAPD_TEST_RUNTIME` by default. */
   readonly runtime?: Runtime;
   /**
-   * How many times as fast its clock runs, so that nobody waits for what waits by design: 4, and 1 where time is measured.
-   * It is 1 for the binary and under Deno.
+   * How many times as fast its clock runs, so that tests need not wait: 4 by default, 1 where time is measured, and always
+   * 1 for the binary and under Deno.
    */
   readonly speed?: 1 | 2 | 4;
 }
 
-/** What the API answered. */
+/** An answer of the API. */
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
@@ -71,7 +71,7 @@ export interface Answered {
   readonly body: any;
 }
 
-/** For a block by `await using`, or until it is disposed of. */
+/** For `await using`, or until it is disposed of. */
 export interface TestDaemon extends AsyncDisposable {
   readonly port: number;
   /** `http://127.0.0.1:<port>/v1` */
@@ -84,13 +84,13 @@ export interface TestDaemon extends AsyncDisposable {
   log(): string;
   /** One call; `body` is sent as JSON, and a path is below `/v1`. */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
-  /** How many times as fast as ours its clock runs. */
+  /** How many times as fast as real time its clock runs. */
   readonly speed: number;
-  /** Waits for so many milliseconds of its clock. */
+  /** Sleeps for so many milliseconds of its clock. */
   sleep(ms: number): Promise<void>;
-  /** Ends it with a signal and gives its exit status (`null` after SIGKILL). */
+  /** Ends it with a signal, and returns its exit status (`null` after SIGKILL). */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
-  /** Ends it and removes its folder. Fails when an error went uncaught in it (R18), or when it has ended of itself. */
+  /** Ends it and removes its folder. Fails when an error was uncaught (R18), or when it has crashed. */
   dispose(): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ const quiet = {
 /** The longest that the settings allow. */
 const longestMs = 30_000;
 
-/** Where the inspector of Bun, or of a binary which it made, is spoken to. */
+/** The address of the inspector of Bun, or of a binary compiled by it. */
 export const inspectorOfBun = (port: number) => `ws://127.0.0.1:${port}/zapd`;
 
 /** Starts a daemon and waits for its first answer. */
@@ -120,7 +120,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
   const own = programOf(runtime, speed !== 1, setup);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
-  // Bun's, and that of a binary which it made; Deno takes a word for it.
+  // Deno takes a flag in its place.
   const inspected = setup.inspector && runtime !== "deno" ? { BUN_INSPECT: inspectorOfBun(setup.inspector) } : {};
   const child = spawn(program, [...words, "serve", "--config", configFile, ...(setup.words ?? [])], {
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...inspected, ...setup.env },
@@ -160,8 +160,8 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     [Symbol.asyncDispose]: dispose,
   };
   async function dispose(): Promise<void> {
-    // Killed from without is what some tests are about; no other end is.
-    const crashed = child.signalCode !== null && !asked.has(child.signalCode);
+    // Some tests kill the daemon; any other signal is a crash.
+    const crashed = child.signalCode !== null && !sentByTests.has(child.signalCode);
     child.kill("SIGKILL");
     await exited;
     rmSync(folder, { recursive: true, force: true });
@@ -182,21 +182,21 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   throw new Error(`the daemon did not answer:\n${log}`);
 }
 
-/** Signals that end a daemon because somebody sent them. */
-const asked: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
+/** Signals that tests send. */
+const sentByTests: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 
-/** The lines of a log that tell of errors which nobody caught, or which a handler let through. */
+/** The log lines of uncaught errors, and of errors that a handler did not catch. */
 export function straysIn(log: string): string[] {
   const stray = /^(?:error: |\{"time":"[^"]*","level":"error","message":")(?:nobody caught: |[A-Z]{3,7} \/v1)/;
   return log.split("\n").filter((line) => stray.test(line));
 }
 
-/** The program under test with its own words before any command's, by a clock that runs as ours does. */
+/** The program under test and its first arguments, with a clock in real time. */
 export function programWords(): string[] {
   return programOf(usualRuntime, false);
 }
 
-/** The words that run the command line under test, which under Deno is Bun's: only the daemon is run there. */
+/** The program and first arguments of the command line under test: under Deno only the daemon runs, so this is Bun's. */
 export function zapdWords({ isFast = false } = {}): string[] {
   return programOf(usualRuntime === "binary" ? "binary" : "bun", isFast);
 }
@@ -217,7 +217,7 @@ function programOf(
   return [join(root, "node_modules/.bin/deno"), "run", ...inspected, ...denoFlags("start"), main];
 }
 
-/** The flags of a task in deno.json, so that what is allowed there is what suffices; its state and config are in a test's folder. */
+/** The flags of a task in deno.json, so that the tests prove that they suffice; state and config are in a test's folder. */
 export function denoFlags(task: "start" | "serve"): string[] {
   const { tasks } = JSON.parse(readFileSync(join(root, "deno.json"), "utf8")) as { tasks: Record<string, string> };
   const flags = (tasks[task] ?? "").split(" ").filter((word) => /^--(no-prompt|unstable|allow)/.test(word));

@@ -1,6 +1,6 @@
 /**
- * Run in a network of its own: starts the demo there, and hands what comes over a Unix socket, which a network does not
- * bound, to its port. `bun demo-relay.ts SOCKET PORT PROGRAM…`; SIGINT ends both.
+ * Runs in its own network: starts the demo, and relays connections from a Unix socket, which other networks reach, to its
+ * port. `bun demo-relay.ts SOCKET PORT PROGRAM…`; SIGINT ends both.
  */
 import { spawn } from "node:child_process";
 import net from "node:net";

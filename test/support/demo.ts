@@ -1,4 +1,4 @@
-/** `zapd demo` as its own process, in a network of its own: its sets are the same in each demo, and each would find the others'. */
+/** `zapd demo` as a process in its own network: in a shared one each demo would find the sets of the others. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
@@ -9,17 +9,17 @@ import { joined } from "./joined.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { root } from "./sources.ts";
 
-/** For a block by `await using`, or until it is stopped. */
+/** For `await using`, or until it is stopped. */
 export interface Demo extends AsyncDisposable {
   readonly port: number;
-  /** Gives its Kodi the login that its introduction tells. */
+  /** Pairs its Kodi by the login in its introduction. */
   logIn(): Promise<void>;
   /** What it has written to stdout so far. */
   printed(): string;
   stop(): Promise<void>;
 }
 
-/** Starts the demo, with more in its environment, and waits for its introduction. */
+/** Starts the demo, and waits for its introduction. */
 export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<Demo> {
   const port = await freePort();
   const made = process.env["ZAPD_TEST_PROGRAM"];

@@ -1,9 +1,9 @@
-/** A stream of events read by hand, over a bare socket: it can stop reading, and break off in the midst of a line. */
+/** Reads a stream of events over a bare socket: it can stop reading, and close in the middle of a line. */
 import net from "node:net";
 
-/** An event, or a heartbeat, as either form tells it. */
+/** An event, or a heartbeat, in either form. */
 export interface Frame {
-  /** Beside the event in an event stream, in the line in JSON Lines. */
+  /** The field `id` in server-sent events, a member of the line in JSON Lines. */
   readonly id: string;
   readonly type: string;
   // biome-ignore lint/suspicious/noExplicitAny: an event of any type
@@ -22,14 +22,14 @@ export interface Asked {
   readonly path?: string;
   /** Whole header lines. */
   readonly headers?: readonly string[];
-  /** Hangs up as soon as so many bytes have come. */
+  /** Closes after so many bytes. */
   readonly cutAfter?: number;
 }
 
 export class EventStream {
-  /** What has come whole. */
+  /** The frames that are complete. */
   readonly frames: Frame[] = [];
-  /** When each of them came, in milliseconds. */
+  /** When each of them arrived, in milliseconds. */
   readonly times: number[] = [];
   readonly #socket: net.Socket;
   readonly #form: Form;
@@ -38,7 +38,7 @@ export class EventStream {
   #raw: Buffer = Buffer.alloc(0);
   readonly #decoder = new TextDecoder();
   #text = "";
-  /** Bytes of the chunk under way that are still to come. */
+  /** Bytes that are missing of the current chunk. */
   #left = 0;
   #status = 0;
   #isOver = false;
@@ -63,7 +63,7 @@ export class EventStream {
     });
   }
 
-  /** 0 until the head has come. */
+  /** 0 until the head has arrived. */
   get status(): number {
     return this.#status;
   }
@@ -73,12 +73,12 @@ export class EventStream {
     return this.#isOver;
   }
 
-  /** Bytes that have come so far. */
+  /** Bytes so far. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Takes nothing any more: what comes stays in the kernel, and then at the daemon. */
+  /** Stops reading: data stays in the kernel, and then in the daemon. */
   pause(): void {
     this.#socket.pause();
   }
@@ -93,7 +93,7 @@ export class EventStream {
     this.#wake();
   }
 
-  /** Waits for an event; fails when the stream ends before it, or when it does not come in time. */
+  /** Waits for a frame, among earlier ones as well; fails when the stream ends, or after the time. */
   async until(is: (frame: Frame) => boolean, withinMs = 30_000): Promise<Frame> {
     let at = 0;
     const next = () => {
@@ -109,7 +109,7 @@ export class EventStream {
     throw new Error(`${this.#isOver ? "the stream ended" : "it did not come"} after ${this.frames.length}: ${last}`);
   }
 
-  /** Waits for the end of the connection; whether it came in time. */
+  /** Waits for the end of the connection; `false` after the time. */
   async ended(withinMs = 30_000): Promise<boolean> {
     return (await this.#when(() => (this.#isOver ? true : undefined), withinMs)) ?? false;
   }
@@ -152,7 +152,7 @@ export class EventStream {
     }
   }
 
-  /** What the chunks of the body have brought, the one that is still coming as well (RFC 9112, 7.1). */
+  /** The text of the chunks so far, with a part of the last one (RFC 9112, 7.1). */
   #chunks(): string {
     const parts: Buffer[] = [];
     for (;;) {
@@ -164,7 +164,7 @@ export class EventStream {
         this.#raw = this.#raw.subarray(part.length);
         continue;
       }
-      // The end of the chunk before stands at the beginning.
+      // The line end of the chunk before comes first.
       const [line, size] = /^(?:\r\n)?([0-9a-f]+)\r\n/i.exec(this.#raw.toString("latin1", 0, 24)) ?? [];
       if (line === undefined || size === undefined) break;
       this.#left = Number.parseInt(size, 16);
@@ -175,7 +175,7 @@ export class EventStream {
   }
 }
 
-/** A frame of an event stream: a comment and an id alone are a heartbeat; what has neither is none. */
+/** A frame of server-sent events: one with an id alone is a heartbeat; one without an id is none. */
 function frameOf(text: string): Frame | null {
   const fields = new Map(
     text.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trimStart()]),
@@ -185,7 +185,7 @@ function frameOf(text: string): Frame | null {
   return data === undefined ? { id, type: "heartbeat" } : { ...(JSON.parse(data) as Frame), id };
 }
 
-/** The number of an event in the order of its daemon. */
+/** The sequence number of an event. */
 export function seqOf({ id }: Pick<Frame, "id">): number {
   return Number(id.split(".")[1]);
 }
