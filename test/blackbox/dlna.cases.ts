@@ -11,7 +11,7 @@ import { refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, atEnd, startSimulator } = await daemonForFile(
-  { config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 700 } } },
+  { config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 1_000 } } },
   { cleans: "each test" },
 );
 const plugIn = (options: Partial<DlnaSimulatorOptions> & { readonly name: string }) =>

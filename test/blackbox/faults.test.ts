@@ -10,7 +10,7 @@ import { daemonForFile } from "./daemon-for-file.ts";
 import { faults, fullBacklog, redirect } from "./fault-server.ts";
 import { install, packageWith } from "./packages.ts";
 
-const requestMs = 700;
+const requestMs = 1_000;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
 const { daemon, addRoku } = await daemonForFile({

@@ -45,7 +45,7 @@ test.concurrent.each([{}, { close: "said" }, { old: true }] as const)(
     // Where no connection is kept, a proof of identity holds for a moment: no address changes hands that fast.
     if ("close" in style || "old" in style) await daemon.sleep(600);
     const refused = ([name, body]: (typeof drives)[number]) =>
-      refuse(daemon, name, { id, body }, "device_unreachable", "device_error");
+      refuse(daemon, name, { id, body }, "device_unreachable", "device_error", "device_busy");
     // The first command meets the open connection.
     for (const drive of drives.slice(0, 2)) await refused(drive);
     await Promise.all(drives.map(refused));

@@ -1,7 +1,7 @@
-/** How work ended, as a word that a test expects. */
+/** The outcome of work, as a text to compare. */
 import { ZapdError } from "../../src/api/errors.ts";
 
-/** The code of its failure; `none` where it did not fail. */
+/** The code of the failure, or `none`. */
 export function codeOf(work: Promise<unknown>): Promise<string> {
   return work.then(
     () => "none",
@@ -9,7 +9,7 @@ export function codeOf(work: Promise<unknown>): Promise<string> {
   );
 }
 
-/** The code and the message of its failure; `none` where it did not fail. */
+/** The code and the message of the failure, or `none`. */
 export function failureOf(work: Promise<unknown>): Promise<string> {
   return work.then(
     () => "none",
@@ -17,7 +17,7 @@ export function failureOf(work: Promise<unknown>): Promise<string> {
   );
 }
 
-/** What work gives, or the code of the failure that it throws. */
+/** The result, or the code of the failure that is thrown. */
 export function outcomeOf<T>(work: () => T): T | string {
   try {
     return work();

@@ -1,7 +1,7 @@
-/** What a run of tests says of those that failed: each with what stands before it, from the test before on. `bun failures.ts LOG` prints it. */
+/** The failed tests in the output of a run, each with its own lines. `bun failures.ts LOG` prints them. */
 import { readFileSync } from "node:fs";
 
-/** Lines of one failure, and characters of a line: that all of them can be read where little of a log is kept. */
+/** Limits for each failure, so that all of them fit where little of a log is kept. */
 const [mostLines, mostCharacters] = [60, 300];
 
 export function failuresIn(said: string): string[] {
@@ -21,7 +21,7 @@ export function failuresIn(said: string): string[] {
   return failures;
 }
 
-/** The same of one child that has failed: its last words where no test of it did. */
+/** Why a child process failed: its failed tests, or the end of its output. */
 export function whyFailed(said: string): string {
   return failuresIn(said).join("\n") || said.slice(-2_000);
 }

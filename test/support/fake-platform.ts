@@ -1,4 +1,4 @@
-/** A platform that is nothing but an object: what the daemon needs of one, and no network. */
+/** A platform in memory, without a network. */
 
 import { z } from "zod";
 import { ZapdError } from "../../src/api/errors.ts";
@@ -37,7 +37,7 @@ export const asleep: PlatformState = {
   input: null,
 };
 
-/** A device that is on, whenever it is asked. */
+/** Power of a device that is always on. */
 export const neverOff: NonNullable<Connection["power"]> = { isOn: async () => true, wakesByPacket: true };
 
 export interface FakeOptions {
@@ -51,7 +51,7 @@ export interface FakeOptions {
   pair?: Platform["pair"];
 }
 
-/** What a connection has, by its parts. */
+/** The capabilities of a connection, by its parts. */
 export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
   const { list, launch, stop } = connection.apps ?? {};
   const parts: Partial<Record<Capability, unknown>> = {
@@ -87,20 +87,20 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
   };
 }
 
-/** One device in memory: what was done to it, in order, with as long as each thing takes. */
+/** A device in memory: the commands and reads that reached it, in order. */
 export class FakeSet {
   readonly done: string[] = [];
   readonly closed: string[] = [];
   /** Milliseconds that each command and read takes. */
   takes = 0;
-  /** Fails every command and read while it is set. */
+  /** While it is set, every command and read fails with it. */
   failure: ZapdError | undefined;
   state: PlatformState = asleep;
-  /** How many commands and reads are under way, and the most there have been. */
+  /** How many commands and reads run now, and the most that ran at once. */
   running = 0;
   mostRunning = 0;
 
-  /** Does one thing: takes its time, ends with its signal. */
+  /** Does one thing, which takes `takes` milliseconds, or until the signal. */
   async do<T>(what: string, signal: AbortSignal, result: T): Promise<T> {
     this.mostRunning = Math.max(this.mostRunning, ++this.running);
     try {

@@ -1,12 +1,12 @@
 /**
- * Preloaded into a daemon under test (`startTestDaemon({ speed })`): its clock runs `$ZAPD_TEST_SPEED` times as fast, so
- * that nobody waits for what waits by design. Dates stay as they are.
+ * Preloaded into a daemon under test (`startTestDaemon({ speed })`): its timers run `$ZAPD_TEST_SPEED` times as fast, so
+ * that tests need not wait. Dates stay as they are.
  */
 const speed = Number(process.env["ZAPD_TEST_SPEED"] ?? 1);
 
-/** A breath stays one: what is on its way to the daemon comes no sooner for a fast clock. */
-const breath = 60;
-const scaled = (ms: number) => (ms <= breath ? ms : Math.max(breath, ms / speed));
+/** Shorter delays stay as they are: data from the network arrives no sooner on a faster clock. */
+const shortestMs = 60;
+const scaled = (ms: number) => (ms <= shortestMs ? ms : Math.max(shortestMs, ms / speed));
 
 const { setTimeout: later, setInterval: often } = globalThis;
 const now = performance.now.bind(performance);
@@ -17,7 +17,7 @@ Object.assign(globalThis, {
   setTimeout: (work: () => void, ms = 0, ...rest: []) => later(work, scaled(ms), ...rest),
   setInterval: (work: () => void, ms = 0, ...rest: []) => often(work, scaled(ms), ...rest),
 });
-// What Bun itself times at its listener, in whole seconds.
+// Timeouts of Bun's own listener, in whole seconds.
 const { serve } = Bun;
 const sooner = (seconds: number) => Math.ceil(seconds / speed);
 Object.assign(Bun, {

@@ -1,6 +1,6 @@
 /**
- * The program with the clock of tests in it. `npm test` makes one file of it first (`$ZAPD_TEST_PROGRAM`), which starts in a
- * quarter of the time: some four hundred daemons are started.
+ * The program with the clock of the tests. `npm test` first compiles it into one file (`$ZAPD_TEST_PROGRAM`), which starts
+ * four times as fast as the source; the tests start some hundred daemons.
  */
 import "./fast-clock.ts";
 import { runCommand } from "../../src/cli/command.ts";

@@ -1,4 +1,4 @@
-/** A figure that a test has measured, printed where somebody wants to see them: `ZAPD_FIGURES=1`. */
+/** Prints a measured figure where `ZAPD_FIGURES` is set. */
 export function figure(text: string): void {
   if (process.env["ZAPD_FIGURES"] !== undefined) process.stdout.write(`  ${text}\n`);
 }

@@ -1,17 +1,17 @@
-/** Folders of tests, in which they write. */
+/** Temporary folders for tests. */
 import { afterAll, beforeEach } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A folder for the tests of a file, or of a `describe`; it is removed after the last of them. */
+/** A folder for the tests of a file, or of a `describe`, which is removed after them. */
 export function testFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "zapd-test-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** An empty folder for each of the tests: that of the one that runs. */
+/** An empty folder for each test: returns that of the current one. */
 export function folderForEach(): () => string {
   const folder = testFolder();
   let count = 0;

@@ -1,4 +1,4 @@
-/** Twelve devices as a family has them, most of them reached over more than one protocol: what one scan is to find, once each. */
+/** Twelve devices, most of which speak more than one protocol. */
 import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../src/simulators/dlna.ts";
@@ -13,7 +13,7 @@ interface Set {
   stop(): Promise<void>;
 }
 
-/** One device: its name as people gave it, and what it is reached over, the leading one first. */
+/** One device: its name, and its protocols, the leading one first. */
 export interface Resident {
   readonly name: string;
   readonly parts: readonly { readonly platform: string; readonly set: Set }[];
@@ -34,7 +34,7 @@ function roku(host: string, name: string) {
   };
 }
 
-/** Two run on one machine, so that they have its hardware in common. */
+/** Two of them run on one machine, and share its MAC address. */
 function kodi(name: string, uuid: string, port: number) {
   const options = { host: machine, mac: "02:00:5e:00:64:04", port, tcpPort: port + 1_010, mdns: true, startMs: 5 };
   return { platform: "kodi", set: createKodiSimulator({ name, uuid, ...options }) };
@@ -55,7 +55,7 @@ const remote = (host: string, name: string) => ({
   set: createAndroidTvSimulator({ name, host, model: "BRAVIA 4K" }),
 });
 
-/** The house, with its sets not started. The Samsung's renderer is its own, or one that can be killed without it. */
+/** The sets, not started. The Samsung has its own renderer, or one that can be stopped apart from it. */
 export function houseOfTwelve(samsungs: "own" | "apart"): readonly Resident[] {
   const group = { model: "Google Cast Group", capabilities: 36, standBy: null, port: 32_187 };
   return [
@@ -97,7 +97,7 @@ function samsung(renderers: "own" | "apart"): Resident["parts"] {
   return renderers === "own" ? [own] : [own, renderer(host, `[TV] ${name}`, { manufacturer: "Samsung Electronics" })];
 }
 
-/** Over what each is reached, the leading one first: a Samsung's own renderer lives in the set. */
+/** The platforms of a device, the leading one first: a Samsung's own renderer is a part of its simulator. */
 export function platformsOf({ parts }: Resident): readonly string[] {
   const all = parts.map(({ platform }) => platform);
   return all.includes("samsung") ? ["samsung", "dlna"] : all;

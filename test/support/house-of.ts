@@ -1,4 +1,4 @@
-/** zapd in this process with one platform, behind listeners of its own: what a test sees of it is what its callers see. */
+/** zapd in this process with given platforms, behind its own listeners. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,12 +13,12 @@ export interface House {
   /** Where its API is. */
   readonly url: string;
   readonly folder: string;
-  /** What was logged, down to the finest. */
+  /** The log, at the level debug. */
   log(): string;
   api(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answered>;
-  /** The status that a page of another origin gets. */
+  /** The status for a page of another origin. */
   foreign(method: string, path: string): Promise<number>;
-  /** Ends zapd, and nothing else. */
+  /** Stops zapd, but not its listeners. */
   stop(): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export function openHouseOf(...platforms: readonly Platform[]): Promise<House> {
   return openHouseWith({ platforms });
 }
 
-/** With what the platforms are to each other, too, and further settings of `[discovery]`. */
+/** With the composition of the platforms, and further settings of `[discovery]`. */
 export async function openHouseWith(
   options: Pick<ZapdOptions, "platforms" | "composition">,
   discovery = "",

@@ -1,9 +1,9 @@
-/** A device that speaks HTTP on a bare TCP socket: what it hears is kept byte for byte, what it says is given byte for byte. */
+/** A device that speaks HTTP on a bare TCP socket: requests and answers are exact to the byte. */
 import net from "node:net";
 import { listening } from "./listening.ts";
 
 export interface Heard {
-  /** The head as it came, without the blank line. */
+  /** The head as received, without the blank line. */
   readonly head: string;
   readonly method: string;
   readonly target: string;
@@ -12,7 +12,7 @@ export interface Heard {
   readonly connection: number;
 }
 
-/** `hang`: never answered. `close` and `reset`: hung up without a word. `drip`: a byte now and then, for ever. */
+/** `hang`: no answer. `close` and `reset`: ends the connection without one. `drip`: sends a byte at a time, for ever. */
 export type Saying =
   | string
   | Uint8Array
@@ -22,15 +22,15 @@ export type Saying =
 export interface HttpDevice {
   readonly address: { readonly host: string; readonly port: number };
   readonly heard: Heard[];
-  /** Connections taken so far, and those still open. */
+  /** How many connections were accepted, and how many are open. */
   readonly taken: number;
   readonly open: number;
-  /** Hangs up on everyone, and listens on. */
+  /** Ends all connections, and keeps listening. */
   hangUp(): void;
   stop(): Promise<void>;
 }
 
-/** An answer that is in order. */
+/** A valid answer. */
 export function answer(status: number, body = "", headers: readonly string[] = []): string {
   const lines = [`HTTP/1.1 ${status} Said`, `Content-Length: ${Buffer.byteLength(body)}`, ...headers];
   return `${lines.join("\r\n")}\r\n\r\n${body}`;
@@ -94,7 +94,7 @@ function drip(socket: net.Socket): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-/** Waits for what must come true, and looks every so many milliseconds whether it has. */
+/** Waits until something holds, which is checked every `everyMs`. */
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,

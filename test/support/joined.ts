@@ -1,4 +1,4 @@
-/** Two sockets made one line: each is handed what the other says, and both end as soon as one has ended. */
+/** Relays two sockets to each other; both end as soon as one does. */
 import type { Socket } from "node:net";
 
 export function joined(one: Socket, other: Socket): void {

@@ -1,15 +1,15 @@
 /**
- * Ports and addresses of this process alone: test files run side by side, and the sets and daemons of one must not be those
- * of another. Taken by what the system gives to one only, a listener; it is given back with the process.
+ * Ports and addresses of this process: test files run in parallel, and must not use those of another. The process that
+ * listens on the last port of a lane has the lane, until it ends.
  */
 const lanes = 180;
 const first = 10_000;
 const width = 100;
 
-/** From 0 to 179, unlike that of any other process of this network. */
+/** From 0 to 179, another one in each process of this network. */
 export const lane = claim();
 
-/** The ports of this lane: below those that the system gives out. The last one holds the lane. */
+/** The ports of this lane, below the ephemeral ports of the system. */
 export const street = { from: first + lane * width, ports: width - 1 } as const;
 
 function claim(): number {
@@ -17,7 +17,7 @@ function claim(): number {
     const lane = (process.pid + tries) % lanes;
     const port = first + lane * width + width - 1;
     try {
-      // Bound, or thrown, before it returns.
+      // It is bound when this returns.
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).unref();
       return lane;
     } catch {
@@ -28,5 +28,5 @@ function claim(): number {
 }
 
 let made = 0;
-/** An address of this machine that no other set has. */
+/** A loopback address that no other set has. */
 export const freeHost = (): string => `127.0.${20 + lane}.${1 + (made++ % 250)}`;

@@ -1,7 +1,7 @@
 /**
- * Clients that want devices for themselves, as a program that can be killed: `bun lease-clients.ts URL NAME COUNT ID …`. Each
- * takes a device, says who it is by what it launches there, now and then lets its time run out instead of giving the device
- * back, and begins anew. What it launches is known by the set: `NAME-<client>-<turn>`.
+ * Clients that lease devices, as a program that can be killed: `bun lease-clients.ts URL NAME COUNT ID …`. Each leases a
+ * device, launches an app with its name (`NAME-<client>-<turn>`), by which the set knows it, and begins again. Now and then
+ * it lets its lease expire in place of freeing it.
  */
 import { createClient } from "../../src/api/client.ts";
 import { sleep } from "../../src/system/sleep.ts";
@@ -9,9 +9,8 @@ import { sleep } from "../../src/system/sleep.ts";
 const [url = "", name = "", count = "0", ...ids] = process.argv.slice(2);
 const zapd = createClient({ url });
 
-/** Seconds that a lease lasts. */
 const ttl_s = 2;
-/** Of so many turns one ends by itself, and what comes too late then must not reach the set. */
+/** One of so many leases expires; launches after that must not reach the set. */
 const everyLate = 5;
 
 async function turn(client: number, at: number): Promise<void> {
@@ -21,13 +20,13 @@ async function turn(client: number, at: number): Promise<void> {
   const launch = () => zapd.launchApp({ id, body: { app: "12", params: { content_id: who } }, lease: token });
   for (let count = 0; count < 3; count++) await launch();
   if (Math.random() > 1 / everyLate) return void (await zapd.freeLease({ id, lease: token }));
-  // It has no say in when that is: it goes on until it is told that it has nothing to say any more.
+  // It goes on until it is refused.
   for (;;) await launch();
 }
 
 async function live(client: number): Promise<never> {
   for (let at = 0; ; at++) {
-    // The daemon is gone, or the lease is: it begins anew.
+    // The daemon or the lease has ended: it begins again.
     await turn(client, at).catch(() => sleep(20 + Math.random() * 80));
   }
 }

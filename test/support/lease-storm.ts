@@ -1,4 +1,4 @@
-/** Many clients that want a few sets for themselves, and are killed, as is the daemon; the sets themselves are the witnesses. */
+/** Many clients lease a few sets, and clients and daemon are killed; the sets record who launched on them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
@@ -6,10 +6,10 @@ import { startTestDaemon } from "./daemon.ts";
 
 export interface Storm {
   readonly sets: number;
-  /** Programs, and clients in each. */
+  /** Programs, and the clients in each. */
   readonly programs: number;
   readonly clients: number;
-  /** How often a program is killed and another begins, and how often the daemon is. */
+  /** How many programs are killed and replaced, and how often the daemon is killed. */
   readonly kills: number;
   readonly daemonKills: number;
   /** Milliseconds between two of those. */
@@ -17,16 +17,16 @@ export interface Storm {
 }
 
 export interface Told {
-  /** Of each set, whose launches it has seen, in order; who launched twice and more in a row stands once. */
+  /** For each set, who launched on it, in order; launches in a row count once. */
   readonly tenures: readonly (readonly string[])[];
   readonly launches: number;
-  /** Those that still could not be leased at the end, when all clients were dead. */
+  /** Sets that could not be leased after all clients were killed. */
   readonly stuck: readonly string[];
-  /** What was left of leases then: what a set was told after the last of them was freed. */
+  /** Launches that came after that. */
   readonly late: number;
 }
 
-/** Runs it, and tells what the sets have seen. */
+/** Runs it, and returns what the sets have recorded. */
 export async function storm({ sets, programs, clients, kills, daemonKills, everyMs }: Storm): Promise<Told> {
   const tenures: string[][] = Array.from({ length: sets }, () => []);
   let launches = 0;
@@ -67,7 +67,7 @@ export async function storm({ sets, programs, clients, kills, daemonKills, every
     const daemonAt = new Set(
       Array.from({ length: daemonKills }, (_, at) => Math.floor(((at + 0.5) * kills) / daemonKills)),
     );
-    // Nobody is killed before everybody is at work.
+    // All sets are in use before the first kill.
     while (tenures.some((seen) => seen.length < 2)) await Bun.sleep(20);
     for (let at = 0; at < kills; at++) {
       await Bun.sleep(everyMs * (0.5 + Math.random()));
@@ -80,7 +80,7 @@ export async function storm({ sets, programs, clients, kills, daemonKills, every
     }
     await Bun.sleep(everyMs);
     await Promise.all(running.map(kill));
-    // What the dead had ends by itself; whoever comes then gets it.
+    // The leases of killed clients expire.
     const taken = await Promise.all(
       ids.map((id) => daemon.api("POST", `/devices/${id}/lease`, { owner: "last", ttl_s: 600, wait_s: 30 })),
     );
@@ -95,7 +95,7 @@ export async function storm({ sets, programs, clients, kills, daemonKills, every
   }
 }
 
-/** Whoever a set has seen again after another: two had it at the same time. */
+/** Clients that launched again after another: two had the set at the same time. */
 export function seenTwice({ tenures }: Told): string[] {
   return tenures.flatMap((seen) => seen.filter((who, at) => seen.indexOf(who) !== at));
 }

@@ -1,16 +1,16 @@
-/** A server that listens on this machine, and all who are connected to it. */
+/** A server on this machine, and its connections. */
 import type net from "node:net";
 
 export interface Listening {
   readonly port: number;
-  /** How many are connected. */
+  /** How many connections are open. */
   readonly open: number;
-  /** Hangs up on everyone, and listens on. */
+  /** Ends all connections, and keeps listening. */
   hangUp(): void;
   stop(): Promise<void>;
 }
 
-/** Without a port, one that is free. */
+/** Listens; port 0 is any free port. */
 export async function listening(server: net.Server, host = "127.0.0.1", port = 0): Promise<Listening> {
   const sockets = new Set<net.Socket>();
   server.on("connection", (socket: net.Socket) => {

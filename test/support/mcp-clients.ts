@@ -1,4 +1,4 @@
-/** Agents as others write them: the clients of both editions of the protocol's own SDK, over HTTP and over stdio. */
+/** The clients of both editions of the protocol's own SDK, over HTTP and over stdio. */
 import { Client as SecondClient, StreamableHTTPClientTransport as SecondHttp } from "@modelcontextprotocol/client";
 import { StdioClientTransport as SecondStdio } from "@modelcontextprotocol/client/stdio";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport as FirstHttp } from "@modelcontextprotoco
 import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { programWords, type TestDaemon } from "./daemon.ts";
 
-/** What a tool answered. */
+/** The answer of a tool. */
 export interface ToolAnswer {
   readonly isError?: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -20,19 +20,19 @@ export interface ToolAnswer {
   }[];
 }
 
-/** What a person at a client says to a form. */
+/** How a person at a client answers a form. */
 export type Person = (message: string) => {
   readonly action: "accept" | "decline";
   readonly content?: Record<string, string | boolean>;
 };
 
 export interface Agent {
-  /** The list of tools, as it came. */
+  /** The list of tools, as received. */
   tools(): Promise<readonly { readonly name: string }[]>;
   call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>;
   resources(): Promise<readonly { readonly uri: string }[]>;
   read(uri: string): Promise<string>;
-  /** Waits for the next change of a resource, once `change` has been made. */
+  /** Follows a resource, makes the change, and waits for its notification. */
   changed(uri: string, change: () => Promise<unknown>): Promise<void>;
   close(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export interface Agent {
 export interface Reached {
   readonly daemon: TestDaemon;
   readonly token: string;
-  /** Who is asked, where the client says that it can ask. */
+  /** Answers questions, where the client can ask. */
   readonly person?: Person;
   /** Another socket than the daemon's own. */
   readonly socket?: string;
@@ -107,7 +107,7 @@ async function second(isHttp: boolean, reached: Reached): Promise<Agent> {
   });
 }
 
-/** `follow` has a resource followed, and gives what ends that. */
+/** `follow` follows a resource, and returns what ends that. */
 function agentOf(
   client: FirstClient | SecondClient,
   follow: (uri: string, told: (uri: string) => void) => Promise<() => Promise<unknown>>,

@@ -1,4 +1,4 @@
-/** A service announced over mDNS on loopback, under a name that no one else has. */
+/** Announces a service over mDNS on loopback, under a unique name. */
 import { randomUUID } from "node:crypto";
 import { Bonjour } from "bonjour-service";
 
@@ -9,7 +9,7 @@ export interface Announced {
 }
 
 export function announce(type: string, txt: Readonly<Record<string, string>>, port = 4_242): Announced {
-  // What bonjour-service hands on to multicast-dns, without declaring it.
+  // bonjour-service passes these options on to multicast-dns, without declaring them.
   const options = { interface: "127.0.0.1", bind: "0.0.0.0" } as ConstructorParameters<typeof Bonjour>[0];
   const bonjour = new Bonjour(options, () => {});
   const name = `zapd ${randomUUID().slice(0, 8)}`;

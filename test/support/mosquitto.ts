@@ -1,4 +1,4 @@
-/** Debian's Mosquitto as a test's own broker, and its own programs as the clients of others. */
+/** Mosquitto as a broker for one test, and its own programs as clients. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
@@ -9,23 +9,23 @@ import { freePort } from "./daemon.ts";
 const missing = ["mosquitto", "mosquitto_sub", "mosquitto_pub", "mosquitto_rr"].filter(
   (name) => Bun.which(name) === null,
 );
-/** Why what needs a broker is skipped; `null`: it is not. */
+/** Why there can be no broker; `null` where there can. */
 export const noMosquitto = missing.length === 0 ? null : `there is no ${missing.join(", no ")}`;
 if (noMosquitto !== null) process.stderr.write(`skipped: what needs an MQTT broker: ${noMosquitto}\n`);
 
-/** A message as mosquitto_sub got it. */
+/** A message as received by mosquitto_sub. */
 export interface Heard {
   readonly topic: string;
   readonly retained: boolean;
   readonly text: string;
-  /** Empty where it is none. */
+  /** `{}` where the text is no JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of every kind
   readonly json: any;
 }
 
 export interface Ears {
   readonly all: readonly Heard[];
-  /** Waits for a message, among those that came before as well. */
+  /** Waits for a message, among earlier ones as well. */
   until(is: (heard: Heard) => boolean, withinMs?: number): Promise<Heard>;
   close(): void;
 }
@@ -44,8 +44,8 @@ export class Mosquitto {
   }
 
   /**
-   * Starts a broker that keeps nothing on disk. `lines` are its settings beside its port; `client` is what its own programs
-   * need to be let in.
+   * Starts a broker that keeps nothing on disk. `lines` are further settings; `client` are the options with which its own
+   * programs connect.
    */
   static async start(
     lines: (folder: string) => readonly string[] = () => ["allow_anonymous true"],
@@ -80,7 +80,7 @@ export class Mosquitto {
     throw new Error(`mosquitto does not listen:\n${log}`);
   }
 
-  /** Ends it, with all that it kept. */
+  /** Ends it, with its retained messages. */
   async end(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const own = this.#process;
     if (!own || own.exitCode !== null || own.signalCode !== null) return;
@@ -89,7 +89,7 @@ export class Mosquitto {
     await ended;
   }
 
-  /** Hears what comes, and first what is kept. */
+  /** Subscribes; retained messages come first. */
   hear(...filters: readonly string[]): Ears {
     const words = [...filters.flatMap((filter) => ["-t", filter]), "-V", "5", "-F", "%r %t %x"];
     const own = spawn("mosquitto_sub", [...this.#address, ...words], { stdio: ["ignore", "pipe", "ignore"] });
@@ -132,21 +132,21 @@ export class Mosquitto {
     return ears;
   }
 
-  /** What is kept at topics now: a second's worth of listening. */
+  /** The retained messages of topics, after listening for a second. */
   async kept(...filters: readonly string[]): Promise<Heard[]> {
     const words = [...filters.flatMap((filter) => ["-t", filter]), "--retained-only", "-W", "1"];
     const { stdout } = await this.#run("mosquitto_sub", ...words, "-F", "%r %t %x");
     return stdout.split("\n").filter(Boolean).map(heardIn);
   }
 
-  /** Sends a message, and waits until the broker has it. */
+  /** Publishes a message, and waits until the broker has it. */
   async say(topic: string, text: string, ...words: readonly string[]): Promise<void> {
     const message = text === "" ? ["-n"] : ["-m", text];
     const { status, stderr } = await this.#run("mosquitto_pub", "-q", "1", "-t", topic, ...message, ...words);
     if (status !== 0) throw new Error(`mosquitto_pub: ${stderr}`);
   }
 
-  /** Asks as any client of MQTT 5 does, and gives the answer. */
+  /** Sends a request as clients of MQTT 5 do, and returns the response. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of any operation
   async ask(topic: string, call: object): Promise<any> {
     const answers = ["-e", "answers/mine", "-W", "10", "-D", "publish", "correlation-data", "mark"];
@@ -156,7 +156,7 @@ export class Mosquitto {
     return JSON.parse(stdout);
   }
 
-  /** Beside this process: the sets of a test live in it. */
+  /** Not synchronous: the sets of a test run in this process. */
   async #run(program: string, ...words: readonly string[]) {
     const own = spawn(program, [...this.#address, "-V", "5", ...words], { stdio: ["ignore", "pipe", "pipe"] });
     let stdout = "";

@@ -1,9 +1,9 @@
-/** A daemon whose folder is a small disk of its own, in a mount namespace of its own. */
+/** A daemon whose folder is a small file system, in its own mount namespace. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
 
-/** Why there can be none here, or `null`. */
+/** Why that is impossible here, or `null`. */
 export const noMounts: string | null = (() => {
   if (process.platform !== "linux") return "mount namespaces are for Linux";
   const tried = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"], { encoding: "utf8" });
@@ -14,15 +14,15 @@ export const noMounts: string | null = (() => {
 if (noMounts !== null) process.stderr.write(`skipped: what needs a disk of its own: ${noMounts}\n`);
 
 export interface Mounted extends TestDaemon {
-  /** The disk as it is seen from here: below it are `config.toml` and `state`. */
+  /** The path of the file system from here; it has `config.toml` and `state`. */
   readonly disk: string;
-  /** Mounts it anew, `ro` or `rw`. */
+  /** Remounts it, `ro` or `rw`. */
   remount(how: "ro" | "rw"): void;
 }
 
-/** Starts a daemon on a tmpfs with these options, such as `size=256k`; `prepare` runs on the disk before, and may end with `ro`. */
+/** Starts a daemon on a tmpfs with these options, such as `size=256k`; `prepare` is a shell command that runs there before. */
 export async function startMounted(options: string, setup: DaemonSetup = {}, prepare = ""): Promise<Mounted> {
-  // The config lies where the disk will be: it is read before, and written onto the disk.
+  // The config is in the folder on which the file system is mounted: it is read before, and written again.
   const script = [
     'for last; do :; done; folder=$(dirname "$last"); config=$(cat "$last")',
     `mount -t tmpfs -o mode=700,${options} zapd "$folder" && printf "%s\\n" "$config" > "$last" && chmod 600 "$last"`,
@@ -41,7 +41,7 @@ export async function startMounted(options: string, setup: DaemonSetup = {}, pre
       const words = ["-t", String(pid), "-U", "--preserve-credentials", "-m", "mount", "-o", `remount,${how}`];
       const mount = () => spawnSync("nsenter", [...words, daemon.folder], { encoding: "utf8" });
       let done = mount();
-      // What is being written is waited for.
+      // It may be busy while a file is written.
       for (let tries = 0; tries < 100 && done.stderr.includes("busy"); tries++) {
         Bun.sleepSync(50);
         done = mount();

@@ -1,4 +1,4 @@
-/** Two network namespaces joined by a cable that can be pulled: a daemon in one, sets in the other. Needs root and `ip`. */
+/** Two network namespaces joined by a virtual cable that can be pulled: a daemon in one, sets in the other. Needs root and `ip`. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { straysIn } from "./daemon.ts";
 import { root } from "./sources.ts";
 
-/** Why there can be none here; `null` when there can. */
+/** Why that is impossible here, or `null`. */
 export const noNamespaces: string | null = reason();
 
 function reason(): string | null {
@@ -33,7 +33,7 @@ export interface Cable {
   dispose(): void;
 }
 
-/** Lays a cable between two new namespaces, with an address at each end and a way to the group of SSDP. */
+/** Joins two new namespaces, with an address at each end and a route for multicast. */
 export function layCable(): Cable {
   const names = { near: `zapd-near-${process.pid}`, far: `zapd-far-${process.pid}` };
   const [near, far] = ["10.99.0.1", "10.99.0.2"];
@@ -80,7 +80,7 @@ export function layCable(): Cable {
 
 export interface FarDaemon {
   readonly process: ChildProcess;
-  /** One call over the control socket: the port is in another namespace. */
+  /** One call over the control socket, since the port is in another namespace. */
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer }>;
   log(): string;
   dispose(): Promise<void>;

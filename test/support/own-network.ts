@@ -1,6 +1,6 @@
 /**
- * Tests that fill a network with sets and searches run in one of their own: those of other files would be found by their
- * daemons, and theirs by the others'. The file runs itself again there; where the system does not let it, it is skipped.
+ * Tests with searches run in a network namespace of their own, or their daemons would find the sets of other files. The file
+ * runs itself again there; where the system forbids that, it is skipped.
  */
 import { test } from "bun:test";
 import { execFileSync, spawn } from "node:child_process";
@@ -9,13 +9,13 @@ import { whyFailed } from "./failures.ts";
 import { root } from "./sources.ts";
 import { isWhole } from "./whole.ts";
 
-/** Whole tables take minutes. */
+/** Milliseconds for a file; whole tables take minutes. */
 const within = isWhole ? 1_800_000 : 150_000;
 const marker = "ZAPD_OWN_NETWORK";
 const isRoot = process.getuid?.() === 0;
 const unshare = ["unshare", isRoot ? "-n" : "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] as const;
 
-/** Why there can be none here; `null` when there can. */
+/** Why that is impossible here, or `null`. */
 function whyNot(): string | null {
   if (Bun.which("unshare") === null || Bun.which("ip") === null) return "there is no unshare or no ip";
   try {
@@ -27,12 +27,12 @@ function whyNot(): string | null {
   }
 }
 
-/** Words that run a program in a network of its own; `null` where there can be none. */
+/** The command that runs a program in its own network; `null` where that is impossible. */
 export const inOwnNetwork = whyNot() === null ? unshare : null;
 
 /**
- * Whether the tests of a file are to be defined here and now. If not, one test with this title stands for them all, and
- * runs the file in a network of its own.
+ * Whether this process is in its own network, so that the tests of a file may be defined. If not, one test with this title
+ * runs the file in such a network.
  */
 export function definesHere(file: string, title: string): boolean {
   if (process.env[marker] !== undefined) return true;

@@ -1,4 +1,4 @@
-/** What a platform is given by the daemon, with the answers of a test. */
+/** The services of the daemon for a platform, with answers for a test. */
 
 import { wake } from "../../src/devices/wake.ts";
 import type {
@@ -32,7 +32,7 @@ export function platformHostOf(options: PlatformHostOptions = {}): PlatformHost 
   };
 }
 
-/** What is kept of a device, in memory. */
+/** The secret of a device, in memory. */
 export function keptSecret<Secret>(kept: Secret | null = null): KeptSecret<Secret> {
   let now = kept;
   return {
@@ -88,10 +88,10 @@ export function listener<Memory = unknown>(): Told<Memory> {
   return told;
 }
 
-/** Takes nothing down. */
+/** Ignores all events. */
 export const nobody: Emit = () => {};
 
-/** A device that was sighted, as its platform drives it: what its connections tell is known from then on. */
+/** The target of a device that was sighted; facts and memory from its connections are kept. */
 export function targetOf<Memory, Secret>(
   sighting: Sighting<Memory>,
   { host, port }: Address,

@@ -1,4 +1,4 @@
-/** A house whose sets tell by themselves what they do: a daemon, and sets whose volume is turned at them. */
+/** A daemon with Kodis that push the changes of their volume. */
 
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
@@ -8,12 +8,12 @@ export interface PushingHouse {
   readonly daemon: TestDaemon;
   /** The sets, each with the id of its device. */
   readonly sets: readonly { readonly set: KodiSimulator; readonly id: string }[];
-  /** Turns the volume of the next set, in turns; which device, and to what. */
+  /** Changes the volume of the next set; returns its device and level. */
   change(): { readonly id: string; readonly level: number };
   dispose(): Promise<void>;
 }
 
-/** So many sets, which push as soon as somebody follows. */
+/** Starts so many sets, which push as soon as somebody follows. */
 export async function startPushingHouse(count: number, setup: DaemonSetup = {}): Promise<PushingHouse> {
   const daemon = await startTestDaemon({ ...setup, config: { discovery: { interfaces: ["none"] }, ...setup.config } });
   const sets = await Promise.all(
@@ -40,7 +40,7 @@ export async function startPushingHouse(count: number, setup: DaemonSetup = {}):
     change() {
       const one = sets[changes % count];
       if (!one) throw new Error("the house has no sets");
-      // Another level than before, whatever that was.
+      // Another level than before.
       const level = (one.set.state.volume + 1 + (changes++ % 7)) % 101;
       one.set.setVolume(level);
       return { id: one.id, level };

@@ -1,9 +1,9 @@
-/** HTTP by hand: the bytes of a request exactly as a test writes them, and whatever comes back. */
+/** HTTP on a bare socket: a request exact to the byte, and its answer. */
 import net from "node:net";
 import { Failure } from "../../src/api/operations.ts";
 
 export interface RawAnswer {
-  /** 0 when the connection ended without an answer. */
+  /** 0 where the connection ended without an answer. */
   readonly status: number;
   /** By name in lower case; a repeated one is joined with commas. */
   readonly headers: ReadonlyMap<string, string>;
@@ -13,17 +13,17 @@ export interface RawAnswer {
 }
 
 export interface Sending {
-  /** Where to: a port of 127.0.0.1, or the path of a socket. */
+  /** A port of 127.0.0.1, or the path of a socket. */
   readonly to: number | string;
-  /** Given up after this many milliseconds. */
+  /** Fails after this many milliseconds. */
   readonly patienceMs?: number;
-  /** Whether the answer has no body whatever its head says, as one to HEAD. */
+  /** The answer has no body, as to HEAD. */
   readonly bodyless?: boolean;
-  /** Waits for the end of the connection even when the answer is complete. */
+  /** Waits for the end of the connection, even after the answer. */
   readonly toTheEnd?: boolean;
 }
 
-/** The status and the code of an answer that must be a refusal in the envelope: `404 device_not_found`. */
+/** The status and the code of an error in the envelope: `404 device_not_found`. */
 export function refusal({ status, body }: Pick<RawAnswer, "status" | "body">): string {
   return `${status} ${codeOf({ body })}`;
 }
@@ -32,7 +32,7 @@ export function codeOf({ body }: Pick<RawAnswer, "body">): string {
   return Failure.parse(JSON.parse(body)).error.code;
 }
 
-/** A request's bytes. A header is a whole line; `content-length` is added to a body unless the headers frame it. */
+/** The bytes of a request. Headers are whole lines; `content-length` is added where no header gives the length of the body. */
 export function requestOf(
   method: string,
   target: string,
@@ -46,7 +46,7 @@ export function requestOf(
   return Buffer.concat([Buffer.from(`${head}\r\n\r\n`), bytes]);
 }
 
-/** Sends pieces as fast as they are taken, until an answer is complete or the connection ends. */
+/** Sends pieces as fast as the socket takes them, until the answer is complete or the connection ends. */
 export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending): Promise<RawAnswer> {
   const { to, patienceMs = 5_000 } = sending;
   return new Promise((resolve, reject) => {
@@ -77,8 +77,8 @@ export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending
 }
 
 /**
- * What comes back within a moment: `firstMs` until the first byte of it, `moreMs` of silence after any. A server that waits
- * for more than it was sent says nothing.
+ * The answer so far: waits `firstMs` for the first byte, and until `moreMs` without a byte. A server that waits for more of
+ * the request sends nothing.
  */
 export function hear(port: number, bytes: Uint8Array, firstMs: number, moreMs: number): Promise<string> {
   return new Promise((resolve) => {

@@ -1,24 +1,24 @@
-/** A TCP relay between zapd and a device: it counts what is open, hangs up, keeps silent, or leads to another device. */
+/** A TCP relay between zapd and a device: it counts connections, ends or holds them, or leads to another device. */
 import net from "node:net";
 
 export interface Relay {
   readonly host: string;
   readonly port: number;
-  /** Connections taken so far, and those still open. */
+  /** How many connections were accepted, and how many are open. */
   readonly taken: number;
   readonly open: number;
-  /** `close`: hangs up on who comes. `hang`: takes the connection, and nothing more. */
+  /** `close`: ends new connections. `hang`: accepts them, and relays nothing. */
   mode: "pass" | "close" | "hang";
   /** Bytes that clients sent so far. */
   readonly heard: number;
-  /** Keeps back what devices say on the connections that are open, and hands it on. */
+  /** `keep` holds back data from devices on open connections, `give` relays it. */
   keep(): void;
   give(): void;
-  /** Tells its clients what no device has said. */
+  /** Sends data to the clients that comes from no device. */
   say(bytes: Uint8Array): void;
-  /** Leads to another port from now on; what is open stays with the old one. */
+  /** Leads new connections to another port. */
   to(port: number): void;
-  /** Hangs up on everyone; done when each has noticed, and has hung up too. */
+  /** Ends all connections, and waits until the clients have ended them, too. */
   cut(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
   let leads = target;
   let taken = 0;
   let heard = 0;
-  /** Who is connected, and the device that each was led to. */
+  /** The clients, and the device of each. */
   const clients = new Map<net.Socket, net.Socket | undefined>();
   const server = net.createServer((client) => {
     taken++;

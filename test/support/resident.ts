@@ -1,7 +1,7 @@
-/** What a process has in memory. */
+/** The resident memory of a process. */
 import { readFileSync } from "node:fs";
 
-/** In MiB: now, or the most since `clear_refs` was written. */
+/** In MiB: now (`VmRSS`), or the most since `clear_refs` was written (`VmHWM`). */
 export function residentMiB(
   { pid }: { readonly pid?: number | undefined },
   field: "VmRSS" | "VmHWM" = "VmRSS",

@@ -1,18 +1,18 @@
-/** Any web server that may stand where a player was: what came to it is kept, byte for byte. */
+/** A web server at the former address of a player: it keeps all that it receives. */
 import net from "node:net";
 import { listening } from "./listening.ts";
 
 export interface RogueWeb {
   readonly host: string;
   readonly port: number;
-  /** All that was sent to it. */
+  /** All that it has received. */
   readonly heard: () => string;
-  /** How many requests came. */
+  /** How many requests it has received. */
   readonly requests: () => number;
   stop(): Promise<void>;
 }
 
-/** `answer` is the whole answer to each request, head and body; `null` answers nothing. */
+/** `answer` is the whole answer to each request, head and body; `null`: none. */
 export async function startRogueWeb(
   answer: string | null | ((request: string) => string),
   at: { readonly host?: string; readonly port?: number } = {},
@@ -43,7 +43,7 @@ export async function startRogueWeb(
   };
 }
 
-/** An answer with its length. */
+/** An answer with a `Content-Length`. */
 export function web(status: string, headers: readonly string[] = [], body = ""): string {
   return [`HTTP/1.1 ${status}`, ...headers, `Content-Length: ${Buffer.byteLength(body)}`, "", body].join("\r\n");
 }

@@ -1,4 +1,4 @@
-/** Simulated sets for one test: started with one call, quick in all they do, unseen by searches, and stopped after it. */
+/** Simulated sets for one test: quick, not announced, and stopped after the test. */
 import { afterEach } from "bun:test";
 import { createHash, randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
@@ -31,7 +31,7 @@ async function started<T extends { start(): Promise<void>; stop(): Promise<void>
   return set;
 }
 
-/** Its serial is its own: searches reach the sets of other test runs on this machine too. */
+/** With a unique serial: searches reach the sets of other test runs, too. */
 export function plugInRoku(options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
   const serial = `X0${randomUUID().replaceAll("-", "").slice(0, 10).toUpperCase()}`;
   return started(createRokuSimulator({ name: "Test Room", serial, ssdp: false, launchMs: 0, ...options }));
@@ -63,14 +63,14 @@ export function plugInAndroidTv(options: Partial<AndroidTvSimulatorOptions> = {}
   return started(createAndroidTvSimulator({ name: "Test Room", ...quiet, ...options }));
 }
 
-/** A connection, and what arrives on it as it arrives. */
+/** A connection, and the data that it has received. */
 export interface Listening {
   readonly socket: Socket;
   text(): string;
   closed(): boolean;
 }
 
-/** Cut after the test. */
+/** Ended after the test. */
 export function listen(host: string, port: number): Listening {
   const pieces: Uint8Array[] = [];
   let closed = false;
@@ -84,7 +84,7 @@ export function listen(host: string, port: number): Listening {
   return { socket, text: () => Buffer.concat(pieces).toString("utf8"), closed: () => closed };
 }
 
-/** A package as developers make it; big enough to be taken by a set. */
+/** A package, big enough to be accepted by a set. */
 export function packageOf(files: Record<string, string> = {}): Uint8Array {
   const content = {
     manifest: "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=1\n",

@@ -1,15 +1,15 @@
-/** A network on which answers are lost, late, doubled and in any order: platforms that hear so what the real ones would hear. */
+/** Platforms for which the answers of the network are lost, late, repeated and in any order. */
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DiscoveryQuery, MdnsService, Platform, SsdpAnswer } from "../../src/platforms/platform.ts";
 
 export interface Shaking {
-  /** Between 0 and 1: of the answers to a search, and of those who are asked who they are. */
+  /** The part, between 0 and 1, of answers to searches and to probes that is lost. */
   readonly lost: number;
-  /** The latest that one who is asked says who it is. */
+  /** The longest delay of an answer to a probe. */
   readonly lateMs: number;
 }
 
-/** Numbers between 0 and 1, the same for the same seed (mulberry32). */
+/** Random numbers between 0 and 1 by a seed (mulberry32). */
 export function dice(seed: number): () => number {
   let at = seed;
   return () => {
@@ -20,7 +20,7 @@ export function dice(seed: number): () => number {
   };
 }
 
-/** `shaking` is asked anew for each answer: the network may calm down. */
+/** `shaking` is called for each answer, so that it may change. */
 export function shaken(platforms: readonly Platform[], shaking: () => Shaking, roll: () => number): Platform[] {
   const isLost = () => roll() < shaking().lost;
   const heard = (query: DiscoveryQuery): DiscoveryQuery =>
@@ -29,7 +29,7 @@ export function shaken(platforms: readonly Platform[], shaking: () => Shaking, r
       : { ...query, read: (service: MdnsService) => (isLost() ? null : query.read(service)) };
   return platforms.map((platform) => ({
     ...platform,
-    // Each is heard twice.
+    // Each answer comes twice.
     queries: [...platform.queries, ...platform.queries].map(heard),
     async identify(lead, host, signal) {
       await Bun.sleep(roll() * shaking().lateMs);

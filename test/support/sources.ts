@@ -7,9 +7,9 @@ export const root = join(import.meta.dir, "..", "..");
 export interface Import {
   /** A path from the top of the project, or the name of a package or a `node:` module. */
   readonly from: string;
-  /** `import type`: gone when it runs. */
+  /** `import type`. */
   readonly typeOnly: boolean;
-  /** `import()`: loaded when it is needed. */
+  /** `import()`. */
   readonly late: boolean;
 }
 
@@ -23,10 +23,10 @@ export interface Source {
   readonly imports: readonly Import[];
 }
 
-/** Whether a file is made by a script (.ci/web.ts), and kept by nobody. */
+/** Whether a file is generated (.ci/web.ts). */
 export const isMade = (name: string) => /(?:^|[/-])assets\.ts$/.test(name);
 
-/** Every TypeScript file below a folder, in order; those that a script makes are left out. */
+/** Every TypeScript file below a folder, sorted, without generated ones. */
 export function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !isMade(entry.name))
@@ -35,7 +35,7 @@ export function sourcesIn(folder: string): Source[] {
     .map((path) => sourceOf(path, readFileSync(join(root, path), "utf8")));
 }
 
-/** Reads one file; its text is given, so that the reading itself can be tested. */
+/** Parses one file. */
 export function sourceOf(path: string, text: string): Source {
   const code = withoutComments(text);
   return { path, text, code, lines: text.trimEnd().split("\n").length, imports: importsIn(path, code) };
@@ -51,7 +51,7 @@ function importsIn(path: string, code: string): Import[] {
   ];
 }
 
-/** Takes comments out, and leaves strings, templates and most regular expressions alone. */
+/** Removes comments, but keeps strings, templates and most regular expressions. */
 function withoutComments(text: string): string {
   const string = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/.source;
   const expression = /(?<=[(,=:[!&|?{};\n]\s*)\/(?![/*])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\//.source;

@@ -1,16 +1,16 @@
-/** Answers searches for one target, which only its own test asks for: others may be searching on this machine meanwhile. */
+/** Answers searches for a unique target: others may search on this machine meanwhile. */
 import { randomUUID } from "node:crypto";
 import dgram from "node:dgram";
 
 export interface Responder {
-  /** What to search for. */
+  /** The target to search for. */
   readonly target: string;
-  /** The searches heard, as text. */
+  /** The searches received, as text. */
   readonly searches: string[];
   stop(): void;
 }
 
-/** Starts to answer; `reply` is given the number of the search, from 1, and gives the datagrams to send. */
+/** Starts to answer; `reply` gets the number of the search, from 1, and returns the datagrams to send. */
 export async function startResponder(
   reply: (number: number, target: string) => readonly (string | Uint8Array)[],
 ): Promise<Responder> {
@@ -31,13 +31,13 @@ export async function startResponder(
   return { target, searches, stop: () => socket.close() };
 }
 
-/** An answer that is in order. */
+/** A valid answer. */
 export function found(target: string, location: string): string {
   const lines = ["HTTP/1.1 200 OK", `ST: ${target}`, "USN: uuid:1", `LOCATION: ${location}`, "Ext:"];
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** Why no one can listen for searches here, or `null`. */
+/** Why searches cannot be received here, or `null`. */
 export async function whyNoSearches(): Promise<string | null> {
   return startResponder(() => []).then(
     (responder) => {

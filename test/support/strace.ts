@@ -1,15 +1,15 @@
-/** System calls of a process that runs: watched, or made to fail, by strace(1) attached to it. */
+/** System calls of a running process, traced or made to fail by strace(1). */
 import { test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What opens, writes and names files. */
+/** Calls that open, write and rename files. */
 export const fileCalls = ["openat", "write", "fsync", "close", "rename"] as const;
 export type FileCall = (typeof fileCalls)[number];
 
-/** Why nothing can be traced here, or `null`. */
+/** Why processes cannot be traced here, or `null`. */
 export const noStrace: string | null = (() => {
   if (process.platform !== "linux") return "strace is for Linux";
   const tried = spawnSync("strace", ["-qq", "-e", "trace=none", "true"], { encoding: "utf8" });
@@ -18,26 +18,26 @@ export const noStrace: string | null = (() => {
 })();
 if (noStrace !== null) process.stderr.write(`skipped: what needs strace: ${noStrace}\n`);
 
-/** A test that is skipped where nothing can be traced, and says why. */
+/** A test that is skipped, with the reason, where processes cannot be traced. */
 export function tracedTest(title: string, run: () => Promise<void>, timeoutMs?: number): void {
   test.skipIf(noStrace !== null)(`${title}${noStrace === null ? "" : ` (skipped: ${noStrace})`}`, run, timeoutMs);
 }
 
 export interface Trace {
-  /** Lets go of the process, which goes on, and gives the lines: `<thread> <seconds> <call>`. */
+  /** Detaches, and returns the lines: `<thread> <seconds> <call>`. */
   end(): Promise<string[]>;
 }
 
 export interface TraceOptions {
-  /** Which calls are written down. */
+  /** The calls to trace. */
   readonly calls: readonly string[];
   /** Further options, such as `-e inject=fsync:error=EIO:when=2`. The n-th call is counted for each thread by itself. */
   readonly more?: readonly string[];
-  /** Only the threads that work with files, as the runtime calls them. By default all. */
+  /** Traces only the threads of the runtime's file pool. */
   readonly filesOnly?: boolean;
 }
 
-/** Attaches to a process that runs. */
+/** Attaches to a running process. */
 export async function attach(pid: number, { calls, more = [], filesOnly }: TraceOptions): Promise<Trace> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-strace-"));
   const file = join(folder, "trace");
@@ -57,7 +57,7 @@ export async function attach(pid: number, { calls, more = [], filesOnly }: Trace
   return {
     async end() {
       tracer.kill("SIGINT");
-      // One that hangs on a thread that is gone lets go all the same.
+      // It may hang on a thread that has ended.
       const hard = setTimeout(() => tracer.kill("SIGKILL"), 5_000);
       await ended;
       clearTimeout(hard);
@@ -68,7 +68,7 @@ export async function attach(pid: number, { calls, more = [], filesOnly }: Trace
   };
 }
 
-/** The threads that the runtime hands file work to. */
+/** The threads of the runtime's file pool. */
 function poolOf(pid: number): string[] {
   const threads = readdirSync(`/proc/${pid}/task`);
   const pool = threads.filter((thread) => /Pool/.test(readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8")));
@@ -76,19 +76,19 @@ function poolOf(pid: number): string[] {
   return pool;
 }
 
-/** One call, whole. */
+/** One complete call. */
 export interface TracedCall {
   readonly thread: string;
   readonly name: string;
-  /** What stands in its brackets, with descriptors named by what they are of. */
+  /** Its arguments, with the file of each descriptor. */
   readonly words: string;
   readonly failed: boolean;
-  /** Seconds: when it was entered, and when it was seen to return (`from`, where strace saw no call in between). */
+  /** Seconds: when it was entered, and when it returned (`from`, where strace saw no other call between). */
   readonly from: number;
   readonly to: number;
 }
 
-/** The calls of a trace in the order in which they were entered; those that another thread interrupted are joined. */
+/** The calls of a trace in the order of their beginning; interrupted ones are joined. */
 export function callsIn(lines: readonly string[]): TracedCall[] {
   const found: { thread: string; text: string; from: number; to: number }[] = [];
   for (const line of lines) {

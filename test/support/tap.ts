@@ -1,22 +1,22 @@
-/** A TCP relay before the daemon that notes what it answered: a browser hides from its page, and from us, what it blocked. */
+/** A TCP relay before the daemon that records its statuses: a browser hides blocked answers. */
 import net from "node:net";
 import { joined } from "./joined.ts";
 import { listening } from "./listening.ts";
 
 export interface Tap {
   readonly port: number;
-  /** The status of each answer that passed, in order. */
+  /** The statuses of the answers, in order. */
   readonly statuses: readonly number[];
   stop(): Promise<void>;
 }
 
-/** Leads to a port of 127.0.0.1, from one of its own there. */
+/** Leads to a port of 127.0.0.1. */
 export async function startTap(target: number): Promise<Tap> {
   const statuses: number[] = [];
   const server = net.createServer((client) => {
     const daemon = net.connect(target, "127.0.0.1");
     joined(client, daemon);
-    // Answers come in one piece each: they are short.
+    // Short answers come in one piece.
     daemon.on("data", (bytes: Buffer) => {
       const [, status] = /^HTTP\/1\.1 (\d{3})/.exec(bytes.toString("latin1")) ?? [];
       if (status) statuses.push(Number(status));

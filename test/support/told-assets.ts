@@ -1,4 +1,4 @@
-/** Loaded before a daemon: says on stderr which modules of the page are read, when they are. */
+/** Preloaded into a daemon: writes to stderr which modules of the page are loaded. */
 
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";

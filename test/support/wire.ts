@@ -1,13 +1,13 @@
 /**
- * HTTP as old set-top firmware speaks it, on a bare TCP socket: what came in is kept byte for byte, and what goes out
- * can be framed in every way a set may choose. Nothing here comes from the daemon's sources.
+ * HTTP as old firmware speaks it, on a bare TCP socket: requests are kept byte for byte, and answers may be framed in every
+ * way that sets do. It shares no code with zapd.
  */
 import { STATUS_CODES } from "node:http";
 import net from "node:net";
 
 export interface RawRequest {
   readonly method: string;
-  /** The target exactly as it stood in the request line. */
+  /** The target as in the request line. */
   readonly target: string;
   readonly path: string;
   readonly query: string;
@@ -26,19 +26,19 @@ export interface Reply {
   readonly body?: string | Buffer;
 }
 
-/** `hang`: never answered. `close`: hung up without a word. `reset`: hung up with a RST. */
+/** `hang`: no answer. `close`: ends the connection without one. `reset`: ends it with RST. */
 export type Answer = Reply | "hang" | "close" | "reset";
 
-/** How answers are framed. Every one of these is legal, or was seen on a set. */
+/** How answers are framed. Each of these is valid HTTP, or was seen on a set. */
 export interface Style {
-  /** `said` announces the end with `Connection: close`; `rude` just ends. */
+  /** `said` announces the end with `Connection: close`; `rude` does not. */
   readonly close?: "said" | "rude";
-  /** HTTP/1.0: no length, the end of the connection ends the body. */
+  /** HTTP/1.0: without a length, ended by the connection. */
   readonly old?: boolean;
   readonly chunked?: boolean;
-  /** Written in pieces of odd sizes, split anywhere. */
+  /** Sent in pieces of odd sizes. */
   readonly dribble?: boolean;
-  /** Empty answers carry no `Content-Length`, and the connection stays open. */
+  /** Empty answers have no `Content-Length`, and the connection stays open. */
   readonly lengthless?: boolean;
   readonly server?: string;
 }
@@ -49,9 +49,9 @@ export class Wire {
   /** Takes over each new connection, before a byte is read. */
   fault: ((socket: net.Socket) => void) | null = null;
   connections = 0;
-  /** What is answered in the place of the usual: path -> answer. */
+  /** Answers that replace the usual ones, by path. */
   readonly answers = new Map<string, Answer>();
-  /** Every byte that came in, on all connections together. */
+  /** Bytes received on all connections. */
   bytesRead = 0;
   port = 0;
   #server: net.Server | null = null;
@@ -62,7 +62,7 @@ export class Wire {
     this.#answer = answer;
   }
 
-  /** Without a port, one below those that the system gives out: no daemon can have it, on whichever address. */
+  /** Without a port, one below the ephemeral ones of the system. */
   async listen(host: string, port = 0): Promise<void> {
     for (let tries = 0; port === 0 && tries < 5; tries++) {
       const free = await this.#listen(host, 10_000 + Math.floor(Math.random() * 20_000)).then(
@@ -136,7 +136,7 @@ export class Wire {
     });
   }
 
-  /** Whether the connection goes on. */
+  /** Whether the connection stays open. */
   async #reply(socket: net.Socket, request: RawRequest): Promise<boolean> {
     const answer = this.answers.get(request.path) ?? (await this.#answer(request));
     if (answer === "hang") return false;
@@ -196,7 +196,7 @@ function oddPieces(bytes: Buffer): Buffer[] {
   return pieces;
 }
 
-/** The first request in the bytes, and how many of them it took; or how many there must be. */
+/** The first request in the bytes, and its length; or how many bytes are needed. */
 function readRequest(bytes: Buffer, connection: number): { request: RawRequest; bytes: number } | { needed: number } {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return { needed: bytes.length + 1 };

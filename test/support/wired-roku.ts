@@ -1,6 +1,6 @@
 /**
- * A simulated Roku as it is met on the wire: a relay stands before its two HTTP ports, which keeps what came in to the
- * byte, and may spoil or hold back what goes out. What the set itself does is asked of its `simulator`.
+ * A simulated Roku behind relays at its two HTTP ports, which keep the requests byte for byte, and may change or hold back
+ * the answers. What the set itself does is known by its `simulator`.
  */
 import net from "node:net";
 import { element } from "../../src/simulators/bench/documents.ts";
@@ -17,7 +17,7 @@ import { type Answer, type RawRequest, type Reply, type Style, Wire } from "./wi
 
 export interface WiredOptions extends Partial<RokuSimulatorOptions> {
   readonly style?: Style;
-  /** What its device-info says otherwise; what is null is left out. */
+  /** Fields of its device-info that differ; `null` leaves one out. */
   readonly facts?: Readonly<Record<string, string | null>>;
 }
 
@@ -28,10 +28,10 @@ export class WiredRoku {
   readonly wire: Wire;
   readonly installer: Wire;
   readonly facts: Map<string, string | null>;
-  /** What becomes of an answer of the set, but of a challenge: path -> how it is spoiled. */
+  /** Changes of the set's answers, except challenges, by path. */
   readonly spoiled = new Map<string, (said: Reply) => Answer>();
   answerMs = 0;
-  /** Magic packets that have woken it, and how long it takes until it answers. */
+  /** How many magic packets have woken it, and how long it takes until it answers. */
   wakes = 0;
   wakeMs = 150;
   #console: Relay | null = null;
@@ -74,7 +74,7 @@ export class WiredRoku {
     return set;
   }
 
-  /** What stands before its console. */
+  /** The relay before its console. */
   get console(): Relay {
     if (this.#console === null) throw new Error("it is not started");
     return this.#console;
@@ -92,7 +92,7 @@ export class WiredRoku {
     return this.wire.port;
   }
 
-  /** What is said in the place of the set, which does not hear of it: path -> answer. */
+  /** Answers in place of the set, which does not get the request, by path. */
   get broken(): Map<string, Answer> {
     return this.wire.answers;
   }
@@ -120,7 +120,7 @@ export class WiredRoku {
     return this.simulator.serial;
   }
 
-  /** What another has that passes for it. */
+  /** What a set needs to pass for this one. */
   get identity() {
     return { serial: this.serial, mac: this.simulator.mac, name: this.#name };
   }
@@ -131,12 +131,12 @@ export class WiredRoku {
     return { host: this.host, port: this.port, ports };
   }
 
-  /** Every command that came, as it stood in the request line. */
+  /** The targets of all commands received. */
   get commands(): string[] {
     return this.wire.requests.filter(({ method }) => method === "POST").map(({ target }) => target);
   }
 
-  /** The forms that came to its developer page. */
+  /** The forms received by its developer page. */
   get uploads(): RawRequest[] {
     return this.installer.requests.filter(({ body }) => body.length > 0);
   }
@@ -146,7 +146,7 @@ export class WiredRoku {
     this.installer.requests.length = 0;
   }
 
-  /** A key of its own remote. */
+  /** Presses a key of its own remote. */
   async press(key: string): Promise<void> {
     await fetch(`http://${this.host}:${this.simulator.port}/keypress/${key}`, { method: "POST" });
   }
@@ -156,7 +156,7 @@ export class WiredRoku {
     return (await fetch(`http://${this.host}:${this.simulator.port}${path}`)).text();
   }
 
-  /** Deep sleep: nothing listens any more but the network chip. */
+  /** Deep sleep: only the network chip listens. */
   async sleep(): Promise<void> {
     this.#asleep = true;
     await Promise.all([this.#hangUp(), this.simulator.sleep("deep")]);
@@ -176,7 +176,7 @@ export class WiredRoku {
     return Promise.all([this.wire.close(), this.installer.close(), this.console.stop()]);
   }
 
-  /** It wakes to standby, where only the screen is off. */
+  /** It wakes to standby. */
   #woken(): void {
     this.wakes++;
     this.#waking = setTimeout(async () => {
@@ -208,7 +208,7 @@ export class WiredRoku {
   }
 }
 
-/** What the set says to a request; `reset` when it hangs up without a word. The body is sent when it wants it. */
+/** The answer of the set to a request; `reset` where there is none. The body is sent after its 100 Continue. */
 function ask(host: string, port: number, { head, body }: RawRequest): Promise<Reply | "reset"> {
   const kept = head.split("\r\n").filter((line) => !/^(connection|expect):/i.test(line));
   const wanted = body.length > 0 ? ["Expect: 100-continue"] : [];

@@ -1,4 +1,4 @@
-/** Writes ZIPs as they should be and as they should not, field by field (APPNOTE.TXT 4.3). Everything is stored or given ready-made. */
+/** Writes valid and broken ZIPs, field by field (APPNOTE.TXT 4.3). Content is stored, or compressed already. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,17 +6,17 @@ import { crc32 } from "node:zlib";
 
 export interface ZipFile {
   readonly name: string | Uint8Array;
-  /** What stands in the archive, compressed already where `method` says so. */
+  /** The content in the archive, compressed where `method` says so. */
   readonly content?: Uint8Array | string;
   readonly method?: number;
-  /** What the directory says of it, where that is not the truth. */
+  /** Wrong values in the directory. */
   readonly bytes?: number;
   readonly compressed?: number;
   readonly offset?: number;
   readonly flags?: number;
   /** Unix mode, type bits included. */
   readonly mode?: number;
-  /** Left out of the data, so that only the directory knows it. */
+  /** Only in the directory, not in the data. */
   readonly absent?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface ZipShape {
   /** Bytes before the first file; the offsets stay what they were. */
   readonly prefix?: Uint8Array;
   readonly comment?: Uint8Array;
-  /** What the end record says, where that is not the truth. */
+  /** Wrong values in the end record. */
   readonly count?: number;
   readonly disk?: number;
   readonly directoryAt?: number;
@@ -104,7 +104,7 @@ function u32(value: number): Buffer {
   return bytes;
 }
 
-/** A folder of its own for one test file; `put` writes a file in it and gives its path. */
+/** A folder for one test file; `put` writes a file there, and returns its path. */
 export function scratchFolder(): { readonly path: string; put(bytes: Uint8Array): string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), "zapd-files-"));
   let count = 0;
