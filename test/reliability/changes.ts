@@ -1,11 +1,11 @@
-/** Changes that callers make, what each comes to, and the steps of a story that is made of them. */
+/** Changes that callers make, the facts that follow, and the steps of a story of them. */
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { type Facts, firstPort, type House, noFacts, type SetName, setNames } from "./house.ts";
 
 export interface Change {
   readonly what: string;
-  /** The facts that it makes when it is taken, after these; `null` when it must be refused. */
+  /** The facts that it changes, given the present ones; `null` when it must be refused. */
   makes(facts: Facts): Facts | null;
   /** The HTTP status, and the code of a refusal. */
   send(house: House): Promise<Answer>;
@@ -16,7 +16,7 @@ interface Answer {
   readonly code: string | null;
 }
 
-/** What is known of the house. */
+/** The expected facts. */
 export interface Model {
   facts: Facts;
 }
@@ -38,7 +38,7 @@ const isTaken = (facts: Facts, set: SetName, name: string) =>
   setNames.some((other) => other !== set && facts.get(`name ${other}`) === name);
 
 const patches = fc.tuple(fc.integer({ min: 100, max: 999 }), fc.constantFrom("", "http://a.test", "http://b.test"));
-/** Often: most others need somebody who is known. */
+/** Frequent, as most other changes need a known device. */
 const addition: fc.Arbitrary<Change> = fc
   .tuple(fc.constantFrom(...setNames), fc.constantFrom(...names))
   .map(([set, name]) => ({
@@ -60,7 +60,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { arbitrary: addition, weight: 4 },
   patches.map(([seconds, origins]) => ({
     what: `patch ${seconds} ${origins}`,
-    // Both or neither: a patch is written whole.
+    // A patch is applied whole or not at all.
     makes: () => new Map([["config", `${seconds}|${origins}`]]),
     send: (house: House) =>
       ask(house, "PATCH", "/config", { "discovery.interval_s": seconds, "daemon.cors_allowed_origins": origins }),
@@ -96,7 +96,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
         ? new Map([
             [`name ${set}`, ""],
             [`ports ${set}`, ""],
-            // What let us in goes with it.
+            // Its credentials are removed with it.
             [`paired ${set}`, "no"],
           ])
         : null,
@@ -114,12 +114,12 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   }),
 );
 
-/** Never by what a caller asks for alone (`pairing_failed` is a set's own no, or another who is pairing). */
+/** Codes that no change may fail with (`pairing_failed` is a set's denial, or a pairing under way). */
 const noRefusals = ["internal_error", "storage_error", "device_error", "device_timeout", "device_unreachable"];
 
 type Step = fc.AsyncCommand<Model, House>;
 
-/** One after another, each answered as the model says. */
+/** One change, answered as the model says. */
 const alone = change.map(
   (one): Step => ({
     check: () => true,
@@ -136,7 +136,7 @@ const alone = change.map(
   }),
 );
 
-/** Several at once; with a time in milliseconds, killed amid them. What was answered is there, whatever became of the rest. */
+/** Several changes at once, with a kill after so many milliseconds if a time is given. Every answered change must be there. */
 const together = (killed: fc.Arbitrary<number | null>) =>
   fc.tuple(fc.array(change, { minLength: 2, maxLength: 5 }), killed).map(
     ([all, ms]): Step => ({
@@ -151,7 +151,7 @@ const together = (killed: fc.Arbitrary<number | null>) =>
         if (ms !== null) await house.restart();
         expect(answers.flatMap((one) => (one?.code && noRefusals.includes(one.code) ? [one.code] : []))).toEqual([]);
         if (ms === null) expect(answers).not.toContain(null);
-        // Which of them was last nobody knows; one that was not answered may have been made, or not.
+        // Their order is unknown; a change without an answer may have been made.
         const may = new Map<string, Set<string>>();
         const surely = new Set<string>();
         for (const [at, one] of all.entries()) {
@@ -162,7 +162,7 @@ const together = (killed: fc.Arbitrary<number | null>) =>
             const values = may.get(fact) ?? new Set();
             may.set(fact, values.add(value));
             if (answer) surely.add(fact);
-            // Whether it was the default one's name depends on who came first.
+            // Whether a renamed device is the default depends on the order.
             if (fact.startsWith("name ") && value !== "")
               may.set("default", (may.get("default") ?? new Set()).add(value));
           }
@@ -178,7 +178,7 @@ const together = (killed: fc.Arbitrary<number | null>) =>
     }),
   );
 
-/** As if all were known, and no name taken: what a change may make, in whichever order. */
+/** Facts with all devices known and no name taken: what a change may do in any order. */
 const everyone: Facts = new Map(setNames.map((set) => [`name ${set}`, `Name of ${set}`]));
 
 const look: Step = {

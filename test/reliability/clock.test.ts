@@ -1,6 +1,6 @@
 /**
  * R13: the time of day jumps by years and hours while requests are under way, and nothing takes more or less time for it.
- * The daemon runs with a `Date` that a signal sets anew; what it waits by is another clock.
+ * The daemon runs with a `Date` that jumps by a signal; it must wait by the monotonic clock.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
@@ -60,7 +60,7 @@ function jumping(): string[] {
   return ["sh", "-c", 'bun="$1"; shift; exec "$bun" --preload "$0" "$@"', join(folder, "clock.ts")];
 }
 
-/** Does something, and lets the clock jump four times meanwhile; gives how long it took. */
+/** The milliseconds of some work, during which the clock jumps four times. */
 async function throughJumps(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   const doing = work();
@@ -127,7 +127,7 @@ test("R13 what is known stays known, no age is negative, and what plays is where
     expect(data.uptime_s).toBeGreaterThanOrEqual(uptime);
     expect(data.uptime_s).toBeLessThan(600);
     uptime = data.uptime_s;
-    // From the cache: the set itself is silent now.
+    // From the cache: the set does not answer.
     expect((await daemon.api("GET", "/devices/set/apps")).body.data.apps).toEqual(apps);
     const { state } = (await daemon.api("GET", "/devices/kodi/state")).body.data;
     expect(state.playback.position_ms).toBeGreaterThanOrEqual(60_000);

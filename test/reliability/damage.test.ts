@@ -1,4 +1,4 @@
-/** R11: no damage to a file stops the daemon, and the devices as they were before the last change are not lost with it. */
+/** R11: no damage to a file stops the daemon, and the devices before the last change are restored from the backup. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { introduce, type Sets, startSets, writers } from "./writers.ts";
 
 const names = ["devices.json", "credentials.json", "apps.json", "leases.json"];
 let sets: Sets;
-/** A folder of a daemon whose files are sound, at turn 2, with backups of turn 1; a copy for each test. */
+/** A folder with sound files of turn 2, and backups of turn 1; each test gets a copy. */
 let sound: string;
 let folder: string;
 let daemon: TestDaemon | undefined;
@@ -43,7 +43,7 @@ const fileOf = (name: string) => join(folder, "state", name);
 const turnOf = async (file: string): Promise<unknown> =>
   daemon && writers.find((writer) => writer.file === file)?.read(daemon);
 
-/** Seconds of a processor that a daemon has used (proc(5)). */
+/** Processor seconds that a daemon has used (proc(5)). */
 function workOf({ process: { pid } }: TestDaemon): number {
   const [user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
@@ -58,7 +58,7 @@ describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with 
     test(how.replace(/^(cut|with)/, "files $1"), async () => {
       for (const name of names) damage(fileOf(name), how, readFileSync(join(sound, "state", name)));
       daemon = await startTestDaemon({ folder });
-      // Of its own work: a machine that does much else lets it wait.
+      // Processor time: a busy machine delays it.
       expect(workOf(daemon)).toBeLessThan(2);
       const { warnings } = (await daemon.api("GET", "/health")).body.data;
       for (const name of names) {
@@ -66,9 +66,9 @@ describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with 
         expect(readdirSync(join(folder, "state")).filter((one) => one.startsWith(`${name}.corrupt-`)).length).toBe(1);
       }
       expect(await turnOf("devices.json")).toBe(1);
-      // Secrets lie in one file only: who is let in by them is asked to pair again.
+      // Credentials have no backup: the user pairs again.
       expect(existsSync(fileOf("credentials.json"))).toBe(false);
-      // The cache is filled anew from the device, and all can be written again.
+      // The cache is filled from the device, and all files can be written again.
       expect(await turnOf("apps.json")).toBe(Number(sets.roku.apps[0]?.version));
       for (const writer of writers) expect(await writer.change(daemon, sets, 3)).toBe(200);
       await daemon.stop("SIGKILL");
@@ -89,7 +89,7 @@ describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with 
 
 describe("R11 at every length and with every byte changed, what is opened is the file, its backup, or nothing", () => {
   const damaged = () => {};
-  /** Opens a file as the daemon does, and tells how many things it then holds. */
+  /** Opens a file as the daemon does; resolves with the number of its entries. */
   const kinds: Readonly<Record<string, { readonly holds: readonly number[]; open(path: string): Promise<number> }>> = {
     "devices.json": { holds: [3], open: async (path) => (await Registry.open({ path, damaged })).entries.length },
     "credentials.json": {
@@ -97,7 +97,7 @@ describe("R11 at every length and with every byte changed, what is opened is the
       async open(path) {
         const hidden: string[] = [];
         await Credentials.open({ path, damaged, hide: (secret) => hidden.push(secret) });
-        // A byte changed in its name makes a secret of anything.
+        // A changed byte in a name makes its value a secret.
         return Math.min(hidden.length, 1);
       },
     },
@@ -121,7 +121,7 @@ describe("R11 at every length and with every byte changed, what is opened is the
   };
   for (const [name, { holds, open }] of Object.entries(kinds)) {
     test(name, async () => {
-      // In memory, where there is such a place: nothing here is about the disk.
+      // In memory where possible: this is not about the disk.
       const fast = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "zapd-damage-"));
       try {
         const path = join(fast, name);

@@ -1,11 +1,11 @@
-/** Files as a bad disk, a hasty editor or somebody else leaves them, each kind with how it is made. */
+/** Kinds of damaged files, as a bad disk, an editor or another program leaves them. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const gigabyte = 1024 ** 3;
 
-/** Each takes the place of a file whose sound text is given. */
+/** Each damages the file at a path, given its sound text. */
 export const damages: Readonly<Record<string, (path: string, sound: Buffer) => void>> = {
   "cut in half": (path, sound) => writeFileSync(path, sound.subarray(0, sound.length >> 1)),
   "cut by its last bracket": (path, sound) => writeFileSync(path, sound.subarray(0, sound.lastIndexOf("}"))),
@@ -35,7 +35,7 @@ export const damages: Readonly<Record<string, (path: string, sound: Buffer) => v
   },
 };
 
-/** Puts a damaged file in the place of a sound one. */
+/** Replaces a sound file by a damaged one. */
 export function damage(path: string, how: string, sound: Buffer): void {
   rmSync(path, { recursive: true, force: true });
   damages[how]?.(path, sound);

@@ -1,7 +1,7 @@
 /**
- * Android TVs that say too much, or are another (SECURITY.md T9, T10, T27): frames without end, lengths that none has, pings by the
- * thousand, another certificate later. Each ends with a reason or goes on in bounded memory, another set is driven meanwhile,
- * and nobody sees our certificate but the set that was paired.
+ * Android TVs that send too much, or are another set (SECURITY.md T9, T10, T27): frames without end, impossible lengths, thousands of
+ * pings, another certificate later. Each connection ends with a reason or goes on in bounded memory, another set is driven meanwhile,
+ * and only the paired set is shown our certificate.
  */
 import { expect, test } from "bun:test";
 import { createServer, type TLSSocket } from "node:tls";
@@ -24,8 +24,8 @@ const volume = Buffer.from([7, 0x92, 0x03, 4, 0x30, 1, 0x38, 1]);
 const app = Buffer.from([8, 0xa2, 0x01, 5, 0x0a, 3, 0x62, 1, 0x78]);
 
 /**
- * A set that is one, but for what it says then, and a connection to it; with the certificates that it was shown, as DER in
- * base64. It may show another of its own from some time on.
+ * A connection to a set that greets as a real one, and then does what the test says; with the certificates that it was shown, as
+ * DER in base64. `change` gives it another certificate.
  */
 async function rogue(says: (socket: TLSSocket, heard: () => number) => void) {
   const certificate = createCertificateFor(commonName, "rsa");
@@ -76,7 +76,7 @@ test("T10 frames without end, and lengths that no frame has, end the line; anoth
     await one.connection.state?.read(never);
     await until("it is hung up on", () => one.told.ended.length === 1 && one.set.open === 0);
   }
-  // A frame as long as may be, again and again: 64 KiB of a field that nobody reads.
+  // The longest allowed frame, again and again: 64 KiB of an unknown field.
   const long = Buffer.concat([Buffer.from([0xf6, 0xff, 0x03, 0xfa, 0x01, 0xf1, 0xff, 0x03]), Buffer.alloc(65_521)]);
   const flood = await rogue(pour(long));
   await flood.connection.state?.read(never);

@@ -17,7 +17,7 @@ export class Canaries {
 
   /** The names of those that a text holds, in any form. */
   in(text: string): string[] {
-    // Upper and lower case are one: hexadecimal and percent codes are written in either.
+    // Case is ignored: hexadecimal and percent codes come in either.
     const lower = text.toLowerCase();
     return [...this.#forms].filter(([, forms]) => forms.some((form) => lower.includes(form))).map(([name]) => name);
   }
@@ -25,7 +25,7 @@ export class Canaries {
 
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  // Behind other bytes, such as a name and a colon, base64 begins in another place; what its ends share with others is left out.
+  // The base64 of a secret depends on its offset, such as after a name and a colon; its ends depend on the bytes beside it.
   const base64 = [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before, "x"), bytes])
       .toString("base64")
@@ -54,7 +54,7 @@ export function filesBelow(folders: readonly string[]): { readonly path: string;
   );
 }
 
-/** Looks, time after time, at the command line, the name and the environment of every process of this machine. */
+/** Reads the command line, the name and the environment of every process of this machine, again and again. */
 export class ProcessWatch {
   readonly seen = new Set<string>();
   looks = 0;

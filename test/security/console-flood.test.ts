@@ -1,4 +1,4 @@
-/** A set whose console never stops (SECURITY.md T34): what it costs the daemon, and what its readers are told. */
+/** A set whose console floods (SECURITY.md T34): its cost for the daemon, and the answers to its readers. */
 import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { residentMiB } from "../support/resident.ts";
 import { isQuick, slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
-/** SECURITY.md T34: of a flood of gigabytes. */
+/** SECURITY.md T34. */
 const mostMiB = 16;
 const answerAtMost = mebibyte + 16 * 1024;
 
@@ -23,7 +23,7 @@ afterAll(() => {
   for (const flood of floods) flood.kill("SIGKILL");
 });
 
-/** A set whose console is a process of its own, which prints the same piece for ever, as fast as it is read. */
+/** The id of a set whose console is a process that prints one piece without an end. */
 async function flooding(piece: string): Promise<string> {
   const fake = await startRoku();
   const program = `
@@ -48,7 +48,7 @@ async function flooding(piece: string): Promise<string> {
 
 const proc = (file: string) => `/proc/${daemon.process.pid}/${file}`;
 
-/** One answer of the console, with the bytes that it took. */
+/** One answer of `GET dev/logs`, with its size in bytes. */
 async function read(id: string, cursor?: string) {
   const query = cursor === undefined ? "" : `?cursor=${encodeURIComponent(cursor)}`;
   const response = await fetch(`${daemon.url}/devices/${id}/dev/logs${query}`);
@@ -59,7 +59,7 @@ async function read(id: string, cursor?: string) {
 }
 
 test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and what was dropped is counted", async () => {
-  // The first long answer of all loads code, and takes its memory, whoever gives it.
+  // The first long answer loads code and takes memory.
   const quiet = await addRoku();
   for (let at = 0; at < 2_500; at++) quiet.set.simulator.log(`${at} `.padEnd(1_000, "y"));
   await read(quiet.id);
@@ -83,7 +83,7 @@ test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and wha
   expect(first.bytes).toBeLessThan(answerAtMost);
   expect(first.lines.length).toBeGreaterThan(1_000);
 
-  // Every line is told or counted, whoever reads from wherever.
+  // Every line is in the answer or counted as dropped, from any cursor.
   const place = (cursor: string) => Number(cursor.split(".")[1]);
   const behind = await read(id, first.cursor);
   expect(behind.dropped).toBeGreaterThan(0);
@@ -112,7 +112,7 @@ slowTest("T34 a line that never ends, and lines of nothing, cost no more", async
     await succeed(daemon, "removeDevice", { id });
     floods.pop()?.kill("SIGKILL");
   }
-  // One after another: of those that were removed nothing is kept, whatever the runtime has not yet given back.
+  // Of removed devices nothing is kept; the runtime gives memory back late.
   expect(residentMiB(daemon.process) - first).toBeLessThan(3 * mostMiB);
 });
 

@@ -22,7 +22,7 @@ async function start(): Promise<{ set: WiredRoku; id: string }> {
   return { set, id: (await add(daemon, set)).id };
 }
 
-/** All that a set was sent, on both doors, in every spelling in which the password could stand in it. */
+/** The forms of the password that were sent to a set, on either port. */
 function secretsAt(set: WiredRoku): string[] {
   const spelled = [
     password,
@@ -40,7 +40,7 @@ function secretsAt(set: WiredRoku): string[] {
   return spelled.filter((one) => sent.some((text) => text.toLowerCase().includes(one.toLowerCase())));
 }
 
-/** What a stranger may ask for, and what the error must name. */
+/** The challenge of a stranger, and what the error must name. */
 const strangers: Readonly<Record<string, readonly [string, RegExp]>> = {
   "another realm": ['Digest qop="auth", realm="evil", nonce="1"', /realm "evil"/],
   "the realm of an emulator": ['Digest qop="auth", realm="Roku Simulator", nonce="1"', /realm "Roku Simulator"/],
@@ -60,7 +60,7 @@ const strangers: Readonly<Record<string, readonly [string, RegExp]>> = {
   "two realms": ['Digest qop="auth", realm="rokudev", nonce="1", Digest qop="auth", realm="y", nonce="2"', /realm "y"/],
 };
 
-/** From now on the developer page asks so, whatever it is sent. */
+/** The developer page answers every request with this challenge from now on. */
 const turn = (set: WiredRoku, asks: string) =>
   set.installer.answers.set("/plugin_install", { status: 401, headers: { "WWW-Authenticate": asks } });
 
@@ -84,7 +84,7 @@ test.each(Object.entries(strangers))(
     set.forget();
     await isRefused(set);
 
-    // The same identity and ports on a machine of somebody else.
+    // Another machine with the same identity and ports.
     const { host, port } = set;
     const { installer } = set.address.ports;
     await set.stop();
@@ -115,7 +115,7 @@ test("T27 the realm that was accepted is known after a restart, and a refused pa
   refused(await install(daemon, id, packageWith("refused")), "dev_auth_failed");
   await succeed(daemon, "patchConfig", { body: { "dev.vendor_password": password } });
   accepted("installPackage", await install(daemon, id, packageWith("accepted")));
-  // A reading of the console is not cut off by what was learned.
+  // What was learned does not close the console.
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
   expect(await daemon.stop()).toBe(0);
   const again = await startTestDaemon({ folder: daemon.folder });

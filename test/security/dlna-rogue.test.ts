@@ -1,4 +1,4 @@
-/** Renderers that mean ill: documents and answers without end, XML that bombs, calls in thousands; another one is driven meanwhile. */
+/** Hostile renderers: documents and answers without end, XML bombs, thousands of event calls; another renderer is driven meanwhile. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import net from "node:net";
@@ -40,7 +40,7 @@ async function connect(host: string, port: number, path: string) {
   return { connection, told, state, readParts: state.readParts.bind(state), setVolume: volume.set };
 }
 
-/** What a rogue says to a request, by its path and its action; `pour` goes on for ever. */
+/** A rogue's answer to a request, by its path and its action; `pour` is sent without an end. */
 type Say = (path: string, action: string, headers: ReadonlyMap<string, string>) => string | { readonly pour: string };
 
 const usn = randomUUID();
@@ -89,7 +89,7 @@ async function rogue(say: Say): Promise<{ port: number; asked: string[] }> {
   return { port, asked };
 }
 
-/** What all that costs, in MiB, while the good one is driven. */
+/** The most memory in MiB that `work` takes, while the good renderer is driven. */
 async function cost(work: () => Promise<unknown>): Promise<number> {
   Bun.gc(true);
   const before = process.memoryUsage.rss();
@@ -153,7 +153,7 @@ test("T9 a renderer whose description never ends is none, nor is one whose servi
   const told = description.replaceAll("</service>", "<SCPDURL>/s.xml</SCPDURL></service>");
   const talker = await rogue((path) => (path === "/x.xml" ? ok(told) : { pour: "<scpd>" }));
   const { memory } = await dlna.identify(lead(talker.port), platformHost, never);
-  // What cannot be read is not known, and taken to be as usual.
+  // An unreadable description leaves the defaults.
   expect([memory.actions, memory.volume]).toEqual([undefined, undefined]);
 });
 
@@ -186,7 +186,7 @@ test("T34 T36 a renderer that calls back without a pause is read twice a second,
       socket.on("error", () => {});
       socket.on("close", () => resolve());
     });
-  // As each does that takes a subscription.
+  // A first event follows every subscription.
   await call("127.0.0.1");
   await until("it is subscribed to", () => (bad.state.pushes?.size ?? 0) > 0);
   const flood = (times: number, ...how: Parameters<typeof call>) =>

@@ -1,18 +1,18 @@
-/** A device that repeats what it was sent: what a relay before it answers, once it is told to, in each place that an answer has. */
+/** A relay in front of a device which can answer with what it was sent, in each part of an answer. */
 import net from "node:net";
 import { startHttpDevice } from "../support/http-device.ts";
 import { joined } from "../support/joined.ts";
 import { listening } from "../support/listening.ts";
 
-/** `through`: the device behind it answers. Otherwise how the headers of a request come back. */
+/** `through`: the device answers. Otherwise the part of the answer that repeats the headers of the request. */
 export type Echo = "through" | "rpc error" | "rpc result" | "body" | "headers" | "status";
 
 export interface EchoDevice {
   readonly host: string;
   readonly port: number;
-  /** Requests that were answered with themselves. */
+  /** Requests whose headers were repeated. */
   readonly echoed: number;
-  /** How it answers from now on, on new connections. */
+  /** Sets how it answers on new connections. */
   set(echo: Echo): void;
   stop(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface EchoDevice {
 export async function startEcho(behind: { readonly host: string; readonly port: number }): Promise<EchoDevice> {
   let echo: Echo = "through";
   const echoes = await startHttpDevice(({ head, body }) => said(echo, head, body.toString()));
-  // Below HTTP, so that nothing between the two changes what they say.
+  // Relayed as bytes, so that nothing changes them.
   const relay = net.createServer((socket) => {
     const to = echo === "through" ? behind : echoes.address;
     joined(socket, net.connect(to.port, to.host));

@@ -1,4 +1,4 @@
-/** What zapd makes is its user's alone, by its own mode and by the umask: either would do, and neither may be missing. */
+/** Files that zapd makes are private by their own mode and by the umask: either would do, and neither may be missing. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

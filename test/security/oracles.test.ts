@@ -1,6 +1,6 @@
 /**
- * T31: what a caller sent comes back as it was sent, or not at all. Were a secret of zapd's replaced in it, whoever guesses
- * would be told by the word in its place. Secrets that devices say stay out of every answer.
+ * T31: a caller's words are echoed as sent, or not at all: a replaced secret would confirm a guess. Secrets that devices send stay
+ * out of every answer.
  */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -29,11 +29,11 @@ for (const body of [
 ])
   expect((await daemon.api("POST", "/devices", body)).status).toBe(200);
 expect((await daemon.api("POST", "/devices/Cinema/pair", { user: "kodi", password: login })).status).toBe(200);
-// From the first use on it is called used, which is no part of what is compared.
+// `used` changes with the first use, and is not compared.
 await daemon.api("GET", "/devices/Den/dev/logs");
 await until("it is used", async () => (await daemon.api("GET", "/devices/Den")).body.data.used);
 
-/** One call as bytes, so that nothing in between changes what is guessed. */
+/** One call as bytes, so that the guess is sent unchanged. */
 async function ask(method: string, path: string, body?: string, more: readonly string[] = []): Promise<string> {
   const headers = [`Host: 127.0.0.1:${daemon.port}`, "Connection: close", ...more];
   const { status, body: text } = await send(requestOf(method, path, headers, body), {
@@ -43,7 +43,7 @@ async function ask(method: string, path: string, body?: string, more: readonly s
   return `${status} ${text}`;
 }
 
-/** The answer with what was guessed taken out of it, however it is written there. */
+/** The answer without the guess, in any spelling, and without what changes with time. */
 const blank = (text: string, guess: string) =>
   [guess, encodeURIComponent(guess), guess.toLowerCase(), guess.replaceAll("-", " ")]
     .reduce((rest, form) => rest.replaceAll(form, "<guess>"), text)

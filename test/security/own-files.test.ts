@@ -97,7 +97,7 @@ function mend(message: string): void {
   expect(spawnSync("sh", ["-c", command]).status).toBe(0);
 }
 
-/** A state of files, how it comes about, and the path that is blamed for it. */
+/** A problem with files, how it is made, and the path that the refusal names. */
 type Case = readonly [what: string, spoil: () => unknown, blamed: string];
 
 const give = (path: string) => chownSync(path, stranger, stranger);
@@ -300,7 +300,7 @@ describe.skipIf(whyNoOther !== null)(`of an ordinary user${skipped}`, () => {
   const within = ["setpriv", "--reuid", String(stranger), "--regid", String(stranger), "--clear-groups"];
   let own: string;
   beforeEach(async () => {
-    // Where another user may look, too.
+    // In a folder that another user may enter.
     const open = [tmpdir(), "/var/tmp"].find((path) => (statSync(path).mode & 0o001) !== 0) ?? tmpdir();
     own = mkdtempSync(join(open, "zapd-theirs-"));
     mkdirSync(join(own, "state"), { recursive: true, mode: 0o700 });
@@ -341,7 +341,7 @@ describe.skipIf(whyNoOther !== null)(`of an ordinary user${skipped}`, () => {
 });
 
 describe("T35 what the user keeps in the state folder", () => {
-  /** Everything below a folder, with what is in it, and where links lead. */
+  /** Every path below a folder, with its content or its kind. */
   function below(path: string): Record<string, string> {
     const found = lstatSync(path);
     if (found.isDirectory())
@@ -426,11 +426,11 @@ describe("T35 what the user keeps in the state folder", () => {
     }
     symlinkSync(elsewhere, aside("devices.json", 3));
     writeFileSync(join(state, "devices.json.corrupt-2020-mine"), "mine");
-    // Those of ours that a killed daemon left do go.
+    // Temporary files that a killed daemon left are removed.
     const left = [join(uploads, `${form}9.zip`), join(state, ".devices.json.77-0badcafe.tmp")];
     const before = { ...below(state), ...below(elsewhere) };
     for (const path of left) writeFileSync(path, "left");
-    // A file that is set aside has the older ones looked through.
+    // Setting a damaged file aside removes the oldest ones.
     for (let at = 4; at < 9; at++) writeFileSync(aside("devices.json", at), "old");
     writeFileSync(join(state, "devices.json"), "broken");
     await started();
@@ -510,7 +510,7 @@ describe("T35 what the user keeps in the state folder", () => {
     const theirs = net.createServer();
     const path = join(state, "zapd.sock");
     await new Promise<void>((resolve) => theirs.listen(path, resolve));
-    // Left behind, as by a kill: nobody answers there.
+    // A socket that was left behind, as by a kill: nobody answers there.
     const kept = join(state, "kept.sock");
     spawnSync("ln", [path, kept]);
     await new Promise<void>((resolve) => theirs.close(() => resolve()));

@@ -1,6 +1,6 @@
-/** What a page can try in a browser without leave, each as a script that runs in the page (SECURITY.md 2.2), and what the daemon answers. */
+/** Requests that a page can make in a browser without permission (SECURITY.md 2.2), as scripts, and what the daemon answers. */
 
-/** What a page's script tries, given the daemon's address; it ends when the browser has had its answer, or a moment later. */
+/** A script of a page, given the daemon's address; it ends once the browser has its answer. */
 type Attack = (base: string, path: string, body: string) => Promise<void>;
 export const attacks: Readonly<Record<string, Attack>> = {
   "a form that sends itself": async (base, path, body) => {
@@ -78,7 +78,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     });
   },
 };
-/** What the daemon answers to each, in any order of its kind: reads and questions are answered, and nothing is done. */
+/** The daemon's answers to each. */
 export const answered: Readonly<Record<keyof typeof attacks, readonly number[]>> = {
   "a form that sends itself": [403],
   "a form with a file": [403],

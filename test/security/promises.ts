@@ -2,7 +2,7 @@
 
 import { sourcesIn } from "../support/sources.ts";
 
-/** What somebody may try, and what must then hold. */
+/** The threats, with what must hold. */
 export const threats = {
   T1: "a web page presses keys by requests that browsers send unasked: refused, nothing carried out",
   T2: "a web page gets at the loopback by a name of its own (DNS rebinding): refused, reads too",
@@ -42,7 +42,7 @@ export const threats = {
   T36: "somebody else calls the listener that a device was asked to call: bound to the address that faces the device, its calls alone, on a path that nobody can guess, under a subscription of ours; what it says is not read",
 } as const satisfies Record<`T${number}`, string>;
 
-/** What zapd bears, and what is left then. */
+/** The targets of reliability, with what must hold. */
 export const targets = {
   R1: "many reads: 10 000 a second",
   R2: "many commands: 1 000 keys a second to 100 sets, none lost, in order",

@@ -1,6 +1,6 @@
 /**
- * Requests whose end can be read in two ways (SECURITY.md T18), as bytes on a raw socket: each is refused, or read in exactly
- * one way. A second request hides in most; what counts is how many keys the set is sent.
+ * Requests whose end is ambiguous (SECURITY.md T18), as bytes on a raw socket: each is refused, or read in exactly one way. Most hide
+ * a second request; what counts is how many keys the set receives.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
@@ -18,7 +18,7 @@ const length = `Content-Length: ${body.length}\r\n`;
 const chunk = `e\r\n${body}\r\n0\r\n\r\n`;
 const chunked = "Transfer-Encoding: chunked\r\n";
 const path = "/v1/devices/set/remote/key";
-/** `{port}` is the daemon's. */
+/** `{port}` stands for the daemon's port. */
 const head = (more = "") => `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n${more}`;
 const hidden = `${head(length)}\r\n${body}`;
 
@@ -84,7 +84,7 @@ test("T18 two requests in one breath are both read, or the caller is hung up on"
   const said = await exchange(hidden + hidden);
   const answers = said.match(/HTTP\/1\.1 200/g)?.length ?? 0;
   const pressed = room.countOf("key") - before;
-  // Bun hangs up on a caller who does not wait for the first answer: nothing was promised, so one key may have been pressed.
+  // Bun hangs up on a caller that does not wait for the first answer; one key may have been pressed by then.
   if (runtime === "deno") expect([answers, pressed]).toEqual([2, 2]);
   else expect([answers, [0, 1]]).toEqual([0, expect.arrayContaining([pressed])]);
 });

@@ -1,6 +1,6 @@
 /**
- * Requests with their bytes changed at random (SECURITY.md, bad inputs): the daemon lives, fails at nothing by itself, and what
- * does not name this machine moves nothing, however it is mangled.
+ * Requests with random changes (SECURITY.md, bad inputs): the daemon lives and has no internal error, and a request without a Host of
+ * this machine does nothing.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
@@ -18,7 +18,7 @@ const body = '{"key":"info"}';
 const press = (host: string, more = "") =>
   `POST /v1/devices/set/remote/key HTTP/1.1\r\n${host}${more}Content-Length: ${body.length}\r\n\r\n${body}`;
 const ours = () => `Host: 127.0.0.1:${room.daemon.port}\r\n`;
-/** Nothing that can be made of these by the words below names this machine. */
+/** No change by the words below makes these name this machine. */
 const foreign = () => [
   press("Host: evil.test\r\n"),
   press("Host: 10.0.0.1:7272\r\n", "Origin: null\r\n"),
@@ -65,7 +65,7 @@ async function fuzz(sources: readonly string[], count: number): Promise<Map<stri
   const lane = async () => {
     while (left-- > 0 && failed.length === 0) {
       const bytes = mangled(sources[roll(sources.length)] ?? "", roll);
-      // Few get no answer, so that a busy machine may take its time; the body may come by itself, after the head.
+      // Few get no answer, so waiting longer for it costs little. The body follows the head.
       const heard = await hear(room.daemon.port, bytes, 400, 5);
       const status = /^HTTP\/1\.1 (\d{3})/.exec(heard)?.[1] ?? "none";
       said.set(status, (said.get(status) ?? 0) + 1);

@@ -14,7 +14,7 @@ export const webosPort = 3_001;
 export interface SetOptions {
   readonly name?: string;
   readonly uuid?: string;
-  /** Nobody accepts at it. */
+  /** It denies every pairing. */
   readonly denies?: boolean;
   readonly certificate?: ReturnType<typeof createCertificate>;
 }
@@ -26,8 +26,8 @@ export const quick: DaemonSetup = {
 export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => startTestDaemon(setup);
 
 /**
- * Scans until each of these sets, which announce themselves, has been asked who it is: a scan is short here, and on a machine
- * that is busy one of them may be heard after its end. Gives what the last one found.
+ * Scans until each of these announced sets has been probed: on a busy machine a set may answer after the end of a short scan.
+ * Resolves with the devices of the last scan.
  */
 export async function scanned(daemon: TestDaemon, announced: Iterable<WiredRoku>) {
   const asked = (fake: WiredRoku) => fake.wire.requests.length;

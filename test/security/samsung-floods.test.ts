@@ -139,7 +139,7 @@ test("T27 one that says that it is another is told nothing from then on", async 
   const one = await rogue({ channel: (socket) => void socket.on("message", (text) => heard.push(String(text))) });
   await has(one.connection.keys).press("home", never);
   one.set.become(randomUUID());
-  // What it said less than two seconds ago is not asked again.
+  // An identity that was read less than two seconds ago is not read again.
   passed.ms = 2_100;
   for (const work of [
     has(one.connection.keys).press("up", never),

@@ -10,13 +10,13 @@ test("T28 a device that answers where it is stays there, whatever is said with t
   const real = await roku({ name: "Den" });
   const { id } = (await add(real.address)).body.data;
   const fake = await roku({ ...twin(real), name: "Mine now" });
-  // Asked on every platform, a slow one would also be asked whether it is a Kodi.
+  // Without a platform, a slow device would be probed on every one.
   const answered = await add({ ...fake.address, platform: "roku", name: "Taken" });
   expect(answered.status).toBe(400);
   expect(codeOf(answered)).toBe("device_elsewhere");
   for (const address of [`${real.host}:${real.port}`, `${fake.host}:${fake.port}`])
     expect(answered.body.error.hint).toContain(address);
-  // The very same host with another port is another address.
+  // The same host with another port is another address.
   const beside = await roku({ ...twin(real), host: real.host });
   expect(codeOf(await add({ ...beside.address, platform: "roku" }))).toBe("device_elsewhere");
   expect(await deviceOf(house.daemon, id)).toMatchObject({ name: "Den", host: real.host, port: real.port });

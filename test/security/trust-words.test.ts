@@ -1,4 +1,4 @@
-/** Where words of the caller's and forged answers go, and what a person is told: trust beyond the keys that are kept. */
+/** Trust beyond kept keys: where a caller's words are sent, forged answers, and hints. */
 import { expect, test } from "bun:test";
 import { createCertificate, createWebosSimulator } from "../../src/simulators/webos.ts";
 import { until } from "../support/http-device.ts";
@@ -34,7 +34,7 @@ test("T29 on probation, words of the caller's go only to an address that the cal
   }
   expect(beyondSearch()).toEqual(before);
   expect(JSON.stringify(now.received)).not.toContain("canary");
-  // Said which address is meant, it goes on; and where nothing is said, the old key is not.
+  // With the address it goes on.
   expect(
     codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { pin: "1", host: `${now.host}:${webosPort}` })),
   ).toBe("ok");
@@ -62,7 +62,7 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
   };
   await unharmed();
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
-  // While the set is off, too: it is where it was when it is back, and is driven at once.
+  // Also while the set is off: it is driven at its address as soon as it is back.
   await set.stop();
   await unharmed();
   for (const [host, port] of [

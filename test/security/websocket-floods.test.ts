@@ -111,14 +111,14 @@ describe("T10 T34 a device that floods with small frames", () => {
     const port = await flooding(pour(repeated(10_000, bytes), 100));
     const stamps: number[] = [];
     const connection = await open(port, { onText: () => stamps.push(performance.now()), onEnd() {} });
-    // Two slices of 400 may lie side by side, and not a third within 15 ms.
+    // Two slices of 400 frames may follow each other, a third not within 15 ms.
     const third = Math.ceil(800 / frames);
     await until("twenty slices are read", () => stamps.length > 10 * third);
     connection.destroy();
     expect(Math.min(...stamps.slice(third + 1).map((stamp, at) => stamp - (stamps[at] ?? 0)))).toBeGreaterThan(15);
   });
 
-  // That takes as long as the kernel keeps answers for it; androidtv-floods has the same in `npm test`, with smaller frames.
+  // The kernel's buffers fill first; androidtv-floods tries the same in `npm test`, with smaller frames.
   slowTest("T10 pings, and reads none of the answers: it is hung up on", async () => {
     const port = await flooding((socket) => {
       socket.pause();

@@ -1,4 +1,4 @@
-/** What one document of a set may cost the daemon, whatever shape it has (SECURITY.md T8, T34). */
+/** The cost of one document of a set, of any shape, for the daemon (SECURITY.md T8, T34). */
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { ask, refuse, succeed } from "../blackbox/checked.ts";
@@ -16,7 +16,7 @@ const numbered = (part: (at: number) => string) => {
   return `${text}</apps>`;
 };
 
-/** A mebibyte each, of what a parser finds hard. */
+/** Documents of 1 MiB that are hard for a parser. */
 const shapes: Readonly<Record<string, string>> = {
   "text and elements in turn": filled("x<a/>"),
   elements: filled("<a></a>"),
@@ -57,7 +57,7 @@ function used(): number {
 test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape", async () => {
   const { set, id } = await addRoku();
   const worst = { ms: 0, mebibytes: 0 };
-  // The first of all load code, and take the memory that the runtime keeps for the next.
+  // The first documents load code, and grow the heap.
   for (const [, body] of measuredShapes) {
     set.broken.set("/query/apps", page(body, "text/xml"));
     await ask(daemon, "refreshApps", { id });
@@ -65,7 +65,7 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
   for (const [what, body] of measuredShapes) {
     set.broken.set("/query/apps", page(body, "text/xml"));
     await ask(daemon, "refreshApps", { id });
-    // What else the process does, and its collector of garbage, only ever add: the least of three is what it costs.
+    // Other work of the process only adds: the least of three is the cost.
     const costs = { ms: [] as number[], mebibytes: [] as number[] };
     for (let tries = 0; tries < 3; tries++) {
       writeFileSync(proc("clear_refs"), "5");
@@ -113,7 +113,7 @@ slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, othe
   const median = took[Math.floor(took.length / 2)] ?? 0;
   expect(took.length).toBeGreaterThan(5);
   expect(median).toBeLessThan(20);
-  // One set after the other may be read between two answers, never all of them.
+  // One document may be read between two answers, never all of them.
   expect(took.at(-1)).toBeLessThan(300);
   await succeed(daemon, "pressKey", { id: good.id, body: { key: "home" } });
 });

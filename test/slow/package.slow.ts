@@ -1,4 +1,4 @@
-/** The npm package: what is in it, and that it works, types included, in an empty project under both runtimes. */
+/** The npm package: its files, and that it works, with its types, in an empty project under both runtimes. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ console.log(JSON.stringify({ devices, status, operations: Object.keys(operations
 await zapd.stop();
 `;
 
-/** The client's types are written out for the package: they must be those that the schemas mean. */
+/** The client's types are generated for the package: they must equal those of the schemas. */
 const sameTypes = `
 import type { z } from "zod";
 import type { operations } from "zapd/api";

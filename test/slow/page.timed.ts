@@ -1,4 +1,4 @@
-/** How fast the page is, in a real browser: its first view, a thousand devices, the first minute. */
+/** The speed of the page in a real browser: its first view, a thousand devices, the first minute. */
 import { beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { describeBrowser } from "./page/stage.ts";
 import { untilQuiet } from "./quiet.ts";
 
 const many = 1_000;
-/** How often the first view is looked at: a machine that does other things as well is slow for seconds. */
+/** How often the first view is measured: a busy machine is slow for seconds. */
 const views = some(27, 9);
 const tell = (what: string, figure: string) => process.stderr.write(`${what}: ${figure}\n`);
 const median = (figures: readonly number[]) =>
@@ -22,7 +22,7 @@ const median = (figures: readonly number[]) =>
 describeBrowser("the page is quick", (browser) => {
   beforeEach(untilQuiet, 200_000);
 
-  /** A daemon that knows so many devices, of which none is there. */
+  /** A daemon that knows so many devices, none of which exists. */
   async function startWith(count: number): Promise<TestDaemon> {
     const folder = mkdtempSync(join(tmpdir(), "zapd-many-"));
     mkdirSync(join(folder, "state"), { mode: 0o700 });
@@ -72,7 +72,7 @@ describeBrowser("the page is quick", (browser) => {
     await using looked = await look(browser(), daemon.port);
     const { page, problems } = looked;
     await until(page, "the list is there", () => document.querySelectorAll(".house").length > 100);
-    // What was learned of them all at the start, and drawn, is over.
+    // The first probes of all devices are over and drawn by then.
     await Bun.sleep(3_000);
     const passes = [];
     for (let pass = 0; pass < 3; pass++) {
@@ -105,7 +105,7 @@ describeBrowser("the page is quick", (browser) => {
       );
       passes.push(seen);
     }
-    // A machine that does other things as well holds up a frame now and then; what the page itself takes, it takes each time.
+    // A busy machine delays some frames; the page's own work is the same in every pass.
     expect(Math.min(...passes.map(({ longest }) => longest))).toBeLessThanOrEqual(50);
     expect(Math.max(...passes.map(({ most }) => most))).toBeLessThan(80);
     await shows(page, `TV ${many - 1}`);

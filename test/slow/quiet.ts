@@ -1,6 +1,6 @@
 /**
- * A processor that is lent to other machines for a while is slow for as long, whatever runs on it: what measures time waits
- * for that to be over. This file is also the process that a processor is tried with.
+ * A virtual processor may be slow for a while because of other machines: tests that measure time wait for that to be over. This file
+ * is also the process that measures a processor.
  */
 import { availableParallelism } from "node:os";
 import { percentile } from "./bench/figures.ts";
@@ -9,10 +9,10 @@ import { obey, Worker } from "./bench/worker.ts";
 const looks = 40;
 const pauseMs = 2_000;
 
-/** What the work comes to: without it, it need not be done. */
+/** A result, so that the work is not optimised away. */
 let sum = 0;
 
-/** A piece of work that is always the same, some milliseconds long; how long it took. */
+/** Milliseconds that a fixed piece of work took. */
 function piece(): number {
   const began = performance.now();
   for (let at = 0; at < 1_000_000; at++) sum = (sum * 31 + at) | 0;
@@ -20,16 +20,16 @@ function piece(): number {
 }
 
 const orders = {
-  /** How long each of so many pieces took, in milliseconds. */
+  /** The milliseconds of each of so many pieces. */
   work: ({ pieces }: { readonly pieces: number }) => Array.from({ length: pieces }, piece),
 };
 
-/** Resolves when each processor does nine of ten equal pieces of work in nearly the time of the quickest; after 90 s anyway, and says so. */
+/** Resolves once nine of ten pieces of work take about as long as the quickest; after 90 s anyway, with a note on stderr. */
 export async function untilQuiet(): Promise<void> {
   const workers = Array.from({ length: availableParallelism() }, () => new Worker<typeof orders>(import.meta.path));
   const work = (pieces: number) => Promise.all(workers.map((one) => one.ask("work", { pieces })));
   try {
-    // Until it is compiled it is slow.
+    // Warms the compiler up.
     await work(20);
     for (let look = 0; look < looks; look++) {
       const took = (await work(80)).flat();

@@ -1,4 +1,4 @@
-/** Those who read the stream of events, in real time and on each runtime: one that stops reading, and 64 at once (next/EVENTS.md, guarantee 7). */
+/** Readers of the stream of events, in real time and on each runtime: one that stops reading, and 64 at once (next/EVENTS.md, guarantee 7). */
 import { beforeAll, expect, test } from "bun:test";
 import { freePort, inspectorOfBun, type Runtime } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
@@ -15,7 +15,7 @@ const changeEveryMs = 200;
 
 beforeAll(buildOnce, 300_000);
 
-/** Has a runtime collect what nobody holds, which each leaves where it is for as long as it likes. */
+/** Makes a runtime collect its garbage. */
 async function collectGarbage(runtime: Runtime, inspector: number): Promise<void> {
   const isV8 = runtime === "deno";
   const socket = new WebSocket(isV8 ? await inspectorOfDeno(inspector) : inspectorOfBun(inspector));
@@ -36,7 +36,7 @@ async function inspectorOfDeno(port: number): Promise<string> {
   return target?.webSocketDebuggerUrl ?? "";
 }
 
-/** A house whose sets change, and those who read what it tells. */
+/** A daemon with sets that change, and readers of its events. */
 class Readers implements AsyncDisposable {
   readonly house: PushingHouse;
   readonly #collect: () => Promise<void>;
@@ -53,7 +53,7 @@ class Readers implements AsyncDisposable {
     return new Readers(house, () => collectGarbage(runtime, inspector));
   }
 
-  /** So many that read from now on. */
+  /** Opens so many streams. */
   async follow(count: number): Promise<EventStream[]> {
     const streams: EventStream[] = [];
     for (let at = 0; at < count; at++) {
@@ -65,13 +65,13 @@ class Readers implements AsyncDisposable {
     return streams;
   }
 
-  /** All leave. */
+  /** Closes all streams. */
   leave(): void {
     for (const stream of this.#opened) stream.close();
     this.#opened = [];
   }
 
-  /** MiB, the least of three seconds after a collection: what is freed goes back to the system some time after. */
+  /** The least resident MiB in the three seconds after a garbage collection: memory goes back to the system late. */
   async held(): Promise<number> {
     await this.#collect();
     const { process } = this.house.daemon;
@@ -88,7 +88,7 @@ class Readers implements AsyncDisposable {
     const changes: { id: string; level: number; at: number }[] = [];
     const end = performance.now() + ms;
     const every = changeEveryMs / setsChanging;
-    // What this process was late with is not made up for: more than ten a second of one set would be told as fewer.
+    // Late changes are not made up for: more than ten a second of one set are merged.
     for (let due = performance.now(); due < end; due = Math.max(due + every, performance.now())) {
       await Bun.sleep(Math.max(0, due - performance.now()));
       const at = performance.now();
@@ -103,7 +103,7 @@ class Readers implements AsyncDisposable {
   }
 }
 
-// What it costs is no matter of time: the runtimes are looked at side by side.
+// Memory does not depend on speed: the runtimes are measured side by side.
 test.concurrent.each(runtimes)(
   "under %s, one that stops reading for 50 s costs 1 MiB at most, and gets one snapshot in the place of what it missed",
   async (runtime) => {
@@ -111,7 +111,7 @@ test.concurrent.each(runtimes)(
     const { house } = all;
     const count = 32;
     const readers = await all.follow(count);
-    // As long with everybody reading, for what the events themselves cost.
+    // First with all of them reading, for the memory of the events themselves.
     const spell = async () => {
       const changes = all.changing(some(50_000, 5_000));
       await flood(house, 3_000);
@@ -150,7 +150,7 @@ test.each(runtimes)(
       await Bun.sleep(1_000);
       return readers;
     };
-    // As many have read before: what a runtime takes for so many at once it gives back late.
+    // A first round warms up: a runtime gives the memory of so many streams back late.
     await followAll();
     all.leave();
     await Bun.sleep(1_000);
@@ -158,7 +158,7 @@ test.each(runtimes)(
     const readers = await followAll();
     const took: number[] = [];
     for (let round = 0; round < some(6, 1); round++) {
-      // What was told before is forgotten, or this process would be busy with its own memory.
+      // Earlier frames are dropped, to keep this process small.
       for (const { frames, times } of readers) frames.length = times.length = 0;
       const changes = await all.changing(some(10_000, 2_000));
       await Bun.sleep(1_000);

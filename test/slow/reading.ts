@@ -1,4 +1,4 @@
-/** Houses of one runtime or another for those who read the stream of events, in real time. */
+/** Daemons on each runtime for the tests of the stream of events, in real time. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -6,20 +6,20 @@ import type { DaemonSetup, Runtime } from "../support/daemon.ts";
 import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
 import { root } from "../support/sources.ts";
 
-/** Builds the binary where it was not built yet. */
+/** Builds the binary unless it exists. */
 export function buildOnce(): void {
   if (!existsSync(join(root, "dist/zapd"))) execFileSync(process.execPath, [".ci/build.ts"], { cwd: root });
 }
 
 export const runtimes: readonly Runtime[] = ["bun", "deno", "binary"];
 
-/** What no kernel keeps for a reader: events of 4 KB by commands that fail before they reach a set. */
+/** Fills the kernel's buffers of a reader: events of 4 KB, of commands that fail before they reach a set. */
 export async function flood({ daemon, sets }: PushingHouse, count: number): Promise<void> {
   const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
   for (let left = count; left > 0; left--) await daemon.api("POST", `/devices/${sets[0]?.id}/remote/sequence`, body);
 }
 
-/** A house on one of the runtimes, in real time. */
+/** A daemon with sets on one of the runtimes, in real time by default. */
 export function startOn(
   runtime: Runtime,
   count: number,

@@ -1,6 +1,6 @@
 /**
- * T13: secrets are planted wherever one may be, everything that zapd can do is done with them, well and badly, and then
- * they are looked for in all that came out: answers, log, command lines, files. Each may lie in the one file that keeps it.
+ * T13: secrets are planted in every place that may hold one, every operation is run with them, with success and with errors, and
+ * all output is searched for them: answers, log, command lines, files. Each may be only in the one file that keeps it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -64,7 +64,7 @@ function environment(): Record<string, string> {
   return { HOME: home, TMPDIR: join(home, "tmp"), XDG_RUNTIME_DIR: join(home, "run"), NO_COLOR: "1" };
 }
 
-/** What came out: what was asked, with what, and what was said to it. */
+/** Every request or command, with its body and its answer. */
 const said: { readonly asked: string; readonly body: string; readonly text: string }[] = [];
 let log = "";
 
@@ -88,7 +88,7 @@ async function call(method: string, path: string, body?: string | Uint8Array, mo
 const patch = (values: object) => call("PATCH", "/config", JSON.stringify(values));
 const pair = (name: string, given: object) => call("POST", `/devices/${name}/pair`, JSON.stringify(given));
 
-/** All operations at all sets, with bodies that are taken and bodies that are not. */
+/** All operations at all sets, with valid and invalid bodies. */
 async function everything(): Promise<void> {
   const broken = [`{"password":"${secret.inBody}"`, JSON.stringify({ pasword: secret.inBody, [secret.inBody]: 1 })];
   for (const [name, { method, path, ...operation }] of Object.entries(operations)) {
@@ -153,7 +153,7 @@ test("T13 all operations, commands and failures, with every secret there may be"
   expect(canaries.names).toContain("client key 0");
   await everything();
 
-  // The password is not the set's: installing fails, which is where it would be quoted.
+  // The password is wrong: the installation fails, and its error could quote it.
   await patch({ "dev.vendor_password": secret.refused });
   await patch({ "dev.vendor_password": [secret.patched] });
   expect((await patch({ "dev.vendor_password": secret.patched })).status).toBe(200);
@@ -169,7 +169,7 @@ test("T13 all operations, commands and failures, with every secret there may be"
     ])
       await zapd(words);
 
-  // A set that repeats what it was sent, wherever an answer has a place for it.
+  // A set that repeats what it was sent, in each part of an answer.
   for (const how of ["rpc error", "rpc result", "body", "headers", "status"] as const) {
     echo.set(how);
     const before = echo.echoed;
@@ -181,11 +181,11 @@ test("T13 all operations, commands and failures, with every secret there may be"
     expect([how, echo.echoed > before]).toEqual([how, true]);
   }
   echo.set("through");
-  // It let in whoever asked while it repeated everything.
+  // While it repeated everything it accepted any login.
   expect((await pair("kodi", { user: "kodi", password: secret.kodi })).status).toBe(200);
   expect((await call("GET", "/devices/kodi/state")).body).toContain('"ok":true');
 
-  // Gone, and asked for all the same; a set that no longer knows the key that it gave.
+  // A set that is off, and one that has forgotten its key.
   webos.forgetKeys();
   await call("GET", "/devices/webos/state");
   expect((await pair("webos", {})).status).toBe(200);
@@ -241,7 +241,7 @@ test("T13 T31 a device that its user calls like a secret is called so in answers
         ["POST", "apps/stop"],
       ]) {
         const { status, body } = await daemon.api(method ?? "", `${path}/${to}`);
-        // Another word in its place would tell who guesses that it is one.
+        // A replacement would confirm a guess.
         expect([status, body.error.message]).toEqual([500, expect.stringContaining(name)]);
       }
       await daemon.stop();

@@ -1,4 +1,4 @@
-/** The slope of a line through points, as least squares give it: units of the second value for each of the first. */
+/** The slope of the least-squares line through points: units of the second value for each of the first. */
 export function slopeOf(points: readonly (readonly [number, number])[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
   const x = mean(points.map(([one]) => one));

@@ -40,7 +40,7 @@ afterAll(async () => {
   await Promise.all(sets.map((set) => set.stop().catch(() => {})));
 });
 
-/** What is asked, one after the other: mostly reads, some keys and launches, and now and then what writes, or is wrong. */
+/** The requests, in turn: mostly reads, some keys and launches, some errors. */
 const mix: readonly ((turn: number) => [method: string, path: string, body?: string])[] = [
   () => ["GET", "/health"],
   () => ["GET", "/devices"],
@@ -94,7 +94,7 @@ test.skipIf(!linux)(
         const { status, ms } = await connection.exchange(requestOf(method, `/v1${path}`, [host], body));
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         sent++;
-        // What needs no set shows how late the loop is.
+        // A request that needs no set shows the lag of the event loop.
         if (path === "/health") lateness.push(ms);
         if (status === 0) {
           connection.close();
@@ -103,7 +103,7 @@ test.skipIf(!linux)(
       }
       connection.close();
     };
-    /** One set after the other goes for a few seconds, and comes back at its address. */
+    /** One set after the other is off for two seconds, and comes back at its address. */
     const comings = async () => {
       for (let turn = 0; !over; turn++) {
         const set = sets[turn % setCount];
@@ -150,7 +150,7 @@ test.skipIf(!linux)(
     ].join("; ");
     process.stderr.write(`${figure}; ${JSON.stringify([...statuses])}\n`);
     expect(late).toBeLessThan(50);
-    // A slope over a short time is the garbage collector's.
+    // Over a short time the slope is that of the garbage collector.
     if (minutes < 15) return;
     expect(perTenMinutes).toBeLessThan(1);
     expect(Math.abs(descriptors)).toBeLessThan(3);

@@ -1,4 +1,4 @@
-/** Simulated sets in a process of their own, which write down what is typed on them: `startTypingSets` is its other end. */
+/** Simulated sets in a process of their own, which record typed text; `startTypingSets` starts it. */
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { lane } from "../support/lane.ts";
 import { obey, Worker } from "./bench/worker.ts";
@@ -6,7 +6,7 @@ import { obey, Worker } from "./bench/worker.ts";
 const sets: RokuSimulator[] = [];
 
 const orders = {
-  /** So many sets, each on an address of its own; where they answer. */
+  /** Starts so many sets, each on its own address; resolves with their addresses. */
   async start({ count }: { readonly count: number }) {
     return Promise.all(
       Array.from({ length: count }, async (_, at) => {
@@ -22,9 +22,9 @@ const orders = {
       }),
     );
   },
-  /** What each has been sent, in the order in which it came. */
+  /** The text that each received. */
   typed: () => sets.map((set) => set.text),
-  /** From now on the first so many take connections, and never say a word. */
+  /** The first so many accept connections and never answer from now on. */
   async hang({ count }: { readonly count: number }) {
     await Promise.all(sets.slice(0, count).map((set) => set.fault("hang")));
   },

@@ -1,6 +1,6 @@
 /**
- * R14: keys that callers sent while this machine slept wait in the kernel, and are all read in the moment of waking. None
- * of them may be pressed then: who sent them has long gone away.
+ * R14: keys that were sent while the machine slept wait in the kernel, and are all read when it wakes. None of them may be pressed
+ * then.
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const sleepMs = 6_300;
 test.concurrent("R14 60 keys that came to both doors while it was stopped, whole ones and one that had begun: none is pressed, each is told", async () => {
   const sets = await Promise.all([WiredRoku.start(), WiredRoku.start()]);
   const [den, loft] = sets;
-  // For how long it takes what comes for old is not told by a clock that runs faster than callers do.
+  // In real time: the age of a request is measured.
   const daemon = await startTestDaemon({ speed: 1 });
   try {
     for (const [set, name] of [
@@ -33,7 +33,7 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
         { to, patienceMs: 20_000 },
       );
     const socket = join(daemon.stateFolder, "zapd.sock");
-    // All is loaded that a key press needs.
+    // The first presses load code.
     for (const to of [daemon.port, socket])
       for (const name of ["den", "loft"]) expect((await press(to, name)).status).toBe(200);
     // One is under way at the loft for as long as the sleep, and one waits behind it.
@@ -82,12 +82,12 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
       expect([status, error.code, error.message]).toEqual([500, "device_busy", expect.stringMatching(/slept|busy/)]);
       expect(error.hint).toContain("Nothing was sent");
     }
-    // What only looks is answered.
+    // Reads are answered.
     for (const { status } of await Promise.all(reads)) expect(status).toBe(200);
     await under;
     expect(loft.commands).toHaveLength(1);
 
-    // Half a second later all is as ever.
+    // Half a second later keys are pressed again.
     await daemon.sleep(600);
     loft.answerMs = 0;
     for (const to of [daemon.port, socket])

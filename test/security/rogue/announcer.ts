@@ -16,11 +16,11 @@ export interface SsdpAnnouncement {
   readonly usn: string;
   readonly location: string;
   readonly delayMs?: number;
-  /** How often one search is answered: more than the real set does. Default 1. */
+  /** Answers to one search. Default 1. */
   readonly times?: number;
 }
 
-/** Answers searches for a target with whatever it likes, from its own address. */
+/** Answers searches for a target, with any location, from its own address. */
 export async function announceSsdp({
   host,
   target,
@@ -59,7 +59,7 @@ export async function announceSsdp({
 }
 
 export interface MdnsAnnouncement {
-  /** Where the service is said to be. */
+  /** The announced address. */
   readonly host: string;
   readonly name: string;
   readonly services: readonly { readonly type: string; readonly port: number }[];
@@ -81,7 +81,7 @@ export async function announceMdns({ host, name, services, txt }: MdnsAnnounceme
   socket.on("message", (bytes, from) => {
     const isQuestion = bytes.length > 12 && (bytes.readUInt16BE(2) & 0x8000) === 0;
     if (!isQuestion || !services.some(({ type }) => bytes.includes(labels(type.split("."))))) return;
-    // Who asks from a port of its own does not hear the group (RFC 6762, 6.7).
+    // A question from another port is answered by unicast (RFC 6762, 6.7).
     void (from.port === 5353 ? say(120) : say(120, from.port, from.address));
   });
   await say(120);

@@ -1,4 +1,4 @@
-/** Further ways to get between zapd and a set: thought of by who would like to, each with what must come of it. */
+/** Attacks between zapd and a set that fit no table of orders. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ afterAll(() => daemon.dispose());
 
 const told = ({ what, outcome, message, hint }: Tried) => `${what}: ${outcome}: ${message} (${hint})`;
 
-/** Plays with one real set that is known and confided in; nothing secret may have reached a stranger in the end. */
+/** Runs a test with one real set that is known, and paired; at its end no secret may have reached a stranger. */
 async function play(
   platform: PlatformName,
   work: (scene: Scene<PlatformName>) => Promise<void>,
@@ -100,7 +100,7 @@ describe.concurrent("T29 in a scan", () => {
         const port = usual[platform].port + 500;
         const recorder = new Recorder();
         const { host, place } = real;
-        // Behind it is the very set: whoever is asked who lives there says so.
+        // The set itself answers behind that port.
         await recorder.tcp({ host, port, to: { host, port: place.port } });
         const announcer =
           platform === "kodi"
@@ -135,7 +135,7 @@ describe.concurrent("T29 in a scan", () => {
         }
       }));
 
-    // A Kodi that does not announce itself shows no id that anybody else could have.
+    // A Kodi that does not announce itself has no id that a stranger could copy.
     (platform === "kodi" ? () => {} : test)(
       `the set answers late when it is asked whether it is still there: ${platform}`,
       () =>
@@ -153,7 +153,7 @@ describe.concurrent("T29 in a scan", () => {
               await scene.api("DELETE", `/devices/${scene.id}`);
               scene.id = await scene.add({ ...rest, host: front });
               await scene.shareSecrets();
-              // The address for its buttons, which an LG set gives, is not that of the way to it.
+              // An LG set gives the address for its buttons itself, which is not the proxy's.
               if (platform === "webos") scene.key = "volume-up";
               slow.delayMs = 100;
               const fake = await stranger(scene, { announces: false });
@@ -177,7 +177,7 @@ describe.concurrent("T29 in a scan", () => {
         await scene.scan();
         const { status } = await scene.api("GET", `/devices/${id}`);
         expect(status).toBe(200);
-        // Whichever of the two answered first: the user says where it is, and that is where it is driven.
+        // Whichever answered first: it is driven at the address that the user gives.
         const { body } = await scene.api("POST", "/devices", real.place);
         if (body.error)
           expect([body.error.code, body.error.hint]).toEqual(["device_elsewhere", expect.stringContaining("zapd ")]);
@@ -227,7 +227,7 @@ describe.concurrent("T29 in a scan", () => {
     }));
 });
 
-/** A way to a set that can be made slow. */
+/** A TCP proxy in front of a set, with a delay. */
 async function startSlow(host: string, behind: string, ports: readonly number[]) {
   const slow = { delayMs: 0, stop: async () => {} };
   const servers = await Promise.all(
@@ -450,7 +450,7 @@ describe("T29 over the life of the daemon", () => {
   });
 });
 
-/** As `devices.json` and `credentials.json` were written before trust was kept: nothing but the fields of that time. */
+/** Rewrites `devices.json` and `credentials.json` with the fields of the first edition, which kept no trust. */
 function asFirstEdition(state: string): void {
   mkdirSync(state, { recursive: true });
   const fields =

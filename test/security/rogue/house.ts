@@ -1,4 +1,4 @@
-/** A daemon among real sets and strangers, and what came of each try to drive one. */
+/** A daemon with real sets and strangers, and the outcome of each try to drive one. */
 import { expect } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { strToU8, zipSync } from "fflate";
@@ -7,7 +7,7 @@ import { leaksIn } from "./recorder.ts";
 import { type AnyPlatform, type Driven, lockedPlatforms, openPlatforms, type Place, type RealSet } from "./sets.ts";
 import type { Stranger } from "./strangers.ts";
 
-/** Who took it: the set that was meant, a stranger, nobody though it was said to have worked; or the code of the refusal. */
+/** Which set took it: the real one, a stranger, or none in spite of a success; or the error code. */
 export type Outcome = "real" | "stranger" | "nobody" | (string & {});
 
 export interface Tried {
@@ -17,7 +17,7 @@ export interface Tried {
   readonly hint: string;
 }
 
-/** Answers that say why nothing was done, and what to do. */
+/** Error codes that explain why nothing was done. */
 export const reasons: ReadonlySet<string> = new Set([
   "device_unproven",
   "device_elsewhere",
@@ -33,7 +33,7 @@ export const reasons: ReadonlySet<string> = new Set([
 
 export function startHouse(setup: DaemonSetup = {}): Promise<TestDaemon> {
   return startTestDaemon({
-    // Sets and strangers of this process all answer at once: theirs is a busy house.
+    // All sets and strangers run in this process: they answer more slowly than real ones.
     speed: 2,
     ...setup,
     config: {
@@ -48,7 +48,7 @@ const scanMs = 500;
 const seenWithin = 600;
 const scans = new WeakMap<TestDaemon, () => Promise<Answered>>();
 
-/** Scans of one daemon: who wants one while one is under way shares the next with the others who do. */
+/** Scans of one daemon: those who ask during a scan share the next one. */
 function scansOf(daemon: TestDaemon): () => Promise<Answered> {
   const known = scans.get(daemon);
   if (known) return known;
@@ -56,7 +56,7 @@ function scansOf(daemon: TestDaemon): () => Promise<Answered> {
   let next: Promise<Answered> | undefined;
   const begin = async () => {
     next = undefined;
-    // One that the daemon began by itself is over sooner than one of ours can be.
+    // A shorter one joined a scan that the daemon had begun by itself.
     for (let tries = 0; ; tries++) {
       const start = performance.now();
       const answered = await daemon.api("POST", "/devices/discover");
@@ -74,7 +74,7 @@ function scansOf(daemon: TestDaemon): () => Promise<Answered> {
 }
 let installing: Promise<void> = Promise.resolve();
 
-/** One real set, those who are after it, and the daemon that drives it. */
+/** One real set, the strangers that pretend to be it, and the daemon that drives it. */
 export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   readonly daemon: TestDaemon;
   readonly real: RealSet<Platform>;
@@ -87,7 +87,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   constructor(daemon: TestDaemon, real: RealSet<Platform>) {
     this.daemon = daemon;
     this.real = real;
-    // They have no arrows.
+    // Cast and DLNA have no arrow keys.
     if (openPlatforms.some((one) => one === real.platform)) this.key = "volume-up";
   }
 
@@ -95,25 +95,25 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     return this.daemon.api(method, path, body);
   }
 
-  /** The id of the device that was added at a place, which must work. */
+  /** Adds a device by its address; resolves with its id. */
   async add(place: Place, name?: string): Promise<string> {
     const { status, body } = await this.api("POST", "/devices", { ...place, ...(name && { name }) });
     if (status !== 200) throw new Error(`not added: ${JSON.stringify(body)}`);
     return body.data.id;
   }
 
-  /** Adds the real set and makes it one that zapd has secrets of; on Roku a package is installed, with the password. */
+  /** Adds the real set, and pairs with it; on Roku installs a package with the developer password. */
   async know({ secrets = true }: { secrets?: boolean } = {}): Promise<void> {
     this.id = await this.add(this.real.place, this.real.name);
     if (secrets) await this.shareSecrets();
   }
 
-  /** `named`: the real one's address is given with it, as is wanted where another answers for it. */
+  /** Pairs. `named`: with the address of the real set, as is needed while a rival answers. */
   async shareSecrets({ named = false }: { named?: boolean } = {}): Promise<void> {
     const { real, id } = this;
     if (openPlatforms.some((one) => one === real.platform)) return;
     if (real.platform === "roku") {
-      // One that a scan found has the usual ports.
+      // A scanned device has the default ports.
       await this.api("PATCH", `/devices/${id}`, { ports: real.place.ports });
       expect((await this.try("install")).outcome).toBe("real");
       return;
@@ -123,7 +123,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     if (status !== 200) throw new Error(`not paired: ${JSON.stringify(body)}`);
   }
 
-  /** Pairs with the real set: with its login, with the code that it shows, or by what its user does. */
+  /** Pairs with the real set: with its login, with the code that it shows, or by its prompt. */
   async pair(where: { readonly host?: string }): Promise<Answered> {
     const { real, id } = this;
     const pair = (given: object) => this.api("POST", `/devices/${id}/pair`, { ...given, ...where });
@@ -131,12 +131,12 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     const begun = await pair({ begin: true });
     if (begun.status !== 200) return begun;
     const entered = await pair({ pin: real.code ?? "000000" });
-    // Whoever shows another code is given up.
+    // After a wrong code the pairing is cancelled.
     if (entered.status !== 200) await this.api("DELETE", `/devices/${id}/pair`);
     return entered;
   }
 
-  /** Everybody is asked anew, from now on: a scan under way may have asked some of them before what just happened. */
+  /** A scan that begins now or later: one under way may have asked some sets already. */
   scan(): Promise<Answered> {
     return scansOf(this.daemon)();
   }
@@ -151,8 +151,8 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   }
 
   /**
-   * Tries something that must work on the real set. An LG or Samsung set takes nothing without its key, and on probation that
-   * goes to nobody: there it is enough that zapd has it at its own address and says how its user vouches for it, which is done.
+   * Tries something that must work on the real set. An LG or Samsung set takes nothing without its key, which is not sent on
+   * probation: then zapd must have it at its own address and name `zapd trust`, which is done.
    */
   async driven(what: Tried["what"]): Promise<Tried> {
     const tried = await this.try(what);
@@ -163,7 +163,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     return this.try(what);
   }
 
-  /** Tries something, and tells who took it. */
+  /** Tries something; resolves with which set took it. */
   async try(what: Tried["what"]): Promise<Tried> {
     const all: Driven[] = [this.real, ...this.strangers];
     const before = all.map((one) => ({
@@ -181,11 +181,11 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
         if (then === undefined) return false;
         if (what === "key") return one.presses > then.presses;
         if (what === "text") return one.typed.length > then.typed;
-        // The real set is the one that answered, unless a stranger was asked what no scan asks.
+        // The real set answered, unless a stranger received a request that no scan makes.
         return at > 0 && receivedBy(one, what) > then.received;
       });
     if (what === "state" || what === "install") return { ...said, outcome: took() > 0 ? "stranger" : "real" };
-    // A button of an LG set, and a key of a Samsung one, is answered by nobody: it may come a moment after the answer.
+    // LG buttons and Samsung keys have no answer: they may arrive a moment after the API's.
     for (const end = performance.now() + seenWithin; took() === -1 && performance.now() < end; ) await Bun.sleep(5);
     const at = took();
     return { ...said, outcome: at === -1 ? "nobody" : at === 0 ? "real" : "stranger" };
@@ -202,7 +202,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     return this.api("POST", `${at}/remote/key`, { key: `literal:${text}` });
   }
 
-  /** One at a time: a daemon takes two packages at once, and these are not about that. */
+  /** Installs one package at a time: a daemon receives no more than two at once. */
   async #install(at: string): Promise<Answered> {
     const turn = installing.then(() => this.#send(at));
     installing = turn.then(
@@ -223,17 +223,17 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     return { status: response.status, headers: response.headers, body: await response.json() };
   }
 
-  /** What was typed so far, which nobody but the real set may get. */
+  /** All typed text, which only the real set may get. */
   get texts(): readonly string[] {
     return this.#typed;
   }
 
-  /** More text that counts as typed to it. */
+  /** Adds a text to those that count as typed. */
   typing(text: string): void {
     this.#typed.push(text);
   }
 
-  /** What any stranger got of the keys, passwords, logins, digests and typed text; `spared` are kinds that may be. */
+  /** The keys, passwords, logins, digests and typed texts that strangers received. */
   leaks(): string[] {
     const { real } = this;
     const secrets = { words: real.secrets, logins: real.login ? [real.login] : [], typed: this.#typed };
@@ -242,14 +242,14 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     );
   }
 
-  /** All unplugged, and the device forgotten. */
+  /** Stops all sets, and removes the device. */
   async end(): Promise<void> {
     await Promise.all([this.real.off(), ...this.strangers.map((one) => one.off())]);
     if (this.id !== "") await this.api("DELETE", `/devices/${this.id}`);
   }
 }
 
-/** What only a reading of the state, or an installation, asks for. */
+/** Requests that only a read of the state, or an installation, makes. */
 const asked = {
   state: /\/query\/active-app|GetActivePlayers|getPowerState|getVolume|GetVolume/g,
   install: /POST \/plugin_install/g,
@@ -263,7 +263,7 @@ function receivedBy(one: Driven, what: Tried["what"]): number {
   return (one as Stranger).recorder.received.match(pattern)?.length ?? 0;
 }
 
-/** A package that sets take: more than 512 bytes, and another each time, for the same one again is no installation. */
+/** A package that sets accept: more than 512 bytes, and different each time. */
 function packageOf(name: string): Uint8Array<ArrayBuffer> {
   const files = {
     manifest: strToU8(`title=${name}\nmajor_version=1\nminor_version=0\nbuild_version=${Date.now() % 1e6}\n`),

@@ -1,4 +1,4 @@
-/** The instrument itself: strangers record what they are sent, and secrets in it are found. That real sets are driven, the orders show. */
+/** The strangers record what they are sent, and `leaksIn` finds secrets in it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import net from "node:net";
 import WebSocket from "ws";

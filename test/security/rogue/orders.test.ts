@@ -1,4 +1,4 @@
-/** The README of this folder says what is tried, and what stays possible: held against the table that is played. */
+/** The README of test/security shows the orders that are played, and what stays possible. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

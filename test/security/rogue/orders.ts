@@ -1,6 +1,6 @@
 /**
- * The orders of events of SECURITY.md 2.4, as data: what becomes of the real set, when and where a stranger comes, and how
- * zapd gets to see it. Each is played on each platform, with each manner of stranger for which it makes a difference.
+ * The orders of events of SECURITY.md 2.4, as data: what happens to the real set, when and where a stranger comes, and how zapd
+ * finds it. Each is played on each platform, with each manner of stranger that makes a difference.
  */
 import { expect } from "bun:test";
 import { reasons, type Scene, type Tried } from "./house.ts";
@@ -8,19 +8,19 @@ import { freeAddress, lockedPlatforms, type PlatformName, platforms } from "./se
 import { manners, type Stranger, startStranger } from "./strangers.ts";
 
 export interface Order {
-  /** What it is called in the table; unique. */
+  /** Unique; shown in the README. */
   readonly title: string;
-  /** What becomes of the real set. */
+  /** What happens to the real set. */
   readonly real: "up" | "off" | "returning" | "moved" | "replaced" | "removed";
   /** When the stranger comes. */
   readonly stranger: "before" | "during" | "after" | "none";
   readonly seenBy: "scan" | "add" | "announcement" | "address" | "nobody";
   readonly where: "same address" | "other address" | "both" | "none";
   readonly secrets: boolean;
-  /** With every manner, or with the one that shows all of the public identity. */
+  /** With every manner of stranger, or only with the one that copies the whole public identity. */
   readonly manners: "all" | "copy" | "none";
   readonly platforms?: readonly PlatformName[];
-  /** What stays possible, by SECURITY.md 2.4, with these manners; the number is that of the list in the README. */
+  /** The accepted risk of SECURITY.md 2.4 with a manner, by its number in the README. */
   readonly accepted?: (platform: PlatformName, manner: string) => Accepted | null;
   play(round: Round): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface Order {
 /** What stays possible. */
 export interface Accepted {
   readonly reason: keyof typeof acceptedReasons;
-  /** Beginnings of what `leaksIn` says. */
+  /** How accepted results of `leaksIn` begin. */
   readonly leaks: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export class Round {
     return this.scene.real.platform;
   }
 
-  /** A stranger comes: where the real set was, or elsewhere. */
+  /** Starts a stranger: at the address of the real set, or elsewhere. */
   async stranger(where: "same" | "other", more: { manner?: string; announces?: boolean } = {}): Promise<Stranger> {
     const { real, strangers } = this.scene;
     const host = where === "same" ? this.home : freeAddress();
@@ -68,7 +68,7 @@ export class Round {
     return one;
   }
 
-  /** One comes whom a scan meets. */
+  /** Starts a stranger, and scans. */
   async scannedStranger(where: "same" | "other"): Promise<Stranger> {
     const stranger = await this.stranger(where);
     await this.scan();
@@ -86,7 +86,7 @@ export class Round {
     await this.scan();
   }
 
-  /** The real set comes back at another address. Whatever scan has met it where it was is over by then. */
+  /** The real set comes back at another address, after the scans that have met it at the former one. */
   async moves(): Promise<void> {
     await this.scan();
     await this.scene.real.on(freeAddress());
@@ -96,7 +96,7 @@ export class Round {
     return this.scene.scan();
   }
 
-  /** Another user of this machine says that the device is there. */
+  /** Adds a device by a stranger's address. */
   async addedAt(stranger: Stranger): Promise<{ status: number; code: string; id: string; hint: string }> {
     const { status, body } = await this.scene.api("POST", "/devices", stranger.place);
     return { status, code: body.error?.code ?? "", id: body.data?.id ?? "", hint: body.error?.hint ?? "" };
@@ -111,7 +111,7 @@ export class Round {
   async drives(...whats: Tried["what"][]): Promise<void> {
     for (const what of whats) {
       let tried = await this.scene.driven(what);
-      // A login that was refused a moment ago, by whoever had the address then, is not sent again for a second.
+      // A refused login is not sent again for a second.
       if (tried.outcome === "pairing_required" && this.manner === "kodi-realm") {
         await Bun.sleep(1_100);
         tried = await this.scene.driven(what);
@@ -133,7 +133,7 @@ export class Round {
     return all;
   }
 
-  /** The real set takes its keys; more than keys, too, or an error says why not. */
+  /** The real set takes keys; it takes everything else too, or an error says why not. */
   async drivesAll(): Promise<void> {
     await this.drives("key");
     await this.drivesOrExplains(...this.all);
@@ -147,12 +147,12 @@ export class Round {
     }
   }
 
-  /** All that can be tried of a device without a rival. */
+  /** Everything that can be tried on a device without a rival. */
   get all(): Tried["what"][] {
     return this.platform === "roku" ? ["key", "text", "install"] : ["key", "text"];
   }
 
-  /** The answer to somebody who asks what is wrong: the rival is told of by name. */
+  /** The warnings of `GET /health` name the device. */
   async warnsOfRival(): Promise<void> {
     const warnings = await this.scene.health();
     expect(warnings.filter((one) => one.includes(this.scene.real.name))).not.toEqual([]);
@@ -163,7 +163,7 @@ function told({ what, outcome, message, hint }: Tried): string {
   return `${what}: ${outcome}: ${message} (${hint})`;
 }
 
-/** Manners that claim to be the set, and can be told from it only by more than what it says. */
+/** Manners that show the identity of the set. */
 const claims = (platform: PlatformName, manner: string) =>
   manner === "copy" ||
   (platform === "roku" && manner !== "other-serial") ||
@@ -177,7 +177,7 @@ const sameAddress = (platform: PlatformName, manner: string): Accepted | null =>
   return { reason: 1, leaks: ["typed text"] };
 };
 
-/** There, announcing nothing: a Kodi that has announced itself is not believed then, and gets no more than keys. */
+/** At the address of the set, without announcing itself: a Kodi that is known by its announcement gets no more than keys then. */
 const silentThere = (platform: PlatformName, manner: string): Accepted | null =>
   platform === "kodi" ? null : sameAddress(platform, manner);
 
@@ -193,7 +193,7 @@ const withSecrets = (platform: PlatformName, manner: string) =>
 
 type When = Partial<Order> & Pick<Order, "real" | "stranger" | "seenBy" | "where">;
 
-/** Where nothing else is said, zapd has secrets of the set, and every manner of stranger is played. */
+/** By default zapd has secrets of the set, and every manner of stranger is played. */
 const order = (title: string, when: When, play: Order["play"]): Order => ({
   secrets: true,
   manners: "all",
@@ -220,7 +220,7 @@ export const orders: readonly Order[] = [
       await round.scene.know();
       const stranger = await round.stranger("other", { announces: round.platform === "kodi" });
       const added = await round.addedAt(stranger);
-      // Whoever claims to be the set is refused, with both addresses; whoever does not is a device of its own, or none.
+      // A stranger that claims to be the set is refused, with both addresses; any other is a device of its own, or none.
       if (added.status === 200) expect(added.id).not.toBe(round.scene.id);
       if (added.code === "device_elsewhere") {
         expect(added.hint).toContain(round.home);
@@ -309,10 +309,10 @@ export const orders: readonly Order[] = [
       await round.isKnownAndOff();
       await round.scannedStranger("other");
       await round.mayReachStranger("key");
-      // Only who asks at its former address finds it.
+      // It is found only by a probe of its former address.
       round.scene.real.hush();
       await round.isBack();
-      // Who shows another certificate than the one that was paired is no rival, and nobody to be told of.
+      // A stranger with another certificate is no rival, and causes no warning.
       if (round.platform !== "androidtv") await round.warnsOfRival();
       await round.drivesAll();
     },
@@ -344,8 +344,8 @@ export const orders: readonly Order[] = [
       const stranger = await round.stranger("other");
       const added = await round.addedAt(stranger);
       const claimed = claims(round.platform, round.manner);
-      // A silent one that has secrets is not moved: it is forgotten, or paired anew. Where a scan for somebody else has met
-      // the stranger before, it is on probation there already, and stays so.
+      // A silent set with secrets is not moved. Where a concurrent scan has met the stranger before, it is on probation there
+      // already.
       if (claimed && round.platform !== "roku" && added.code !== "device_elsewhere")
         expect((await scene.try("text")).outcome).toBe("device_unproven");
       if (added.id === scene.id && round.platform === "roku") await round.mayReachStranger(...round.all);
@@ -409,7 +409,7 @@ export const orders: readonly Order[] = [
       await round.scannedStranger("same");
       if (sameAddress(round.platform, round.manner)) return round.mayReachStranger(...round.all);
       await round.drivesOrExplains(...round.all);
-      // Nobody but the set shows its identity now: with its user's word it is driven whole.
+      // Only the set shows its identity now: trusted by its user, it is driven whole.
       await scene.api("POST", `/devices/${scene.id}/trust`);
       await round.drivesOrExplains(...round.all);
     },
@@ -465,7 +465,7 @@ export const orders: readonly Order[] = [
       const { scene } = round;
       await round.isKnownAndOff();
       const stranger = await round.stranger("other");
-      // The user was fooled into it: what he has not typed now must not go.
+      // The user was deceived: only what is typed now may be sent.
       await scene.api("POST", `/devices/${scene.id}/pair`, { host: stranger.host });
       await scene.real.on();
     },
@@ -512,7 +512,7 @@ export const orders: readonly Order[] = [
       scene.id = known[0].id;
       await round.warnsOfRival();
       if (round.platform === "roku") return round.mayReachStranger(...round.all);
-      // Two answer for it: whose login or key it would be, nobody knows.
+      // Two sets answer for it: no login and no key is sent.
       await scene.pair({});
       expect(scene.leaks()).toEqual([]);
       const paired = await scene.pair({ host: real.host });
@@ -563,7 +563,7 @@ export const orders: readonly Order[] = [
       await scene.know();
       await round.stranger("other");
       await scene.api("DELETE", `/devices/${scene.id}`);
-      // A scan that somebody else began may find the stranger first: then the answer says so, and how to go on.
+      // A concurrent scan may find the stranger first: then the error says so, and names the way out.
       const { status, body } = await scene.api("POST", "/devices", scene.real.place);
       if (status !== 200) {
         expect([body.error.code, body.error.hint]).toEqual([
@@ -572,7 +572,7 @@ export const orders: readonly Order[] = [
         ]);
         return;
       }
-      // Nor is anything that its user says told to whoever it may be, but at the address that he names.
+      // What the user enters is sent only to the address that the user names.
       if (round.platform !== "roku") await scene.shareSecrets({ named: true });
       await round.scan();
       await round.drivesAll();
@@ -610,13 +610,13 @@ export const orders: readonly Order[] = [
   ),
 ];
 
-/** One order as it is played: with a manner, or with none. */
+/** An order with one manner of stranger. */
 export interface Played {
   readonly order: Order;
   readonly manner: string;
 }
 
-/** What is played on a platform. */
+/** All that is played on a platform in a whole run. */
 export function playedOn(platform: PlatformName): Played[] {
   return orders
     .filter((order) => order.platforms === undefined || order.platforms.includes(platform))
@@ -627,7 +627,7 @@ export function playedOn(platform: PlatformName): Played[] {
     });
 }
 
-/** Each kind of order once, with another manner each time. */
+/** Each kind of order once, with a different manner each time. */
 export function onceEach(platform: PlatformName): Played[] {
   const played = playedOn(platform);
   const kinds = new Set<string>();
@@ -640,7 +640,7 @@ export function onceEach(platform: PlatformName): Played[] {
   });
 }
 
-/** Every other one of them, the others on the next platform: what `npm test` has time for. */
+/** Every other one of `onceEach`, the others on the next platform: for `npm test`. */
 export function halfOf(platform: PlatformName): Played[] {
   const odd = Math.abs(platforms.indexOf(platform as (typeof platforms)[number])) % 2;
   return onceEach(platform).filter(({ order }) => order.platforms !== undefined || orders.indexOf(order) % 2 === odd);

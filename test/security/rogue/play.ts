@@ -7,7 +7,7 @@ import { Scene, startHouse } from "./house.ts";
 import { halfOf, onceEach, playedOn, Round } from "./orders.ts";
 import { type PlatformName, plugIn } from "./sets.ts";
 
-/** A Kodi is asked for over mDNS before it gets a login, which takes its time. */
+/** How many orders are played at once. */
 const atOnce = { roku: 6, kodi: 6, webos: 6, samsung: 6, androidtv: 6 } as const;
 
 export function playOrders(platform: PlatformName): void {

@@ -1,4 +1,4 @@
-/** T28: another user of this machine, who cannot read the files of the first, points a known device at a fake of his own. */
+/** T28: another user of this machine, who cannot read the first one's files, points a known device at a fake. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -71,14 +71,14 @@ describe.concurrent("T28", () => {
             const user = await startUser({ of, host: freeAddress(), url, state, announces: platform === "kodi" });
             await user.order("readFiles");
             await user.order("add");
-            // What was refused has changed nothing: the set is not on probation for it. A Kodi's fake announces itself.
+            // A refusal puts nothing on probation. A Kodi's fake also announces itself.
             if (real === "up" && platform !== "kodi")
               expect((await scene.health()).filter((warning) => warning.includes(set.name))).toEqual([]);
-            // zapd has no secrets of a Roku: one that is silent is followed, as 2.4 says, and takes keys and text.
+            // zapd has no secrets of a Roku: a silent one is followed (2.4), with keys and text.
             const follows = platform === "roku" && real === "off";
             let strays: readonly string[] = [];
             if (!follows) {
-              // A scan that hears it announced puts the set on probation: keys go there then, and nothing else.
+              // A scan that finds the announced fake puts the set on probation: only keys go to the fake then.
               const key = await scene.driven("key");
               strays = platform === "kodi" && real === "off" ? ["nobody"] : [];
               expect(["real", ...strays, ...reasons], key.message).toContain(key.outcome);
@@ -93,7 +93,7 @@ describe.concurrent("T28", () => {
             expect(result.answers).toHaveLength(3);
             if (!follows)
               for (const { status, code, hint } of result.answers) {
-                // Where a scan for somebody else has met the fake before, it is on probation there: no text, as above.
+                // A concurrent scan may have met the fake before: the set is on probation there.
                 if (status === 200 && strays.length > 0) continue;
                 expect([status, code]).toEqual([400, "device_elsewhere"]);
                 expect(hint).toContain(set.host);

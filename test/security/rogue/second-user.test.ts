@@ -1,4 +1,4 @@
-/** Another user of this machine, who points a known device at a fake of his own. */
+/** second-user.cases.ts, in a network of its own. */
 import { definesHere } from "../../support/own-network.ts";
 
 const title = "T28 a second user with a fake of the same identity gets nothing";

@@ -1,4 +1,4 @@
-/** Real sets, one way for all platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
+/** Real sets, alike for all platforms: simulators that can be unplugged, moved and renamed, and keep their identity. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type AndroidTvSimulator, createAndroidTvSimulator } from "../../../src/simulators/androidtv.ts";
 import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
@@ -15,29 +15,29 @@ import {
 } from "../../../src/simulators/webos.ts";
 import { lane } from "../../support/lane.ts";
 
-/** Those whose sets are told secrets: a key, a login, text. */
+/** Platforms with secrets: a key, a login, text. */
 export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
 export type PlatformName = (typeof platforms)[number] | "androidtv";
-/** Those that are told none, too. */
+/** All platforms, with those without secrets. */
 export type AnyPlatform = PlatformName | (typeof openPlatforms)[number];
 export const openPlatforms = ["cast", "dlna"] as const;
 
-/** The same for each set of a platform, so that one can take the place of another to the port. */
+/** The ports of every set of a platform, so that a set or a stranger can take the place of another. */
 export const usual = {
   roku: { port: 18_060, ports: { installer: 18_081, console: 18_085, wake: 19_009 } },
   kodi: { port: 18_080, ports: { websocket: 19_090, wake: 19_009 } },
-  // A search leads to this port of an LG set, and to no other.
+  // LG sets are found at this port only.
   webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
-  // Here, too; and its other port is never another than this one's neighbour.
+  // The same; and its plain port is always the one before.
   samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
   androidtv: { port: 6_466, ports: { pairing: 6_467, wake: 19_009 } },
   cast: { port: 8_009, ports: {} },
   dlna: { port: 19_197, ports: {} },
 } as const;
 
-/** Platforms whose sets take no key from those whom their user has not let in. */
+/** Platforms whose sets take no key before they are paired. */
 export const lockedPlatforms: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung", "androidtv"]);
-/** Of these a search leads to the usual port alone. */
+/** Platforms whose sets are found at the usual port only. */
 export const searchedAtUsualPort: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung"]);
 
 let made = 0;
@@ -64,26 +64,26 @@ export function placeOf(platform: AnyPlatform, host: string, by = 0): Place {
 export interface RealOptions {
   readonly name?: string;
   readonly host?: string;
-  /** A login on Kodi; on LG there is always a key, on Roku always a password of its installer. */
+  /** Whether a Kodi has a login. LG always has a key, Roku always a developer password. */
   readonly login?: boolean;
   readonly password?: string;
   /** Whether searches are answered. Default true. */
   readonly announces?: boolean;
   readonly certificate?: Certificate;
-  /** As another set has them. */
+  /** Those of another set, to pretend to be it. */
   readonly identity?: string;
   readonly mac?: string;
   /** Added to each of its ports, for a second one on the same machine. */
   readonly portsBy?: number;
 }
 
-/** What sets and strangers have in common: somebody may drive them. */
+/** A set or a stranger, which can be driven. */
 export interface Driven {
   readonly host: string;
-  /** Keys taken so far, over all its lives. */
+  /** Keys taken so far, over all restarts. */
   readonly presses: number;
   readonly typed: string;
-  /** Shows a field for text, where it wants one. */
+  /** Opens a text field, where the platform needs one. */
   field(): void;
   on(host?: string): Promise<void>;
   off(): Promise<void>;
@@ -96,7 +96,7 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   readonly name: string;
   readonly place: Place;
   readonly login: { readonly user: string; readonly password: string } | null;
-  /** On LG and Samsung: what all that claims to be this set would have to show. */
+  /** The certificate that it shows, on LG, Samsung and Android TV. */
   readonly certificate: Certificate | null;
   /** Keys and passwords that it knows. */
   readonly secrets: readonly string[];
@@ -105,7 +105,7 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   rename(name: string): void;
   /** Answers no search from its next start on. */
   hush(): void;
-  /** Asleep as its platform sleeps; `wake` is somebody at the set. */
+  /** Standby as its platform has it; `wake` turns it on at the set. */
   sleep(): Promise<void>;
   wake(): Promise<void>;
 }
@@ -119,7 +119,7 @@ type Simulator =
   | CastSimulator
   | DlnaSimulator;
 
-/** One life of a set at an address. */
+/** A simulator of a set at one address. */
 interface Life {
   readonly simulator: Simulator;
   readonly host: string;
@@ -132,7 +132,7 @@ interface Life {
 
 const randomMac = () => ["02", ...(randomBytes(5).toString("hex").match(/../g) ?? [])].join(":");
 
-/** Plugs a set in; it is on when this returns. */
+/** Starts a set. */
 export async function plugIn<Platform extends AnyPlatform>(
   platform: Platform,
   options: RealOptions = {},
@@ -210,7 +210,7 @@ export async function plugIn<Platform extends AnyPlatform>(
         wifiMac: mac,
         securePort: port + by,
         plainPort: port - 1 + by,
-        // Whoever is found as a renderer, too, is another story.
+        // Without a renderer, so that it is found on one platform only.
         rendererPort: null,
         wakePort: ports.wake + by,
         ssdp: announces,
@@ -218,7 +218,7 @@ export async function plugIn<Platform extends AnyPlatform>(
         promptMs: 20,
         bootMs: 150,
         tokens: [...keys.keys()],
-        // The daemon's clock runs faster here than the set's.
+        // The daemon's clock runs faster than the set's.
         traits: { keyMs: 0 },
         ...(certificate && { certificate }),
       });
@@ -333,7 +333,7 @@ export async function plugIn<Platform extends AnyPlatform>(
       plugged = false;
       remember();
       await current().simulator.stop();
-      // What is sent to a connection in the breath in which it breaks may have been taken, or not: that is another story.
+      // A command that is sent while the connection breaks may or may not arrive: the daemon first sees it break.
       await Bun.sleep(40);
     },
     sleep: () => current().sleep(),
@@ -343,7 +343,7 @@ export async function plugIn<Platform extends AnyPlatform>(
   return real;
 }
 
-/** A life of a simulator; where nothing else is said it takes no text. */
+/** By default it takes no text. */
 function lifeOf<S extends Simulator>(
   simulator: S,
   host: string,
@@ -385,7 +385,7 @@ export const samsungLife = (set: SamsungSimulator, host: string): Life =>
   });
 
 export function androidtvLife(set: AndroidTvSimulator, host: string): Life {
-  // Open all the time: what is typed in the moment in which it opens may go astray.
+  // Always open: text that is typed while the field opens may be lost.
   set.focus(true);
   return lifeOf(set, host, {
     presses: () => set.keys.length,

@@ -1,6 +1,6 @@
 /**
- * Strangers: they take the place, the name or the identity of a real set, in every manner that was found or thought of, and
- * keep every byte that they are sent. Greedy: whoever would drive them is let in with any key and any login.
+ * Strangers: they take the address, the name or the identity of a real set, each in one manner, and record every byte that they
+ * are sent. They accept any key and any login.
  */
 import { createAndroidTvSimulator } from "../../../src/simulators/androidtv.ts";
 import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
@@ -65,18 +65,18 @@ export type Manner<Of extends keyof typeof manners = keyof typeof manners> = Of 
   : never;
 
 export interface StrangerOptions {
-  /** Whose place it takes. */
+  /** The set that it pretends to be. */
   readonly of: Pick<RealSet<PlatformName>, "platform" | "identity" | "mac" | "name" | "certificate">;
   readonly host: string;
   readonly manner: string;
   /** Answers searches. Default true. */
   readonly announces?: boolean;
-  /** How late it answers them, and how often. */
+  /** The delay of an answer, and how often it is sent. */
   readonly delayMs?: number;
   readonly times?: number;
   /** Instead of the platform's usual one. */
   readonly port?: number;
-  /** The name of what it announces over mDNS, where two of one name are one. Default: one of its own. */
+  /** Its mDNS instance name, which is unique by default. */
   readonly calls?: string;
 }
 
@@ -84,7 +84,7 @@ export interface Stranger extends Driven {
   readonly recorder: Recorder;
   readonly place: Place;
   readonly manner: string;
-  /** Says that it is there, unasked. */
+  /** Announces itself unasked. */
   announce(): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ interface Life {
   field(): void;
 }
 
-/** Puts a stranger up; it is on when this returns. */
+/** Starts a stranger. */
 export async function startStranger(options: StrangerOptions): Promise<Stranger> {
   const { of, manner } = options;
   const lives: Life[] = [];
@@ -151,7 +151,7 @@ type TakePlace = (
   announcers: Announcer[],
 ) => Promise<Life>;
 
-/** A small web server behind an ear; gives its port. */
+/** Starts a small web server behind a recorder; its port. */
 function serve(stops: (() => unknown)[], answer: (request: Request) => Response | Promise<Response>): number {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
   stops.push(() => server.stop(true));
