@@ -32,7 +32,7 @@ describe("where each client looks", () => {
     expect((await add(client, platform)).map(({ wasThere }) => wasThere)).toEqual([true]);
   });
 
-  test("of Claude there are two: each that is here is told", async () => {
+  test("of the two Claude clients each that is installed gets the entry", async () => {
     write(desktop, '{"mcpServers": {"files": {"command": "f"}}}');
     expect((await add("claude")).map(({ title }) => title)).toEqual(["Claude Desktop"]);
     expect(read(desktop)).toEqual({
@@ -44,7 +44,7 @@ describe("where each client looks", () => {
   });
 });
 
-test("only its own entry is touched; who may read the file, and where a link leads, stay", async () => {
+test("only the own entry changes; the mode of the file and a link stay", async () => {
   const text = '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "a" } // keep\n  }\n}\n';
   write("dotfiles/mcp.json", text);
   chmodSync(join(home(), "dotfiles/mcp.json"), 0o644);
@@ -57,7 +57,7 @@ test("only its own entry is touched; who may read the file, and where a link lea
   expect(readFileSync(join(home(), ".cursor/mcp.json"), "utf8")).toBe(after);
 });
 
-test("a file that is broken is refused with its line, and stays as it is", async () => {
+test("a broken file is refused with its line, and stays unchanged", async () => {
   const text = '{\n  "mcpServers": {\n    "a": {}\n    "b": {}\n  }\n}\n';
   write(".cursor/mcp.json", text);
   await expect(add("cursor")).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** Sessions of the first edition over HTTP: what they hold open, and when they let go of it. */
+/** Sessions of earlier protocols over HTTP: what they keep open, and for how long. */
 import { afterEach, expect, test } from "bun:test";
 import { createMcp, type Mcp } from "../../src/mcp/http.ts";
 import { testFolder } from "../support/folder.ts";
@@ -7,7 +7,7 @@ const state = testFolder();
 let mcp: Mcp;
 afterEach(() => mcp.close());
 
-/** A server whose API never answers, a session of it, and how many calls of the API are under way. */
+/** A server whose API never answers, a session of it, and the number of running API calls. */
 async function session() {
   const underWay = { events: 0, others: 0 };
   const fetch = (request: Request) => {
@@ -38,7 +38,7 @@ async function session() {
   return { underWay, post, say, listen };
 }
 
-test("changes are followed while a session has a stream to tell them in, and by nobody afterwards", async () => {
+test("changes are followed only while a session has a stream for them", async () => {
   const { underWay, say, listen } = await session();
   await (await say("resources/subscribe", { uri: "zapd://devices" }, 1)).text();
   expect(underWay.events).toBe(0);
@@ -51,7 +51,7 @@ test("changes are followed while a session has a stream to tell them in, and by 
   }
 });
 
-test("a request that is cancelled leaves no stream open; one that came in a list leaves the others theirs", async () => {
+test("a cancelled request leaves no stream open; one of a batch leaves the stream to the others", async () => {
   const { underWay, post, say } = await session();
   const wait = (id: number) => ({
     jsonrpc: "2.0",

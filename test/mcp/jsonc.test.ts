@@ -1,4 +1,4 @@
-/** The files of clients: one entry is put in its place, and every other byte stays. */
+/** The files of clients: one entry is written, and every other byte stays. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { JsonError, parseJsonc, withEntry } from "../../src/mcp/jsonc.ts";
@@ -10,7 +10,7 @@ const put = (text: string) => withEntry(text, "servers", "zapd", entry);
 const without = (text: string, words: RegExp) => text.split(/\r?\n/).filter((line) => !words.test(line));
 
 describe("an entry is put in its place", () => {
-  test("in a file that is empty, or has no list yet", () => {
+  test("in an empty file, or one without the list", () => {
     const made =
       '{\n  "servers": {\n    "zapd": {\n      "command": "/usr/bin/zapd",\n      "args": [\n        "mcp"\n      ]\n    }\n  }\n}';
     for (const text of ["", " \n", "{}", "{ }", "{\n}"]) expect(put(text).trimEnd()).toBe(made);
@@ -40,7 +40,7 @@ describe("an entry is put in its place", () => {
     expect(put(after)).toBe(after);
   });
 
-  test("without a comma that was there, behind the last comment, with the ends of lines that it has", () => {
+  test("with a trailing comma, after the last comment, with the line ends of the file", () => {
     const text = '\ufeff{\r\n  "a": 1 // one\r\n}\r\n';
     const after = put(text);
     expect(after).toStartWith('\ufeff{\r\n  "a": 1, // one\r\n  "servers": {\r\n    "zapd": {');
@@ -48,16 +48,16 @@ describe("an entry is put in its place", () => {
     expect(after.replaceAll("\r\n", "")).not.toContain("\n");
   });
 
-  test("in the place of the one before, and nowhere else", () => {
+  test("replacing an earlier entry, and nothing else", () => {
     const text = '{"servers": {"zapd": {"command": "old", "env": {"A": "1"}}, "b": {}}, "zapd": 1}';
     expect(put(text)).toBe(`{"servers": {"zapd": ${JSON.stringify(entry)}, "b": {}}, "zapd": 1}`);
   });
 
-  test("a name given twice counts as it is read: the last", () => {
+  test("of a duplicate name the last counts, as for a reader", () => {
     expect(parseJsonc(put('{"servers": {"zapd": 1, "zapd": 2}}'))).toEqual({ servers: { zapd: entry } });
   });
 
-  test("whatever a file holds, it reads the same but for the entry", () => {
+  test("any file has the same content afterwards except for the entry", () => {
     const text = fc.tuple(
       fc.jsonValue({ maxDepth: 4 }),
       fc.dictionary(fc.string(), fc.jsonValue()),

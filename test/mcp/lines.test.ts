@@ -1,4 +1,4 @@
-/** A message a line: what is none, what comes in pieces, and what has been asked for when the input ends. */
+/** One message per line: invalid ones, ones in pieces, and requests before the end of the input. */
 import { expect, test } from "bun:test";
 import { PassThrough } from "node:stream";
 import { LineTransport } from "../../src/mcp/lines.ts";
@@ -6,18 +6,18 @@ import { LineTransport } from "../../src/mcp/lines.ts";
 async function opened() {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const transport = new LineTransport(input, output, async () => {});
-  const heard: unknown[] = [];
-  transport.onmessage = (message) => heard.push((message as { id?: unknown }).id);
+  const received: unknown[] = [];
+  transport.onmessage = (message) => received.push((message as { id?: unknown }).id);
   await transport.start();
-  const told = output[Symbol.asyncIterator]();
-  const answer = async () => JSON.parse(String((await told.next()).value));
-  return { input, transport, heard, answer };
+  const written = output[Symbol.asyncIterator]();
+  const answer = async () => JSON.parse(String((await written.next()).value));
+  return { input, transport, received, answer };
 }
 
 const ping = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id, method: "ping" })}\n`;
 
-test("what is no message is answered as one, and the next one is heard", async () => {
-  const { input, heard, answer, transport } = await opened();
+test("an invalid line is answered with an error, and the next one is read", async () => {
+  const { input, received, answer, transport } = await opened();
   for (const [line, id, code] of [
     ["hello", null, -32_700],
     ["\xff\xfe", null, -32_700],
@@ -37,17 +37,17 @@ test("what is no message is answered as one, and the next one is heard", async (
   const [head, tail] = [ping(8).slice(0, 9), ping(8).slice(9)];
   input.write(head);
   input.write(`${tail}${ping(9)}`);
-  while (heard.length < 2) await Bun.sleep(1);
-  expect(heard).toEqual([8, 9]);
+  while (received.length < 2) await Bun.sleep(1);
+  expect(received).toEqual([8, 9]);
   await transport.close();
 });
 
-test("what was asked for is answered when the input has ended behind it", async () => {
-  const { input, heard, answer, transport } = await opened();
+test("requests are answered after the end of the input", async () => {
+  const { input, received, answer, transport } = await opened();
   input.end(
     `${ping(1)}${ping(2)}${ping(3)}{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
   );
-  while (heard.length < 4) await Bun.sleep(1);
+  while (received.length < 4) await Bun.sleep(1);
   const order: string[] = [];
   void transport.closed.then(() => order.push("closed"));
   for (const id of [3, 1]) {
@@ -58,7 +58,7 @@ test("what was asked for is answered when the input has ended behind it", async 
   expect(order).toEqual(["answered 3", "answered 1", "closed"]);
 });
 
-test("without anything asked for it ends with the input, and with its reader", async () => {
+test("without requests it ends with the input, and with its reader", async () => {
   const left = await opened();
   left.input.end();
   await left.transport.closed;

@@ -1,4 +1,4 @@
-/** The token of /mcp: made once, for its owner alone, whoever asks for it at once. */
+/** The token of /mcp: created once, readable by its owner alone. */
 import { beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ beforeEach(() => {
   state = join(folder(), "state");
 });
 
-test("it is made once, whoever asks for it at the same time, and nothing else is left", async () => {
+test("it is created once, also by simultaneous calls, and leaves no temporary file", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, () => mcpToken(state)));
   expect(new Set(all).size).toBe(1);
   expect(all[0]).toMatch(/^[\w-]{43}$/);
@@ -43,7 +43,7 @@ test("T35 a file that others could read, a link, and what is no token let nobody
   await expect(mcpToken(state)).rejects.toMatchObject({ code: "storage_error" });
 });
 
-test("only a bearer of the very token is let in", () => {
+test("only a bearer of the exact token is accepted", () => {
   const token = "a".repeat(43);
   expect([`Bearer ${token}`, `bearer  ${token} `].map((header) => isBearer(header, token))).toEqual([true, true]);
   for (const header of [

@@ -1,4 +1,4 @@
-/** The list of tools: what it promises to those who read it, and that it never changes by itself. */
+/** The list of tools: its schemas and hints, and that it never changes by itself. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
 import { ApiError, type Client } from "../../src/api/client.ts";
@@ -56,7 +56,7 @@ test("its tools, in their order, each with true hints", () => {
   for (const { annotations } of listed) expect(annotations.openWorldHint).toBe(false);
 });
 
-test("each takes and answers by a schema that others can read, and says what each thing is", () => {
+test("each has an input and an output schema with descriptions", () => {
   const ajv = new Ajv({ strict: false });
   for (const { name, description, inputSchema, outputSchema } of listed) {
     expect(ajv.validateSchema(inputSchema)).toBe(true);
@@ -83,7 +83,7 @@ test("each takes and answers by a schema that others can read, and says what eac
   expect(JSON.stringify(listed).length).toBeLessThan(36_000);
 });
 
-/** A set that shows a code: lets in whoever knows it. */
+/** A set that shows a code for pairing. */
 function setWithCode(step: "code" | "confirm") {
   const calls: string[] = [];
   let isPaired = false;
@@ -121,7 +121,7 @@ function setWithCode(step: "code" | "confirm") {
   return { calls, ask };
 }
 
-test("a set that shows a code is paired in passing, where the person can be asked for it", async () => {
+test("a set that shows a code is paired during the call, where the person can be asked for it", async () => {
   const { calls, ask } = setWithCode("code");
   const volume = { device: "Den", level: 5, wait_ms: 1 };
   expect(await ask("set_volume", volume, {})).toMatchObject({
@@ -132,7 +132,7 @@ test("a set that shows a code is paired in passing, where the person can be aske
   expect(calls).toEqual(["volume", "begin", "pin 0000", "pin 1234", "volume"]);
 });
 
-test("nobody is asked by what only reads, for what is accepted at the set, twice, or where the client cannot ask", async () => {
+test("no question for a tool that only reads, for a prompt at the set, a second time, or where the client cannot ask", async () => {
   const code = setWithCode("code");
   const required = { code: "pairing_required" };
   await expect(code.ask("get_state", {}, {})).rejects.toMatchObject(required);
@@ -147,7 +147,7 @@ test("nobody is asked by what only reads, for what is accepted at the set, twice
   expect(confirm.calls).toEqual(["volume", "begin", "cancel"]);
 });
 
-test("a step that the device did not do is not taken for seen, because it tells some volume", async () => {
+test("a volume step is not confirmed merely because the device reports a volume", async () => {
   const device = { name: "Den" };
   const api = {
     getState: async () => ({ device, state: { power: "on", app: null, volume: { level: 18, muted: false } } }),
@@ -165,7 +165,7 @@ test("a step that the device did not do is not taken for seen, because it tells 
     });
 });
 
-test("text and what sends it off are one call: neither of it is sent alone", async () => {
+test("text and select are one call: neither is sent alone", async () => {
   const sent: unknown[] = [];
   const device = { name: "Den" };
   const api = {
@@ -186,7 +186,7 @@ test("text and what sends it off are one call: neither of it is sent alone", asy
   expect(sent).toEqual([{ key: "literal:ab" }, { keys: ["literal:ab", "select"] }]);
 });
 
-test("what is no choice is refused with the choices", async () => {
+test("a wrong value is refused with the allowed ones", async () => {
   const calling = { answerTo: () => undefined } as Partial<ToolContext> as ToolContext;
   const refusalOf = (name: string, args: object) => runPaired(named(name), args, calling).catch(String);
   expect(await refusalOf("control_playback", { do: "dance" })).toContain(

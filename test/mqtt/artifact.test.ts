@@ -1,4 +1,4 @@
-/** Packages that are fetched: only from where they may come, and only what was named. */
+/** Downloads of packages: only from listed origins, and only with the given size and hash. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -52,7 +52,7 @@ const codeOf = (failing: Promise<unknown>) =>
   );
 
 describe("a package that is named", () => {
-  test("is fetched from a listed origin, is there while it is used, and is gone then", async () => {
+  test("is downloaded from a listed origin, and removed after use", async () => {
     answer = whole;
     let progress = 0;
     expect(await fetched({}, { progress: (bytes) => (progress = bytes) })).toBe(content.toString());
@@ -60,7 +60,7 @@ describe("a package that is named", () => {
     expect(readdirSync(join(folder, "uploads"))).toEqual([]);
   });
 
-  test("is refused before anybody is asked, where it is not named well, or is elsewhere", async () => {
+  test("is refused without a request, where its arguments are wrong or its origin is not listed", async () => {
     const before = asked;
     const cases: readonly (readonly [Partial<Artifact>, string])[] = [
       [{ url: origin.replace("https", "http") }, "invalid_payload"],
@@ -82,7 +82,7 @@ describe("a package that is named", () => {
     expect(asked).toBe(before);
   });
 
-  test("is not asked for at addresses of the machine itself, of its link, or of many", async () => {
+  test("is not requested from loopback, link-local and multicast addresses", async () => {
     const before = asked;
     const addresses = ["127.0.0.1", "127.8.9.1", "0.0.0.0", "169.254.169.254", "224.0.0.251", "255.255.255.255"];
     for (const address of [...addresses, "::1", "::", "fe80::1", "ff02::fb", "::ffff:127.0.0.1", "::ffff:7f00:1"]) {
@@ -96,7 +96,7 @@ describe("a package that is named", () => {
     expect(asked).toBe(before);
   });
 
-  test("is refused where what comes is not what was named", async () => {
+  test("is refused where size or hash do not match", async () => {
     const cases: readonly (readonly [string, Answer])[] = [
       ["302", (_, response) => response.writeHead(302, { location: `${origin}/other` }).end()],
       ["404", (_, response) => response.writeHead(404).end(content)],
@@ -126,7 +126,7 @@ describe("a package that is named", () => {
     expect(readdirSync(join(folder, "uploads"))).toEqual([]);
   });
 
-  test("is given up when its caller gives up", async () => {
+  test("is aborted with its caller", async () => {
     const caller = new AbortController();
     answer = (_, response) => void response.write(content.subarray(0, 9), () => caller.abort(new Error("gone")));
     expect(await codeOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");

@@ -1,4 +1,4 @@
-/** A connection to a broker: why there is none, who takes its place, and what is not taken from it. */
+/** A connection to a broker: why it fails, who takes it over, and which packets it refuses. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import net from "node:net";
@@ -42,7 +42,7 @@ describe("files of the settings", () => {
     }
   };
 
-  test("a password is its owner's alone, and that of the environment goes first", () => {
+  test("only its owner may read a password file, and the environment takes precedence", () => {
     const path = join(folder, "password");
     writeFileSync(path, "open sesame\n", { mode: 0o644 });
     chmodSync(path, 0o644);
@@ -64,15 +64,15 @@ describe("files of the settings", () => {
     expect(brokerOf(settings({ url: "mqtt://[::1]" }), {})).toMatchObject({ host: "::1", port: 1883, secure: false });
   });
 
-  test("what is missing is named, with the setting", () => {
+  test("a missing file is reported with its setting", () => {
     expect(why({ ca: join(folder, "none.pem") })).toMatchObject({ message: expect.stringContaining("mqtt.ca") });
     expect(why({ cert: join(folder, "none.pem") })).toMatchObject({ hint: "A certificate of ours needs both" });
     expect(why({ password_file: folder })).toMatchObject({ reason: "settings" });
   });
 });
 
-describe("what answers is no broker, or one that goes too far", () => {
-  test("nobody, another program, one that hangs up", async () => {
+describe("what answers is not a broker, or a broker that breaks the limits", () => {
+  test("nothing, another program, one that hangs up", async () => {
     using page = await answering((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     using silent = await answering((socket) => socket.destroy());
     expect((await failure(connectBus(page.broker, { clientId: "a" }))).reason).toMatch(/protocol|closed/);
@@ -82,7 +82,7 @@ describe("what answers is no broker, or one that goes too far", () => {
     expect(hint).toContain("TLS port");
   });
 
-  test("one that knows MQTT 3.1.1 alone is spoken to in that", async () => {
+  test("a broker with only MQTT 3.1.1 is used with that", async () => {
     const levels: (number | string)[] = [];
     using old = await answering((socket) =>
       socket.once("data", (bytes) => {
@@ -97,7 +97,7 @@ describe("what answers is no broker, or one that goes too far", () => {
     await bus.close();
   });
 
-  test("one that says that another has our name", async () => {
+  test("a broker that reports another client with our id", async () => {
     using busy = await answering((socket) =>
       socket.once("data", () => socket.write(Buffer.from([0x20, 3, 0, 0, 0, 0xe0, 2, 0x8e, 0]))),
     );
@@ -108,7 +108,7 @@ describe("what answers is no broker, or one that goes too far", () => {
     ]);
   });
 
-  test("a message that was sent leaves nothing that waits for the connection to end", async () => {
+  test("a sent message leaves no listener for the end of the connection", async () => {
     using any = await answering((socket) => socket.once("data", () => socket.write(Buffer.from([0x20, 3, 0, 0, 0]))));
     const bus = await connectBus(any.broker, { clientId: "a" });
     const waiting = spyOn(bus.ended, "then");
@@ -117,7 +117,7 @@ describe("what answers is no broker, or one that goes too far", () => {
     await bus.close();
   });
 
-  test("one that takes little is sent no more of it at a time", async () => {
+  test("a broker with small limits is sent no more at a time", async () => {
     let publishes = 0;
     using small = await answering((socket) => {
       socket.once("data", () => {
@@ -141,7 +141,7 @@ describe("what answers is no broker, or one that goes too far", () => {
     await five;
   });
 
-  test("one that sends what nobody can read is left, and not listened to for ever", async () => {
+  test("a broker that sends garbage is disconnected", async () => {
     using odd = await answering((socket) => {
       socket.once("data", () => {
         socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
@@ -154,7 +154,7 @@ describe("what answers is no broker, or one that goes too far", () => {
     expect(await bus.ended).toMatchObject({ reason: "protocol", hint: expect.stringContaining("message_size_limit") });
   });
 
-  test("one that sends a packet without an end is hung up on before it is in memory", async () => {
+  test("a broker that sends an endless packet is disconnected before the packet is in memory", async () => {
     let sent = 0;
     using huge = await answering((socket) => {
       socket.once("data", () => {
@@ -181,7 +181,7 @@ describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (
   });
   afterAll(() => broker.dispose());
 
-  test("whoever takes our name takes our place", async () => {
+  test("another client with our id takes over", async () => {
     const first = await connectBus(plainAt(broker.port), { clientId: "zapd-one" });
     const second = await connectBus(plainAt(broker.port), { clientId: "zapd-one" });
     // Mosquitto 2.0 hangs up without a word; from 2.1 on it says why.
@@ -192,7 +192,7 @@ describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (
     expect((await second.ended).reason).toBe("left");
   });
 
-  test("a request has its answer, its time, and its end with the connection", async () => {
+  test("a request ends with its answer, its timeout, or the connection", async () => {
     const [one, other] = await Promise.all(
       ["one", "other"].map((clientId) => connectBus(plainAt(broker.port), { clientId })),
     );
@@ -263,7 +263,7 @@ describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
     });
     afterAll(() => broker.dispose());
 
-    test("with all of it right, only what the list allows", async () => {
+    test("with everything right, only what the ACL allows", async () => {
       const bus = await connectBus(secure, { clientId: "zapd-lab" });
       await bus.publish("zapd/1/lab/status", "{}", { qos: 1 });
       await expect(bus.publish("zapd/1/other/status", "{}", { qos: 1 })).rejects.toMatchObject({
@@ -273,7 +273,7 @@ describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
       await bus.close();
     });
 
-    test("each thing that is wrong has its own reason and remedy", async () => {
+    test("each mistake has its own reason and hint", async () => {
       const why = async (given: Partial<Broker>) => {
         const { reason, hint = "" } = await failure(connectBus({ ...secure, ...given }, { clientId: "zapd-lab" }));
         return [reason, hint];

@@ -6,7 +6,7 @@ import { createLog } from "../../src/system/log.ts";
 import { until } from "../support/http-device.ts";
 import { MemoryBroker } from "./memory-bus.ts";
 
-test("logs that follow leases end with their connection, on which they leave nothing", async () => {
+test("logs of leases end with the connection, and leave no listener on it", async () => {
   const topics = topicsOf("zapd", "home");
   const followed: AbortSignal[] = [];
   const commands = new Commands({

@@ -66,7 +66,7 @@ function running(fleet: Fleet, ids: readonly string[], timeoutMs = 5_000): Promi
   });
 }
 
-test("devices are picked by labels of theirs and of their site, by site, by name and by id", async () => {
+test("devices are selected by their labels and those of their site, by site, name and id", async () => {
   const broker = new MemoryBroker();
   for (const name of ["a", "b"]) await site(broker, name, 2);
   const fleet = await fleetOf(broker, true);
@@ -84,7 +84,7 @@ test("devices are picked by labels of theirs and of their site, by site, by name
   ]);
 });
 
-test("each device has its own result: what it did, what it refused, that its site is offline, or silent", async () => {
+test("each device has its own result: done, refused, its site offline, or no answer", async () => {
   const broker = new MemoryBroker();
   await site(broker, "good", 1);
   const refused = {
@@ -114,7 +114,7 @@ test("each device has its own result: what it did, what it refused, that its sit
   expect(picky).toMatchObject({ error: { message: "Set 0 has no home key", hint: "It has: up" } });
 });
 
-test("a site that goes while it is waited for is told as offline, at once", async () => {
+test("a site that goes offline during a call is reported at once", async () => {
   const broker = new MemoryBroker();
   const silent = await site(broker, "silent", 1, null);
   const fleet = await fleetOf(broker);
@@ -125,7 +125,7 @@ test("a site that goes while it is waited for is told as offline, at once", asyn
   expect(fleet.sites).toMatchObject([{ site: "silent", online: false, version: "1.2.3", labels: ["at=silent"] }]);
 });
 
-test("what is no document of ours, or is gone, is none; and what comes later is seen", async () => {
+test("invalid and cleared documents are ignored, and later ones are noticed", async () => {
   const broker = new MemoryBroker();
   const bus = await site(broker, "a", 2);
   const retain = { retain: true };
@@ -150,7 +150,7 @@ test("what is no document of ours, or is gone, is none; and what comes later is 
   expect(fleet.sites.map(({ site }) => site)).toEqual(["a"]);
 });
 
-test("what a broker drops, because it is too much at once, is asked for again, site by site", async () => {
+test("documents that a broker drops are requested again, in batches of sites", async () => {
   const broker = new MemoryBroker();
   for (let n = 0; n < 60; n++) await site(broker, `s${10 + n}`, 10);
   (await site(broker, "away", 3)).cut();
@@ -162,14 +162,14 @@ test("what a broker drops, because it is too much at once, is asked for again, s
   expect(whole.select().filter(({ state }) => state !== null)).toHaveLength(603);
 });
 
-test("a broker that goes while it is read ends the reading", async () => {
+test("a lost connection ends the reading", async () => {
   const bus = new MemoryBroker().client();
   const opening = Fleet.open(bus, "zapd");
   bus.cut();
   expect(await opening.catch(({ reason }) => reason)).toBe("closed");
 });
 
-test("a site with many devices is asked for some at a time, and each has its result", async () => {
+test("a site with many devices gets some commands at a time, and each device has its result", async () => {
   const broker = new MemoryBroker();
   let underWay = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-/** What Home Assistant is told of a device, held against its own schema, and its templates rendered as it renders them. */
+/** The payload for Home Assistant, validated by its own schema, and its templates rendered as it renders them. */
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Client } from "../../src/api/client.ts";
@@ -78,7 +78,7 @@ function payloadOf(
 }
 
 describe("the payload of a device", () => {
-  test("is what Home Assistant takes, whatever the device can", () => {
+  test("is valid in Home Assistant, whatever the device can do", () => {
     const bare = { capabilities: [], keys: [], manufacturer: null, model: null, serial: null, software_version: null };
     const cases: DiscoveryInput[] = [
       full,
@@ -91,7 +91,7 @@ describe("the payload of a device", () => {
     expect(discoveryTopic(able)).toMatch(/^homeassistant\/device\/[a-zA-Z0-9_-]+\/config$/);
   });
 
-  test("has every component of a device that can do everything, and those alone that a device can do", () => {
+  test("has exactly the components that the device can do", () => {
     const buttons = keys.map((key) => `key_${key.replaceAll("-", "_")}`);
     const rest = ["power", "app", "input", "volume", "muted", "text", "message"];
     const told = ["app_shown", "playback", "title", "artwork", "failure"];
@@ -107,13 +107,13 @@ describe("the payload of a device", () => {
     expect(componentsOf({ ...full, device: speaker })["text"]).toEqual({ platform: "text" });
   });
 
-  test("has 24 keys that are on, the rest off until they are turned on", () => {
+  test("has 24 enabled keys, the rest disabled by default", () => {
     const buttons = Object.values(componentsOf(full)).filter(({ platform }) => platform === "button");
     expect(buttons).toHaveLength(keys.length);
     expect(buttons.filter(({ enabled_by_default }) => enabled_by_default !== false)).toHaveLength(24);
   });
 
-  test("offers an app by its name where that means one, else by its id; and none that is gone", () => {
+  test("lists an app by its name where that is unique, else by its id; and no removed app", () => {
     const odd = [
       app("news-1", "News"),
       app("news-2", "News"),
@@ -141,7 +141,7 @@ describe("the payload of a device", () => {
     expect(componentsOf({ ...full, apps: many })["app"]?.["options"]).toHaveLength(250);
   });
 
-  test("takes 14 kB at most for a usual set, and tells no position, no text that was typed", () => {
+  test("has 14 kB at most for a usual set, no playback position and no typed text", () => {
     const usual = Array.from({ length: 30 }, (_, n) => app(`service-${n}`, `Service Number ${n}`));
     const text = JSON.stringify(discoveryPayload({ ...full, apps: usual }));
     expect(text.length).toBeLessThan(14_336);
@@ -151,7 +151,7 @@ describe("the payload of a device", () => {
   });
 });
 
-describe("what Home Assistant would refuse is seen", () => {
+describe("payloads that Home Assistant would refuse", () => {
   type Spoiled = ReturnType<typeof payloadOf>;
   const spoilt: Readonly<Record<string, (one: Spoiled) => unknown>> = {
     "no device": (one) => delete one["device"],
@@ -312,7 +312,7 @@ test.skipIf(noJinja !== null)(
   },
 );
 
-describe("what is kept at the broker", () => {
+describe("the retained document", () => {
   /** One that keeps count of what it is asked. */
   function client(asked: string[]): Client {
     const listApps = async () => ({ device: able, apps });
@@ -344,7 +344,7 @@ describe("what is kept at the broker", () => {
     expect((await payloadAt({ page: () => false })).device.configuration_url).toBeUndefined();
   });
 
-  test("asks a device for its inputs once, and anew when it is another; one that is offline is not asked", async () => {
+  test("reads the inputs of a device once, and again when it has changed; not those of an offline one", async () => {
     const asked: string[] = [];
     const homeAssistant = new HomeAssistant({ ...own, settings });
     await homeAssistant.documentsFor({ ...able, status: "offline" }, client(asked));
@@ -356,7 +356,7 @@ describe("what is kept at the broker", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("is taken away when it is turned off, and nothing else is", async () => {
+  test("is cleared when discovery is turned off, and nothing else is", async () => {
     const broker = new MemoryBroker();
     const bus = broker.client();
     const other = "homeassistant/device/somebody-elses/config";

@@ -42,14 +42,14 @@ function loadedWith(
 
 const ofMqtt = (path: string) => /node_modules\/(mqtt|mqtt-packet)\/|src\/mqtt\/(?!link\.ts)/.test(path);
 
-test("off, its link is all that is loaded", () => {
+test("off, only its link is loaded", () => {
   const { modules, status } = loadedWith("");
   expect(modules.some((path) => path.endsWith("src/mqtt/link.ts"))).toBe(true);
   expect(modules.filter(ofMqtt)).toEqual([]);
   expect(status).toEqual({});
 });
 
-test("on, it is loaded, and says what is in the way", () => {
+test("on, it is loaded, and reports its problem", () => {
   const { modules, status } = loadedWith('url = "mqtt://127.0.0.1:1"\nsite = "lab"\n', "waiting");
   expect(modules.filter(ofMqtt).length).toBeGreaterThan(5);
   expect(status).toMatchObject({
@@ -61,7 +61,7 @@ test("on, it is loaded, and says what is in the way", () => {
   });
 });
 
-test("a config that is read again has it tried at once", async () => {
+test("reading the config again tries at once", async () => {
   let attempts = 0;
   using server = Bun.listen({
     hostname: "127.0.0.1",

@@ -54,7 +54,7 @@ const outcome = (running: Promise<string>) =>
     ({ code }: { code: string }) => code,
   );
 
-test("a package reaches the API with the lease and what it is started with, and nothing of it stays", async () => {
+test("a package reaches the API with the lease and its deep link, and no file stays", async () => {
   const params = { content_id: "42" };
   expect(await outcome(sideload().install(args({ params }), "a-token", none))).toBe("install");
   const [{ lease, text } = { lease: "", text: "" }] = installed;
@@ -64,7 +64,7 @@ test("a package reaches the API with the lease and what it is started with, and 
   expect(readdirSync(join(folder, "uploads"))).toEqual([]);
 });
 
-test("nothing is fetched for what cannot be", async () => {
+test("nothing is downloaded for a call that must fail", async () => {
   const cases: readonly (readonly [object, string | undefined, object, string])[] = [
     [args(), undefined, device, "invalid_payload"],
     [args({ url: "https://elsewhere.test/a.zip" }), "t", device, "forbidden_origin"],
@@ -86,7 +86,7 @@ test("nothing is fetched for what cannot be", async () => {
   expect([fetched, installed]).toEqual([0, []]);
 });
 
-test("two are under way at a time, and who gave up holds up nobody", async () => {
+test("two run at a time, and an aborted one does not block the others", async () => {
   const one = sideload();
   const caller = new AbortController();
   const all = Array.from({ length: 5 }, () => one.install(args(), "t", none));

@@ -4,7 +4,7 @@ import { isReplyTopic, matches, partsOf, topicsOf } from "../../src/mqtt/topics.
 
 const topics = topicsOf("zapd", "lab");
 
-test("filters mean what MQTT says that they mean", () => {
+test("filters match as in MQTT", () => {
   const meant = (filter: string, topic: string) => matches(filter, topic);
   expect(meant("a/+/c", "a/b/c")).toBe(true);
   expect(meant("a/+/c", "a/b/d")).toBe(false);
@@ -16,7 +16,7 @@ test("filters mean what MQTT says that they mean", () => {
   expect(partsOf(topics, topics.status)).toBeNull();
 });
 
-test("an answer goes to nobody's commands, to nothing that is kept, and to no wildcard", () => {
+test("an answer may not be sent to commands, to retained documents, or to wildcards", () => {
   for (const topic of ["me/answers", topics.reply("zapd-cli-1"), "zapdx/1/lab/rpc"])
     expect([topic, isReplyTopic(topics, topic)]).toEqual([topic, true]);
   const others = [topics.rpc, topics.status, topics.set("x", "text"), topics.state("x"), "zapd/1/other/reply/me"];

@@ -1,4 +1,4 @@
-/** What the daemon answers is what the document says, by a validator that knows only the document; and its examples are real. */
+/** The daemon answers as the document says, by a validator that knows only the document; and the examples are real. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
@@ -56,7 +56,7 @@ afterAll(async () => {
   await Promise.all(sets.map((set) => set.stop()));
 });
 
-/** One call, its answer held against the document; gives `data`, or the code of the failure. */
+/** One call, whose answer is validated by the document; gives `data`, or the code of the failure. */
 async function ask(name: Name, { id = "", body, query, headers = {} }: Asked = {}): Promise<unknown> {
   const { method, path } = operations[name];
   const place =
@@ -74,23 +74,23 @@ async function ask(name: Name, { id = "", body, query, headers = {} }: Asked = {
 /** The last failure of each code. */
 const failures = new Map<string, unknown>();
 
-/** A call that must fail, in the very words of the document's example. */
+/** A call that must fail exactly as in the document's example. */
 async function fail(code: string, name: Name, asked: Asked = {}): Promise<void> {
   expect([name, await ask(name, asked)]).toEqual([name, code]);
   // The document's examples are of the usual place.
-  const said = JSON.stringify(failures.get(code)).replace(daemon.url, "http://127.0.0.1:7272/v1");
-  expect(JSON.parse(said)).toEqual(at("components", "examples", code)["value"]);
+  const answered = JSON.stringify(failures.get(code)).replace(daemon.url, "http://127.0.0.1:7272/v1");
+  expect(JSON.parse(answered)).toEqual(at("components", "examples", code)["value"]);
 }
 
-/** The lines of a stream that ends, each held against the document; how many there were. */
+/** Validates each line of a finite stream by the document; returns their number. */
 async function streamed(path: string, accept: string, response: Response): Promise<number> {
   expect(response.headers.get("content-type")).toBe(accept);
-  const told = (await response.text()).split("\n").flatMap((line) => /^(?:data: )?(\{.*)/.exec(line)?.[1] ?? []);
-  for (const line of told) {
+  const lines = (await response.text()).split("\n").flatMap((line) => /^(?:data: )?(\{.*)/.exec(line)?.[1] ?? []);
+  for (const line of lines) {
     const place = ["paths", path, "post", "responses", "200", "content", accept, "schema"] as const;
     expect([line, problems(JSON.parse(line), ...place)]).toEqual([line, []]);
   }
-  return told.length;
+  return lines.length;
 }
 
 function form(bytes: Uint8Array<ArrayBuffer>): FormData {
@@ -115,7 +115,7 @@ const living = { id: "Living Room" };
 const bedroom = { id: "Bedroom" };
 const bench = { id: "Workbench" };
 
-/** Operations whose example is not for the sets of this house. */
+/** Operations whose example does not fit the sets of this test. */
 const otherwise: ReadonlySet<string> = new Set([
   "installPackage",
   "addDevice",
@@ -141,7 +141,7 @@ const needs: Readonly<Partial<Record<Name, string>>> = {
   notify: "notify",
   reloadPackage: "dev",
 };
-/** What this set lacks an app for. */
+/** Operations for which this set has no app. */
 const lacking: Readonly<Record<string, string>> = { playMedia: "unsupported_media" };
 
 describe("what works", () => {
@@ -197,7 +197,7 @@ describe("what works", () => {
     await ask("patchConfig", { body: { "daemon.http_port": daemon.port } });
   });
 
-  test("the bodies that the document shows", async () => {
+  test("the bodies in the document", async () => {
     const { id, capabilities } = (await ask("getDevice", living)) as { id: string; capabilities: string[] };
     for (const [name, { method, path }] of Object.entries(operations)) {
       const place = ["paths", `/v1${path.replaceAll(/:(\w+)/g, "{$1}")}`, method] as const;
@@ -215,7 +215,7 @@ describe("what works", () => {
 });
 
 describe("what is refused, in the words of its example", () => {
-  test("requests that are not right", async () => {
+  test("invalid requests", async () => {
     await fail("invalid_payload", "pressKeys", { ...living, body: { keys: [] } });
     await fail("invalid_key", "pressKey", { ...living, body: { key: "hoem" } });
     await fail("unsupported_key", "pressKey", { ...living, body: { key: "stop" } });
@@ -273,7 +273,7 @@ describe("what is refused, in the words of its example", () => {
     await Bun.write(daemon.configFile, text);
   });
 
-  test("strangers", async () => {
+  test("foreign callers", async () => {
     await fail("forbidden_host", "listDevices", { headers: { host: "evil.example" } });
     await fail("forbidden_origin", "pressKey", {
       ...living,
@@ -283,14 +283,14 @@ describe("what is refused, in the words of its example", () => {
     await fail("loop_detected", "status", { headers: { "zapd-call": "1" } });
   });
 
-  test("methods, which no operation answers", async () => {
+  test("wrong methods", async () => {
     const response = await fetch(`${daemon.url}/devices`, { method: "PUT" });
     const shown = Object.values(at("components", "schemas", "Failure", "examples"));
     expect(shown).toContainEqual(await response.json());
   });
 });
 
-test("sets that will not, or cannot", async () => {
+test("sets that refuse, or cannot do it", async () => {
   expect(await ask("pressKey", { ...bedroom, body: { key: "home" } })).toBe("device_refused");
   await house.bedroom.sleep("deep");
   expect(await ask("getState", bedroom)).toBe("device_unreachable");

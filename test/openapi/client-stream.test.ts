@@ -1,9 +1,9 @@
-/** Following the events, where the runtime's own fetch does less than it should. */
+/** Following events where the runtime's fetch does not end a body with its signal. */
 import { expect, test } from "bun:test";
 import { type Followed, follow } from "../../src/api/client-stream.ts";
 import { until } from "../support/http-device.ts";
 
-/** A stream that says this, and then nothing more, whoever gives its request up. */
+/** A stream with this text that never ends, even when its request is aborted. */
 function silentAfter(line: string) {
   const ended: string[] = [];
   const body = new ReadableStream<Uint8Array>({
@@ -15,7 +15,7 @@ function silentAfter(line: string) {
 
 const stopping = JSON.stringify({ type: "daemon.stopping", at: "2026-07-30T07:12:00.000Z", restart: true, id: "a.1" });
 
-test("a body that does not end with its request is left when the caller leaves, and nothing is said to be broken", async () => {
+test("a body that does not end with its request is cancelled when the caller stops, and no break is reported", async () => {
   const { body, ended } = silentAfter(stopping);
   const over = new AbortController();
   const told: Followed[] = [];
@@ -30,7 +30,7 @@ test("a body that does not end with its request is left when the caller leaves, 
   expect([ended, broken]).toEqual([["cancelled"], []]);
 });
 
-test("what was followed before is waited for from the first opening on, and said to be back", async () => {
+test("a resumed stream repeats its first attempt too, and reports when it is open again", async () => {
   const over = new AbortController();
   const broken: boolean[] = [];
   let opened = 0;

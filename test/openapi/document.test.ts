@@ -1,4 +1,4 @@
-/** The document says all there is: every route, every code with its status and an example, every setting, every limit. */
+/** The document is complete: every route, every code with its status and an example, every setting, every limit. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ test("test/openapi/openapi.json is current", () => {
 });
 
 describe("served", () => {
-  test("as it is frozen, to the byte, without an envelope", async () => {
+  test("exactly as the file, without an envelope", async () => {
     for (const _again of ["first", "cached"]) {
       const response = await call("GET");
       expect(response.status).toBe(200);
@@ -65,7 +65,7 @@ describe("served", () => {
     expect(page.headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  test("and loaded only then", () => {
+  test("its module is loaded at the first request", () => {
     const early = sourcesIn("src").flatMap(({ path, imports }) =>
       imports
         .filter(({ from, late, typeOnly }) => from.startsWith("src/api/openapi") && !late && !typeOnly)
@@ -77,7 +77,7 @@ describe("served", () => {
 });
 
 describe("complete", () => {
-  test("every field of a component has its words", () => {
+  test("every field of a component has a description", () => {
     const silent = Object.entries(at("components", "schemas"))
       // What an envelope is stands in the words of the document.
       .filter(([name]) => name !== "Failure")
@@ -98,7 +98,7 @@ describe("complete", () => {
     expect(shown.toSorted()).toEqual([...real, "readOpenApi get /openapi.json"].toSorted());
   });
 
-  test("each has its words, its tag, its parameters and its body", () => {
+  test("each has texts, a tag, parameters and a body", () => {
     const tags = Object.values(at("tags")).map((tag) => (tag as { name: string }).name);
     for (const { operationId, path, method } of documented) {
       const operation = at("paths", path, method);
@@ -121,7 +121,7 @@ describe("complete", () => {
     }
   });
 
-  test("what a request must have, what a form may hold, and what else may be answered", () => {
+  test("required fields, the fields of forms, and further answers", () => {
     const [unused] = at("paths", "/v1/devices", "delete", "parameters") as unknown as { required: boolean }[];
     expect(unused?.required).toBe(true);
     const form = at("paths", "/v1/devices/{id}/dev/install", "post", "requestBody", "content", "multipart/form-data");
@@ -137,7 +137,7 @@ describe("complete", () => {
     ).toContain("app_not_found");
   });
 
-  test("every code has an example that is valid, and stands under its own status", () => {
+  test("every code has a valid example, under its own status", () => {
     const examples = new Map(
       Object.values(at("components", "schemas", "Failure", "examples")).map((example) => [
         Failure.parse(example).error.code as string,
@@ -180,7 +180,7 @@ describe("complete", () => {
     expect(patch({ "daemon.log_level": "loud" })).toBe(false);
   });
 
-  test("the keys and the limits of sequences stand in it", () => {
+  test("it has the keys and the limits of sequences", () => {
     expect(at("components", "schemas", "Key")).toMatchObject({ type: "string", enum: [...keys] });
     const { delay_ms, keys: steps } = at("components", "schemas", "PressKeysBody", "properties");
     expect(steps).toMatchObject({ minItems: 1, maxItems: sequenceLimits.keys });
@@ -193,7 +193,7 @@ describe("complete", () => {
     expect(description).toContain(`add up to ${sequenceLimits.totalMs / 1_000} s`);
   });
 
-  test("limits are said in the numbers that the daemon refuses with", async () => {
+  test("limits have the numbers by which the daemon refuses", async () => {
     const nested = `${"[".repeat(40)}${"]".repeat(40)}`;
     const many = JSON.stringify({ keys: Array(1_200).fill("up") });
     const patch = JSON.stringify(Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`k${at}`, 1])));

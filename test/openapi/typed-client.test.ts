@@ -11,7 +11,7 @@ const failureOf = (call: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-test("a call gives the data and the text as it came", async () => {
+test("a call returns the data and the unchanged text", async () => {
   const call = createCall({ url: daemon.url });
   const { data, text } = await call("listDevices");
   expect([data, text]).toEqual([[], '{"ok":true,"data":[]}']);
@@ -36,7 +36,7 @@ test("a failure has the code, the message, the hint and the text", async () => {
     expect(await failureOf(zapd.getState({ id }))).toMatchObject({ code: "device_not_found" });
 });
 
-test("what is not zapd is said to be something else", async () => {
+test("an answer that is not zapd's is a NotZapdError", async () => {
   for (const body of ["<html>", "null", "{}", "[]", '{"ok":false}'])
     expect(await failureOf(createClient({ fetch: () => new Response(body) }).health())).toBeInstanceOf(NotZapdError);
 });
@@ -52,7 +52,7 @@ test("a signal ends the wait", async () => {
   await server.stop(true);
 });
 
-test("an upload is one form, told as it goes, from a Blob or from anything that streams", async () => {
+test("an upload is one form with progress, from a Blob or from anything that streams", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(300_000));
   const received: { size: number; same: boolean; length: string | null }[] = [];
   const server = Bun.serve({

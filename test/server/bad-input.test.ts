@@ -1,6 +1,6 @@
 /**
- * Bad input of every kind that DESIGN.md names, per route: exactly its status and code, in the envelope, and nothing has
- * changed afterwards: not the devices, not the config nor a byte of its file, and the set has heard nothing.
+ * Bad input of every kind that DESIGN.md names, per route: the exact status and code, in the envelope, and nothing has
+ * changed afterwards: not the devices, the config or a byte of its file, and the set received nothing.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Failure, operations } from "../../src/api/operations.ts";
@@ -68,7 +68,7 @@ const change = "PATCH /devices/set";
 const config = "PATCH /config";
 const payload = "400 invalid_payload";
 
-/** What each route would take, but for one thing. */
+/** A valid body of each route, to which one mistake is added. */
 const good: Readonly<Record<string, string>> = {
   [key]: '"key":"info"',
   [sequence]: '"keys":["info"]',
@@ -262,7 +262,7 @@ for (const [route, table] of Object.entries(tables)) {
 
 // A schema's own limit must not come before the code that says more, and zod's records drop this name in silence.
 describe("what schemas alone would say otherwise", () => {
-  test("an empty key and a very long one are no keys", async () => {
+  test("an empty key and a very long one are not keys", async () => {
     for (const bad of ["", `literal:${long(9_000)}`, long(9_000)]) {
       await refused(key, { key: bad }, "400 invalid_key");
       await refused(sequence, { keys: ["info", bad] }, "400 invalid_key");
@@ -283,13 +283,13 @@ describe("T7 hosts that no device can have", () => {
     await refused(add, { host }, "400 invalid_host");
   });
 
-  test("two ports that differ, and our own port beside the host", async () => {
+  test("two different ports, and zapd's own port beside the host", async () => {
     await refused(add, { host: "127.0.0.1:1", port: 2 }, "400 invalid_host");
     await refused(add, '{"host":"127.0.0.1","port":{own}}', "400 invalid_host");
   });
 });
 
-test("a name that another device has is not given to a device that is added", async () => {
+test("an added device does not get the name of another device", async () => {
   const before = await room.daemon.api("GET", "/devices");
   const answer = await room.daemon.api("POST", "/devices", { host: "127.0.0.1", port: room.set.port, name: " KÜCHE" });
   expect([answer.status, answer.body.error.code]).toEqual([400, "device_name_taken"]);

@@ -1,4 +1,4 @@
-/** Random bodies on every route that reads one: never a failure of ours, always a valid envelope. */
+/** Random bodies on every route that reads one: never an internal error, always a valid envelope. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ async function ask(method: string, path: string, body: string | Uint8Array<Array
   );
 }
 
-/** Values near what is taken, and values far from it. Only what can be pressed at once: no waking, no long wait. */
+/** Values near the valid ones, and far from them. Only keys that need no waking and no long wait. */
 const words = [
   "info",
   "home",
@@ -84,7 +84,7 @@ const settings = [
   "dev.vendor_password",
 ];
 
-/** Steps that are mostly none, and of which none waits. */
+/** Steps that are mostly invalid; none of them waits. */
 const wildSteps = fc.record(
   { key: scalar, keys: scalar, device: scalar, if: scalar, wait_for: scalar, parallel: scalar, unknown: scalar },
   { requiredKeys: [] },
@@ -179,7 +179,7 @@ const taken: Readonly<Record<string, readonly string[]>> = {
   runSteps: ["steps", "device", "on_error", "dry_run", "toml"],
 };
 
-/** Operations that the set of this test takes never, whatever the body. */
+/** Operations that the set of this test never accepts, whatever the body. */
 const declined: ReadonlySet<string> = new Set([
   "addDevice",
   "pairDevice",
@@ -196,7 +196,7 @@ const declined: ReadonlySet<string> = new Set([
   "runSteps",
 ]);
 
-/** What is written to disk takes a tenth of a second, however many ask for it; a set has a queue that can be full. */
+/** A write to disk takes a tenth of a second, and the queue of a set can be full. */
 const atOnce: Readonly<Record<string, number>> = {
   changeDevice: 100,
   takeLease: 100,
@@ -205,7 +205,7 @@ const atOnce: Readonly<Record<string, number>> = {
   launchAppOfGroup: 30,
 };
 
-/** Operations that often take a body, and then do much. */
+/** Operations that often accept a body, and then take long. */
 const busy: ReadonlySet<string> = new Set(["launchApp", "pressKeys"]);
 
 const all = { bodies: 0, ours: 0 };
@@ -254,7 +254,7 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
 );
 
 // src/platforms/roku/protocol.ts encodes them for the address, which throws; src/api/operations.ts should have refused them.
-test("half characters in parameters are no failure of ours", async () => {
+test("lone surrogates in parameters are no internal error", async () => {
   for (const params of ['{"a":"\\ud800"}', '{"\\udfff":"b"}']) {
     const answer = await ask("POST", "/devices/default/apps/launch", `{"app":"netflix","params":${params}}`);
     expect(answer.status).toBe(400);

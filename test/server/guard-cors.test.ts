@@ -1,4 +1,4 @@
-/** What the door says: the fixed headers of every answer, CORS headers for listed origins and nobody else, preflights. */
+/** The headers of the guard: the fixed ones of every answer, CORS headers only for listed origins, preflights. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { Failure } from "../../src/api/operations.ts";
@@ -102,7 +102,7 @@ describe("T3 preflights", () => {
     },
   );
 
-  test("a page that reads may say what it had last of a stream", async () => {
+  test("a page that reads may send the id of the last event", async () => {
     const asked = ["Access-Control-Request-Method: GET", "Access-Control-Request-Headers: last-event-id"];
     const answer = await call(room, "OPTIONS", "/v1/events", [`Origin: ${listed}`, ...asked]);
     expect(answer.headers.get("access-control-allow-headers")).toBe("content-type, zapd-lease, last-event-id");

@@ -24,7 +24,7 @@ const mounted = (origins: string[], ran: () => void) => {
   return app;
 };
 const many = { numRuns: runs(20_000, 100_000), seed };
-/** What a header may hold, and still arrives as it was sent. */
+/** Characters that a header can have and still arrives unchanged. */
 const value = (text: fc.Arbitrary<string>) => text.map((one) => one.replace(/[^\x21-\x7e]/g, ""));
 const pieces = (...words: string[]) =>
   value(
@@ -113,7 +113,7 @@ test(
   within(),
 );
 
-/** Said otherwise than the guard says it. */
+/** Written independently of the guard. */
 function isLoopback(host: string): boolean {
   const name = ["127.0.0.1", "localhost", "[::1]"].find((one) => host === one || host.startsWith(`${one}:`));
   if (name === undefined) return false;

@@ -1,4 +1,4 @@
-/** Rows of SECURITY.md 2.2 that are about the request itself: its Host, its target, its method, its marker, its door. */
+/** Rows of SECURITY.md 2.2 that are about the request itself: its Host, its target, its method, its marker, its listener. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Failure } from "../../src/api/operations.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => room.dispose());
 
-/** Where the runtimes differ, each is held to what it does: a new version that does otherwise is to be looked at. */
+/** Where the runtimes differ, the test expects what each does today, so that a change in a new version is noticed. */
 const keyPath = "/v1/devices/set/remote/key";
 const press = { method: "POST", target: keyPath, body: '{"key":"info"}' };
 
-/** `{port}` is the daemon's, wherever it stands. */
+/** `{port}` stands for the port of the daemon. */
 function call(method: string, target: string, headers: readonly string[], body?: string): Promise<RawAnswer> {
   const { port } = room.daemon;
   const own = headers.map((line) => line.replaceAll("{port}", String(port)));
@@ -179,7 +179,7 @@ describe("T18 method", () => {
     () => namesWhatIsTaken("CONNECT", keyPath, "POST"),
   );
 
-  test("a path with dots is read as one without, or is nothing: it is not told to use the method that it used", async () => {
+  test("a path with dots is read as one without, or is unknown: the 405 never names the method that was used", async () => {
     expect((await call("GET", "/v1/nothing/../health", [good])).status).toBe(deno ? 404 : 200);
   });
 

@@ -99,7 +99,7 @@ const acts = {
 type ActName = keyof typeof acts;
 const everyAct = Object.keys(acts) as ActName[];
 const counted = everyAct.filter((name) => "done" in acts[name]);
-/** A page must say that its body is JSON, even a listed one. */
+/** Even a listed page must declare its body as JSON. */
 const typed: ActName[] = ["key, JSON", "sequence", "launch", "install", "rename", "remove", "config, patch"];
 
 interface Caller {

@@ -1,4 +1,4 @@
-/** The limits of SECURITY.md 4 at the door: bodies too large, too deep, too slow. None reaches the set, none leaves anything behind. */
+/** The limits of SECURITY.md 4: bodies too large, too deep, too slow. None reaches the set or leaves anything behind. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { Failure, operations } from "../../src/api/operations.ts";
@@ -73,7 +73,7 @@ describe("T20 size", () => {
     });
   });
 
-  test("in letters: ten thousand are read, a hundred thousand are not, and cost next to nothing", async () => {
+  test("in single bytes: ten thousand parts are read, a hundred thousand are not, and cost almost nothing", async () => {
     const letters = (count: number) =>
       call("POST", key, ["Transfer-Encoding: chunked"], chunked(Buffer.from(padded(count)), 1), { patienceMs: 30_000 });
     expect((await letters(10_000)).status).toBe(200);
@@ -83,7 +83,7 @@ describe("T20 size", () => {
     expect(residentMiB(room.daemon.process) - before).toBeLessThan(deno ? 512 : 64);
   });
 
-  test("who goes on sending after the answer still hears it", async () => {
+  test("a client that continues to send still receives the answer", async () => {
     const pieces = Array.from({ length: 256 }, () => Buffer.alloc(64 * 1024, " "));
     await untouched(async () => {
       for (let times = 0; times < 5; times++) {
@@ -102,7 +102,7 @@ describe("T20 size", () => {
     });
   });
 
-  test("a length beyond all numbers", async () => {
+  test("a length that is not a safe number", async () => {
     await untouched(async () => {
       for (const length of ["999999999999", "99999999999999999999999999", "-1", "1e9", "0x10"]) {
         const answer = await call("POST", key, [`Content-Length: ${length}`], pressed);
@@ -161,7 +161,7 @@ describe("T18 address", () => {
     });
   });
 
-  test("addresses and heads that no server takes", async () => {
+  test("paths and headers that no server accepts", async () => {
     for (const target of [path(100_000), `/v1/devices?${"x".repeat(200_000)}`]) {
       const answer = await call("GET", target, []);
       expect([0, 400, 414, 431]).toContain(answer.status);
@@ -173,7 +173,7 @@ describe("T18 address", () => {
 });
 
 describe("T19 time", () => {
-  test("a body that drips is ended in the end", async () => {
+  test("a body that arrives too slowly is ended", async () => {
     const drip = new ReadableStream({
       async pull(controller) {
         await Bun.sleep(20);
@@ -206,9 +206,9 @@ describe("T19 time", () => {
       // One upload at a time is taken by a set.
       const volleys = [0, 2_000].map(async (later) => {
         await Bun.sleep(later);
-        const said = half.filter(([path]) => later === 0 || path === key);
+        const refusals = half.filter(([path]) => later === 0 || path === key);
         return Promise.all(
-          said.map(([path, headers, body]) => call("POST", path, headers, body, { patienceMs: 14_000 })),
+          refusals.map(([path, headers, body]) => call("POST", path, headers, body, { patienceMs: 14_000 })),
         );
       });
       const [first = [], second = []] = await Promise.all(volleys);

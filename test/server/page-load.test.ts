@@ -1,4 +1,4 @@
-/** Who uses the API alone has nothing of the page in memory: its modules are read when somebody asks for them. */
+/** The modules of the page are loaded at the first request for one. */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -70,7 +70,7 @@ made("HEAD has no body; what writes is not taken", async () => {
   expect([status, headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
-test("the guard stands before it: another host gets nothing, another origin's page may not write", async () => {
+test("the guard applies: another host gets nothing, a page of another origin may not write", async () => {
   expect((await ask(own, "/", { host: "evil.test" })).status).toBe(403);
   expect((await ask(own, "/", { origin: "http://evil.test" }, "POST")).status).toBe(403);
 });
@@ -95,7 +95,7 @@ made(
   },
 );
 
-test("where it is off, it says by which setting", async () => {
+test("where it is off, the answer names the setting", async () => {
   for (const file of files) {
     const { status, text } = await ask(off, `/${file}`);
     expect([status, JSON.parse(text).error]).toEqual([

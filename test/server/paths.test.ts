@@ -1,4 +1,4 @@
-/** Addresses: the `{id}` in every spelling, routes that are none, methods that a route does not take, HEAD. */
+/** Paths: the `{id}` in every spelling, unknown routes, wrong methods, HEAD. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
@@ -111,7 +111,7 @@ describe("an id that is one", () => {
     await rename("set");
   });
 
-  test("every name that a device may have leads back to it", async () => {
+  test("every valid name leads to its device", async () => {
     // A URL drops the segments . and .. before anyone sees them.
     const name = fc
       .string({ unit: "binary", minLength: 1, maxLength: 20 })
@@ -139,7 +139,7 @@ describe("default", () => {
   const status = async () => (await room.daemon.api("GET", "/daemon/status")).body.data.default_device;
   const missing = "404 default_device_missing";
 
-  test("one device: it; several: none, until one is chosen; none: none", async () => {
+  test("the default is the only device; of several none, until one is chosen; without devices none", async () => {
     expect([await asked(), await asked("DEFAULT"), await asked("%20default%20"), await status()]).toEqual([
       "set",
       "set",
@@ -164,7 +164,7 @@ describe("default", () => {
     await room.addSet();
   });
 
-  test("every operation of a device says that there is none", async () => {
+  test("every operation of a device reports that there is no default", async () => {
     await room.daemon.api("DELETE", "/devices/set");
     for (const { name, method, path } of routes)
       expect([

@@ -1,4 +1,4 @@
-/** Uploads that are too large, broken, or no form: refused in the envelope, never sent on, nothing left on disk. */
+/** Uploads that are too large, broken, or no form: refused in the envelope, not sent to the set, nothing left on disk. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import net from "node:net";
@@ -25,7 +25,7 @@ const linux = process.platform === "linux";
 const MiB = 1024 * 1024;
 const multipart = "Content-Type: multipart/form-data; boundary=B";
 const left = () => readdirSync(join(room.daemon.stateFolder, "uploads"));
-/** Files and connections that the daemon holds, where the system tells. */
+/** The open files and connections of the daemon, where the system lists them. */
 const openFiles = () => (linux ? readdirSync(`/proc/${room.daemon.process.pid}/fd`).length : 0);
 
 interface Part {
@@ -144,7 +144,7 @@ test("T20 more than 100 MiB, streamed without a length: refused on the way", asy
   });
 });
 
-test("an archive one byte over 100 MiB, in a form whose length would do", async () => {
+test("an archive one byte over 100 MiB, in a form whose length is allowed", async () => {
   const end = Buffer.from("x\r\n--B--\r\n");
   const length = opening.length + 100 * MiB + end.length;
   const pieces = [head([multipart, `Content-Length: ${length}`]), opening, ...Array<Buffer>(100).fill(block), end];
@@ -187,7 +187,7 @@ test.skipIf(!linux)("a disk that takes nothing ends the upload at once", async (
   await expect(withArchive(request, "/proc", use)).rejects.toMatchObject({ code: "storage_error" });
 });
 
-test("to a device that is none nothing is read; without a password, nothing of the archive", async () => {
+test("for an unknown device nothing is read; without a password, nothing of the archive", async () => {
   const nobody = requestOf("POST", "/v1/devices/nobody/dev/install", [
     `Host: 127.0.0.1:${room.daemon.port}`,
     multipart,
@@ -206,7 +206,7 @@ test("to a device that is none nothing is read; without a password, nothing of t
   });
 });
 
-test("where no password is set, that in the form is used, and kept once it is accepted", async () => {
+test("where no password is set, the one in the form is used, and stored once it is accepted", async () => {
   await room.daemon.api("PATCH", "/config", { "dev.vendor_password": null });
   const wrong = await upload(form({ name: "password", body: "sesame, close" }, archive));
   expect(refusal(wrong)).toContain("dev_auth_failed");
