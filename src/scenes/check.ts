@@ -118,7 +118,7 @@ class Check {
       this.#report(
         ["steps"],
         `waits for ${Math.ceil(total / 1_000)} s in all; a scene may take ${sceneLimits.totalMs / 1_000} s`,
-        "Wait for shorter, or make two scenes of it",
+        "Shorten its waits, or make two scenes of it",
       );
     const used = [...this.#used];
     // In the order of the lines.
@@ -157,7 +157,7 @@ class Check {
       if (known.includes(field) || this.#mistakes.length >= maxMistakes) continue;
       const meant = nearest(field, known);
       const hint = meant ? `Did you mean ${meant}?` : `It takes: ${known.join(", ")}`;
-      this.#report([...path, field], `${JSON.stringify(field.slice(0, 64))} is nothing that ${what} takes`, hint);
+      this.#report([...path, field], `${JSON.stringify(field.slice(0, 64))} is not a field of ${what}`, hint);
     }
   }
 
@@ -227,7 +227,7 @@ class Check {
     if (verb === undefined && this.#mistakes.length === before && !this.#isBroken(path))
       this.#report(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
     if (second === undefined) return verb;
-    this.#report([...path, second], `is a second thing beside ${verb}`, "A step does one: make two steps of it");
+    this.#report([...path, second], `is a second action beside ${verb}`, "A step has one: make two steps of it");
     return undefined;
   }
 
@@ -245,8 +245,8 @@ class Check {
       const allowed = allowedWith.get(field);
       if (raw[field] === undefined || !allowed || allowed.includes(verb)) continue;
       const isForDevices = allowed === deviceVerbs;
-      const message = isForDevices ? `does not stand with ${verb}` : `stands with ${allowed.join(" or ")} alone`;
-      const why = isForDevices ? "say it at the steps that are for devices" : `this step has ${verb}`;
+      const message = isForDevices ? `is not allowed with ${verb}` : `is only allowed with ${allowed.join(" or ")}`;
+      const why = isForDevices ? "set it at the steps for devices" : `this step has ${verb}`;
       this.#report([...path, field], message, `Leave it out: ${why}`);
     }
   }
@@ -266,7 +266,7 @@ class Check {
   /** The devices of a step; none where they are wrong. */
   #targets(path: Path, { device, group }: Fields): readonly Device[] {
     if (device !== undefined && group !== undefined) {
-      this.#report([...path, "group"], "stands beside device", "Leave one of the two out");
+      this.#report([...path, "group"], "cannot be combined with device", "Leave one of the two out");
       return [];
     }
     const all =
@@ -347,7 +347,7 @@ class Check {
         const launch = typeof step.launch === "object" ? step.launch : { app: step.launch ?? "" };
         const { app, params = step.params } = launch;
         if (launch.params && step.params)
-          this.#report([...path, "params"], "stands beside the params of launch", "Leave one of the two out");
+          this.#report([...path, "params"], "cannot be combined with the params of launch", "Leave one of the two out");
         this.#require(at, common, "launch", "launching an app");
         const hasEffect = params === undefined ? showsApp(app) : undefined;
         const command = this.#command(at, "launchApp", { app, ...(params && { params }) }, isTable);

@@ -70,8 +70,8 @@ export class Scenes {
     if (!SceneInput.shape.device.safeParse(device).success)
       ofBody.push(wrongField("device", "must be the name of a device, or a list of them", '"device": "Living Room"'));
     const more = Object.keys(rest).map((field): Mistake => {
-      const message = "stands beside toml";
-      return { line: null, at: field, message, hint: "Say it in the text of toml, or leave toml out" };
+      const message = "cannot be combined with toml";
+      return { line: null, at: field, message, hint: "Write it in the text of toml, or leave toml out" };
     });
     const source = readScene(toml, null);
     const mistakes = [...ofBody, ...more, ...(source.mistakes ?? [])];
