@@ -111,15 +111,15 @@ const eventNames = Object.keys(sharedEvents);
 const namedOperations = Object.entries(operations) as [EndpointName, Operation][];
 const codeNames = Object.keys(codes) as ErrorCode[];
 
-const usualServer = "http://127.0.0.1:7272";
+const defaultServer = "http://127.0.0.1:7272";
 
 /** The document as it is served; without a `server` exactly as in `test/openapi/openapi.json`. */
-export function openApiText(version: string, server = usualServer): string {
+export function openApiText(version: string, server = defaultServer): string {
   return `${JSON.stringify(createOpenApi(version, server), null, 1)}\n`;
 }
 
 /** The document. `server` is the URL at which the caller reaches zapd. */
-export function createOpenApi(version: string, server = usualServer): OpenApi {
+export function createOpenApi(version: string, server = defaultServer): OpenApi {
   const used = new Set(namedOperations.flatMap(([, { codes: own }]) => [...commonCodes, ...own]));
   return {
     openapi: "3.1.0",

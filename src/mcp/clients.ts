@@ -70,7 +70,7 @@ export interface Added {
   readonly wasThere: boolean;
 }
 
-const mostBytes = 32 * 1024 * 1024;
+const maxBytes = 32 * 1024 * 1024;
 const entryName = "zapd";
 
 /** Adds zapd to the config of a client, and changes nothing but its own entry. Fails with `config_invalid` where a file is no JSON. */
@@ -104,7 +104,7 @@ async function add(
 
 function read(file: string): string | null {
   try {
-    return readUtf8(file, mostBytes, () => {});
+    return readUtf8(file, maxBytes, () => {});
   } catch (cause) {
     throw new ZapdError(
       "storage_error",

@@ -98,7 +98,7 @@ export class ResourceChanges {
   #following: AbortController | undefined;
   /** Resolves after the first snapshot: later changes are reported. */
   #begun = Promise.withResolvers<void>();
-  #isOver = false;
+  #isClosed = false;
 
   constructor(follow: Follow) {
     this.#follow = follow;
@@ -107,7 +107,7 @@ export class ResourceChanges {
   /** Calls `listener` with changed URIs until the returned function is called. */
   subscribe(listener: (uri: string) => void): () => void {
     this.#listeners.add(listener);
-    if (!this.#following && !this.#isOver) {
+    if (!this.#following && !this.#isClosed) {
       this.#following = new AbortController();
       this.#begun = Promise.withResolvers();
       void this.#run(this.#following.signal);
@@ -129,7 +129,7 @@ export class ResourceChanges {
 
   /** Removes all listeners for good. */
   close(): void {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#listeners.clear();
     this.#end();
   }

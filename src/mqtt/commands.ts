@@ -78,7 +78,7 @@ export class Commands {
   readonly #commands = new Bucket(limits.perSecond, limits.burst);
   readonly #refusals = new Bucket(refusalsPerSecond, 2 * refusalsPerSecond);
   readonly #sideload: Sideload;
-  readonly #over = new AbortController();
+  readonly #closing = new AbortController();
   #running = 0;
   /** Logs that are followed, by the devices' ids. */
   readonly #logs = new Map<string, AbortController>();
@@ -119,7 +119,7 @@ export class Commands {
   }
 
   end(): void {
-    this.#over.abort(new ZapdError("device_error", "zapd leaves the broker"));
+    this.#closing.abort(new ZapdError("device_error", "zapd leaves the broker"));
     this.detach();
   }
 
@@ -191,7 +191,7 @@ export class Commands {
     if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
     if (op === installOp) {
       if (this.#options.level !== "developer") throw notAllowed(op);
-      return this.#sideload.install(args, lease, this.#over.signal);
+      return this.#sideload.install(args, lease, this.#closing.signal);
     }
     const name = this.#nameOf(op);
     const { log, ...ownArgs } = args;

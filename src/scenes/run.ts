@@ -80,8 +80,8 @@ class Run {
   readonly #plan: Plan;
   readonly #options: RunOptions;
   /** Aborted when the caller disconnects, and when the run takes too long. */
-  readonly #over: AbortSignal;
-  readonly #late: AbortController = new AbortController();
+  readonly #abortSignal: AbortSignal;
+  readonly #timeout: AbortController = new AbortController();
   /** Aborted when a step has failed, which ends the waits of parallel steps. */
   readonly #halt = new AbortController();
   readonly #watch = new SleepWatch();
@@ -90,19 +90,19 @@ class Run {
   constructor(plan: Plan, options: RunOptions) {
     this.#plan = plan;
     this.#options = options;
-    this.#over = AbortSignal.any([options.signal, this.#late.signal]);
+    this.#abortSignal = AbortSignal.any([options.signal, this.#timeout.signal]);
   }
 
   async run(): Promise<Pick<SceneResult, "outcome" | "failed" | "steps" | "took_ms">> {
     const { steps } = this.#plan;
     const since = performance.now();
     const { totalMs = sceneLimits.totalMs } = this.#options;
-    const timer = setTimeout(() => this.#late.abort(tooLong(totalMs)), totalMs);
+    const timer = setTimeout(() => this.#timeout.abort(tooLong(totalMs)), totalMs);
     let outcome: SceneResult["outcome"] = "done";
     try {
       await this.#sequence(steps);
     } catch (error) {
-      if (!(error instanceof Stopped) && !this.#over.aborted) throw error;
+      if (!(error instanceof Stopped) && !this.#abortSignal.aborted) throw error;
       outcome = this.#options.signal.aborted ? "cancelled" : "stopped";
     } finally {
       clearTimeout(timer);
@@ -133,7 +133,7 @@ class Run {
 
   /** Runs one step; whether it was skipped. Fails with `Stopped` where no step may follow. */
   async #step(step: Planned): Promise<boolean> {
-    this.#over.throwIfAborted();
+    this.#abortSignal.throwIfAborted();
     if (this.#halt.signal.aborted) throw new Stopped();
     const since = performance.now();
     if (this.#watch.sleepCount > 0) {
@@ -158,12 +158,12 @@ class Run {
 
   /** Runs a wait, which also ends when a parallel step has failed. */
   async #untilHalted<T>(wait: (signal: AbortSignal) => Promise<T>, step: Planned, since: number): Promise<T> {
-    const signal = AbortSignal.any([this.#over, this.#halt.signal]);
+    const signal = AbortSignal.any([this.#abortSignal, this.#halt.signal]);
     try {
       return await wait(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      if (this.#late.signal.aborted) this.#failed(step, since, this.#lateError(), true);
+      if (this.#timeout.signal.aborted) this.#failed(step, since, this.#timeoutError(), true);
       throw new Stopped();
     }
   }
@@ -195,7 +195,7 @@ class Run {
     const seen = devices.filter(({ status }) => status === "did").map((one) => one.confirmed);
     const confirmed = seen.includes(false) ? false : seen.length === 0 || seen.includes(null) ? null : true;
     if (failed) {
-      const isEnd = step.onError === "stop" || this.#over.aborted;
+      const isEnd = step.onError === "stop" || this.#abortSignal.aborted;
       return this.#failed(step, since, failed.error, isEnd, { devices, confirmed });
     }
     const isSkipped = seen.length === 0;
@@ -213,10 +213,11 @@ class Run {
       if (hasEffect && (await this.#hasAlready(device, hasEffect))) return result("skipped", true);
       let confirmed: boolean | null = null;
       for (const [index, command] of step.commands.entries()) {
-        if (index > 0) await sleep(step.delayMs, this.#over);
-        this.#over.throwIfAborted();
-        const answer = await this.#options.send(command, device, this.#over);
-        if (!answer.ok) return result("failed", null, this.#late.signal.aborted ? this.#lateError() : answer.error);
+        if (index > 0) await sleep(step.delayMs, this.#abortSignal);
+        this.#abortSignal.throwIfAborted();
+        const answer = await this.#options.send(command, device, this.#abortSignal);
+        if (!answer.ok)
+          return result("failed", null, this.#timeout.signal.aborted ? this.#timeoutError() : answer.error);
         confirmed = answer.data.confirmed ?? null;
       }
       if (hasEffect && step.readsBack) confirmed = await this.#hasBecome(step, device);
@@ -226,17 +227,17 @@ class Run {
     }
   }
 
-  #lateError(): StepError {
-    return stepErrorOf(this.#late.signal.reason);
+  #timeoutError(): StepError {
+    return stepErrorOf(this.#timeout.signal.reason);
   }
 
   /** Whether the device has the effect already; `false` where it does not answer soon. */
   async #hasAlready(device: Device, hasEffect: NonNullable<Act["hasEffect"]>): Promise<boolean> {
     if (!device.capabilities.includes("state")) return false;
     try {
-      return hasEffect(await device.state(AbortSignal.any([this.#over, AbortSignal.timeout(readMs.before)])));
+      return hasEffect(await device.state(AbortSignal.any([this.#abortSignal, AbortSignal.timeout(readMs.before)])));
     } catch {
-      this.#over.throwIfAborted();
+      this.#abortSignal.throwIfAborted();
       return false;
     }
   }
@@ -245,8 +246,8 @@ class Run {
   async #hasBecome({ hasEffect = () => false }: Act, device: Device): Promise<boolean | null> {
     if (!device.capabilities.includes("state")) return null;
     const condition = { text: "", holds: hasEffect };
-    const { state, matched } = await waitFor(device, [condition], readMs.after, this.#over).catch(() => {
-      this.#over.throwIfAborted();
+    const { state, matched } = await waitFor(device, [condition], readMs.after, this.#abortSignal).catch(() => {
+      this.#abortSignal.throwIfAborted();
       return { state: device.lastStateOrUnknown, matched: false };
     });
     return matched || (state.power === "unknown" ? null : false);
@@ -284,11 +285,11 @@ class Run {
     const { conditions, branches } = step;
     let matched: boolean;
     try {
-      const states = await Promise.all(step.devices.map((device) => device.state(this.#over)));
+      const states = await Promise.all(step.devices.map((device) => device.state(this.#abortSignal)));
       matched = states.every((state) => conditions.every((one) => one.holds(state)));
     } catch (error) {
-      const isEnd = step.onError === "stop" || this.#over.aborted;
-      const stepError = this.#late.signal.aborted ? this.#lateError() : stepErrorOf(error);
+      const isEnd = step.onError === "stop" || this.#abortSignal.aborted;
+      const stepError = this.#timeout.signal.aborted ? this.#timeoutError() : stepErrorOf(error);
       for (const branch of [branches.yes, branches.no]) this.#passOver(branch);
       return this.#failed(step, since, stepError, isEnd);
     }

@@ -77,8 +77,8 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
       const leaseEnd = leases.signalFor(device.id, turn.lease);
       // Read first, so that a failure is answered in the envelope; HEAD reads nothing.
       const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
-      const isOver = () => devices.journal.isClosed || leaseEnd?.aborted === true;
-      return streams.open(context, formatFor(request), () => followed(device, first, isOver));
+      const isEnded = () => devices.journal.isClosed || leaseEnd?.aborted === true;
+      return streams.open(context, formatFor(request), () => followed(device, first, isEnded));
     }
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);
     return { device: device.describe(), lines, cursor, ...(dropped > 0 && { dropped }) };
@@ -88,7 +88,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
 const pollMs = 250;
 
 /** The growing console. It ends when the device stops answering; a reader then reconnects with its cursor. */
-function followed(device: Device, first: ConsoleLines | null, isOver: () => boolean): Source {
+function followed(device: Device, first: ConsoleLines | null, isEnded: () => boolean): Source {
   const closed = new AbortController();
   let read = first;
   let cursor = first?.cursor ?? null;
@@ -97,7 +97,7 @@ function followed(device: Device, first: ConsoleLines | null, isOver: () => bool
     async next() {
       const since = performance.now();
       try {
-        while (!isOver() && !closed.signal.aborted) {
+        while (!isEnded() && !closed.signal.aborted) {
           read ??= await readLogs(device, cursor, closed.signal);
           const { lines, dropped = 0 } = read;
           cursor = read.cursor;

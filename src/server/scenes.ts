@@ -46,7 +46,7 @@ function sourceOf(run: Run): Source {
   const closed = new AbortController();
   const waiting: JournalMessage[] = [];
   let count = 0;
-  let isOver = false;
+  let isEnded = false;
   let wake = () => {};
   const push = (line: { readonly type: string; readonly [field: string]: unknown }) => {
     const json = JSON.stringify({ ...line, at: new Date().toISOString() });
@@ -65,7 +65,7 @@ function sourceOf(run: Run): Source {
       (error: unknown) => push({ type: "error", error: errorBody(toZapdError(error)) }),
     )
     .finally(() => {
-      isOver = true;
+      isEnded = true;
       wake();
     });
   return {
@@ -73,10 +73,10 @@ function sourceOf(run: Run): Source {
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, heartbeatMs);
       wake = resolve;
-      if (waiting.length === 0 && !isOver) await promise;
+      if (waiting.length === 0 && !isEnded) await promise;
       clearTimeout(timer);
       if (waiting.length > 0) return waiting.splice(0);
-      return isOver ? null : [{ id: String(count), event: null }];
+      return isEnded ? null : [{ id: String(count), event: null }];
     },
     close: () => closed.abort(new ZapdError("internal_error", "The caller hung up")),
   };

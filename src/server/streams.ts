@@ -129,7 +129,7 @@ interface ByteSource {
 }
 
 function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<Uint8Array>; end: () => void } {
-  let isOver = false;
+  let isEnded = false;
   /** Since when the reader has not asked for more; `null` while the next bytes are waited for. */
   let waitingSince: number | null = performance.now();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -137,8 +137,8 @@ function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<U
     if (waitingSince !== null && performance.now() - waitingSince > readerTimeoutMs) hangUp();
   }, readerCheckMs);
   const end = () => {
-    if (isOver) return;
-    isOver = true;
+    if (isEnded) return;
+    isEnded = true;
     clearInterval(watch);
     close();
   };
@@ -156,7 +156,7 @@ function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<U
         waitingSince = null;
         const bytes = await next();
         waitingSince = performance.now();
-        if (isOver) return;
+        if (isEnded) return;
         if (bytes !== null) return own.enqueue(bytes);
         end();
         own.close();
