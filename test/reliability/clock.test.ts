@@ -199,7 +199,7 @@ test("R13 no duration is measured by the time of day", () => {
     // What plays runs on from the time at which it was where the API says.
     /position_at [!=]== null.* - Date\.parse\(position_at\)/,
     /positionAt\(playback, (now\.getTime|Date\.now)\(\)\)/,
-    /runOn\(known, model\.seeking, now\.getTime\(\)\)/,
+    /stateAt\(known, model\.seeking, now\.getTime\(\)\)/,
     /update\(before, event, Date\.now\(\)\)/,
     /untilNextSecond\(this\.#model, Date\.now\(\)\)/,
     /Math\.abs\(Date\.now\(\) - made\) > markStaleMs/,
@@ -212,7 +212,7 @@ test("R13 no duration is measured by the time of day", () => {
     // When a message was sent, only its sender's clock says.
     /src\/mqtt\/commands\.ts: const (at = typeof sentAt|age = Date\.now\(\) - at;)/,
     /zapd: String\(Date\.now\(\)\)/,
-    /const quiet = now - Math\.max\(\.\.\.last\.map\(\(one\) => Date\.parse\(one\)\)\)/,
+    /const quietMs = now - Math\.max\(\.\.\.last\.map\(\(one\) => Date\.parse\(one\)\)\)/,
   ];
   expect(places.filter((place) => !meant.some((one) => one.test(place)))).toEqual([]);
   expect(places.length).toBeGreaterThan(5);
