@@ -5,7 +5,7 @@ import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
 import { serviceName } from "../platforms/services.ts";
 import { nearest } from "../system/nearest.ts";
-import { readBy, Store } from "./store.ts";
+import { parserFor, Store } from "./store.ts";
 
 /** More than any device has: a longer list is refused rather than cut. */
 const maxApps = 5_000;
@@ -41,7 +41,7 @@ export class Catalog {
   }
 
   static async open(options: { path: string; damaged(problem: string): void }): Promise<Catalog> {
-    const parse = readBy(catalogsSchema, "catalogs");
+    const parse = parserFor(catalogsSchema, "catalogs");
     return new Catalog(await Store.open({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }));
   }
 
@@ -183,9 +183,9 @@ export function findApp(wanted: string, apps: readonly App[], platform: Pick<Pla
     found.some((app) => app.installed) ? found.filter((app) => app.installed) : found;
   for (const same of [
     (app: App) => app.name === text,
-    (app: App) => folded(app.name) === folded(text) || app.id === text.toLowerCase(),
-    (app: App) => bare(spoken(app.name)) === bare(spoken(text)),
-    (app: App) => bare(app.name) === bare(text),
+    (app: App) => caseFolded(app.name) === caseFolded(text) || app.id === text.toLowerCase(),
+    (app: App) => lettersOnly(withWordsForSigns(app.name)) === lettersOnly(withWordsForSigns(text)),
+    (app: App) => lettersOnly(app.name) === lettersOnly(text),
   ]) {
     const found = installedFirst(apps.filter(same));
     if (found.length > 1) throw ambiguousError(text, found);
@@ -237,16 +237,16 @@ function ambiguousError(wanted: string, found: readonly App[]): ZapdError {
   });
 }
 
-function folded(text: string): string {
+function caseFolded(text: string): string {
   return text.trim().normalize("NFKC").toLowerCase();
 }
 
 /** `Tom & Jerry` → `Tom and Jerry`, `AMC+` → `AMC plus`. */
-function spoken(text: string): string {
+function withWordsForSigns(text: string): string {
   return text.replaceAll("&", " and ").replaceAll("+", " plus ");
 }
 
-function bare(text: string): string {
+function lettersOnly(text: string): string {
   const letters = text
     .normalize("NFKD")
     .toLowerCase()

@@ -28,7 +28,7 @@ const shortestSerial = 6;
  */
 export function groupsOf(entries: readonly Entry[], composition: Composition): readonly (readonly Entry[])[] {
   const joined = joinedByUser(entries);
-  const soft = agreeing(shared(entries), composition);
+  const soft = linksByEvidence(atSharedHosts(entries), composition);
   dropContested(soft, joined);
   const groups = withoutConflicts(entries, joined, soft);
   return linkParts(groups, composition, soft) ? connected(entries, [joined, soft]) : groups;
@@ -112,11 +112,11 @@ function joinedByUser(entries: readonly Entry[]): Edges {
  * Links entries at one host by what they have in common, unless the user or their hardware tells them apart, or two entries of
  * one platform fit. The work grows with the number of entries at a host, not with its square.
  */
-function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Composition): Edges {
+function linksByEvidence(entries: readonly Entry[], { pairs, partial = [] }: Composition): Edges {
   const edges: Edges = new Map();
   const contested = new Map<Entry, Set<string>>();
   const match = (keysOf: (entry: Entry) => readonly string[], fits: (one: Entry, other: Entry) => boolean) => {
-    for (const byPlatform of sharing(entries, keysOf).values()) {
+    for (const byPlatform of byCommonKey(entries, keysOf).values()) {
       if (byPlatform.size < 2) continue;
       for (const one of [...byPlatform.values()].flat()) {
         for (const [platform, others] of byPlatform) {
@@ -137,10 +137,10 @@ function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Compositio
   const owners = pageOwners(entries, partial);
   const isPartOf = (one: Entry, other: Entry) => [one, other].some(({ platform }) => partial.includes(platform));
   match(
-    (entry) => folded(entry.name_on_device, "name"),
+    (entry) => normalized(entry.name_on_device, "name"),
     (one, other) => arePair(one, other) || (isPartOf(one, other) && !owners.has(one) && !owners.has(other)),
   );
-  match((entry) => folded(entry.model, "model"), arePair);
+  match((entry) => normalized(entry.model, "model"), arePair);
   for (const [one, platforms] of contested)
     for (const other of [...(edges.get(one) ?? [])]) if (platforms.has(other.platform)) unlink(edges, one, other);
   for (const [one, other] of owners) link(edges, one, other);
@@ -153,7 +153,7 @@ function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Compositio
  */
 function pageOwners(entries: readonly Entry[], partial: readonly string[]): ReadonlyMap<Entry, Entry> {
   const isPart = ({ platform }: Entry) => partial.includes(platform);
-  const pages = sharing(entries, (entry) =>
+  const pages = byCommonKey(entries, (entry) =>
     isPart(entry) ? (entry.hardware_ids ?? []).filter((id) => id.startsWith("page:")) : [`page:${entry.port}`],
   );
   const owners = new Map<Entry, Entry>();
@@ -168,7 +168,7 @@ function pageOwners(entries: readonly Entry[], partial: readonly string[]): Read
 }
 
 /** The entries at hosts that several platforms share, without `alone` ones: no others can belong together. */
-function shared(all: readonly Entry[]): readonly Entry[] {
+function atSharedHosts(all: readonly Entry[]): readonly Entry[] {
   const entries = all.filter(({ alone }) => alone !== true);
   const platforms = new Map<string, string | null>();
   for (const { host, platform } of entries) {
@@ -179,7 +179,7 @@ function shared(all: readonly Entry[]): readonly Entry[] {
 }
 
 /** The entries by host and common key, and within those by platform. */
-function sharing(
+function byCommonKey(
   entries: readonly Entry[],
   keysOf: (entry: Entry) => readonly string[],
 ): ReadonlyMap<string, ReadonlyMap<string, readonly Entry[]>> {
@@ -216,7 +216,7 @@ function hardwareIds({ macs, serial, hardware_ids = [] }: Entry): readonly strin
 }
 
 /** A text for comparison: without case, spaces, punctuation and a prefix in brackets ("[TV] Den"). */
-function folded(text: string | null, what: string): readonly string[] {
+function normalized(text: string | null, what: string): readonly string[] {
   const bare = (text ?? "")
     .replace(/^\s*\[[^\]]*\]/, "")
     .normalize("NFKD")

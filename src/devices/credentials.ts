@@ -1,7 +1,7 @@
 /** The credentials of each device, kept in `credentials.json` by the id of its registry entry. */
 import { z } from "zod";
 import type { KeptSecret, Platform } from "../platforms/platform.ts";
-import { readBy, Store } from "./store.ts";
+import { parserFor, Store } from "./store.ts";
 
 const longest = 4_096;
 /** Fields that are no secrets; all others are. */
@@ -14,7 +14,7 @@ export type CredentialKeeper = KeptSecret<Kept>;
 const keptSchema = z.record(z.string(), z.string().max(longest));
 
 /** A device's credentials as its platform reads them; those that it cannot read count as missing. */
-export function typed(keeper: CredentialKeeper, { secret }: Pick<Platform, "secret">): KeptSecret<unknown> {
+export function typedSecrets(keeper: CredentialKeeper, { secret }: Pick<Platform, "secret">): KeptSecret<unknown> {
   const readable = (kept: Kept | null) => (kept && secret?.safeParse(kept).data) ?? null;
   return {
     read: () => readable(keeper.read()),
@@ -49,7 +49,7 @@ export class Credentials {
     const store = await Store.open<Content>({
       path,
       damaged,
-      parse: readBy(contentSchema, "credentials"),
+      parse: parserFor(contentSchema, "credentials"),
       maxBytes: 8 * 1024 * 1024,
       empty: { credentials: {} },
     });

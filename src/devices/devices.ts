@@ -21,7 +21,7 @@ import { isSameAddress } from "./standing.ts";
 import { type Location, provesToBe, sightingOf } from "./trust.ts";
 
 /** The dependencies of a device that `Devices` itself provides. */
-type Provided = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "pairing" | "feed";
+type Provided = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "onPairing" | "feed";
 
 export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> {
   discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
@@ -79,7 +79,7 @@ export class Devices {
       deviceOf: (entry) => this.deviceOf(entry),
       onChange: (id) => this.#changed(id),
       onHint: (id) => this.#hinted(id),
-      pairing: (entryId, progress) => {
+      onPairing: (entryId, progress) => {
         const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
         this.journal.publish({ type: "pairing.changed", device_id, ...progress });
         const entry = progress.status === "paired" ? deps.registry.deviceOf(entryId) : undefined;
@@ -329,7 +329,7 @@ export class Devices {
   }
 
   /** Probes an address for a known device, to pair it again there. Fails where there is no device, or another. */
-  async recognize(entry: Entry, text: string): Promise<FoundDevice> {
+  async identifyAt(entry: Entry, text: string): Promise<FoundDevice> {
     const { platforms, registry } = this.#deps;
     const { host, port } = addressIn(text);
     const usual = platforms.find((one) => one.name === entry.platform)?.ports.control ?? entry.port;
@@ -373,7 +373,7 @@ export class Devices {
 
   /** Forgets the devices that were evicted for a new one, and notes that this one answered. */
   async #added({ entry, evicted }: MergeResult, { at, sighting }: Answer): Promise<Entry> {
-    await this.forget(evicted).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
+    await this.deleteKept(evicted).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
     this.#answered(entry, at, sighting);
     return entry;
   }
@@ -405,7 +405,7 @@ export class Devices {
 
   /** Notes that a device answered a probe, with its power where it reported that. */
   #answered(entry: Entry, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
-    this.endpointOf(entry).answered(power === "unknown" ? undefined : power, at);
+    this.endpointOf(entry).noteAnswer(power === "unknown" ? undefined : power, at);
   }
 
   /** Adding moves no device that answers at its address, and none that does not answer but has secrets (SECURITY.md 2.4, T28). */
@@ -487,17 +487,17 @@ export class Devices {
   /** Removes a device and all that is kept of it; gives what it was. */
   async remove(device: Device): Promise<View> {
     const view = device.describe();
-    await this.forget(await this.#deps.registry.remove(device.id));
+    await this.deleteKept(await this.#deps.registry.remove(device.id));
     return view;
   }
 
   /** Removes every device that a scan found and nobody has used. */
   async removeUnused(): Promise<View[]> {
-    return this.forget(await this.#deps.registry.removeUnused());
+    return this.deleteKept(await this.#deps.registry.removeUnused());
   }
 
   /** Deletes what is kept of removed devices, by their entries; gives what they were. */
-  async forget(entries: readonly Entry[]): Promise<View[]> {
+  async deleteKept(entries: readonly Entry[]): Promise<View[]> {
     const views: View[] = [];
     for (const entry of entries) {
       if (entry.part_of !== undefined) continue;

@@ -26,7 +26,7 @@ import { redacted } from "../system/log.ts";
 import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { StateSource } from "./compose.ts";
-import { typed } from "./credentials.ts";
+import { typedSecrets } from "./credentials.ts";
 import { descriptionOf, type Entry, factsOf, type Learned, memoryOf, mergeLearned, withLearned } from "./entry.ts";
 import { lacksCapability, requireCapability, subjectOf, withDeviceName } from "./failures.ts";
 import type { Cause } from "./feed.ts";
@@ -221,7 +221,7 @@ export class Endpoint {
    * Notes that it answered, now or at a time of `performance.now()`; `reported` is its new power, `null` where it may be on or
    * off by now. An answer older than the last failure at the same address is ignored.
    */
-  answered(reported?: Power | null, at = performance.now()): void {
+  noteAnswer(reported?: Power | null, at = performance.now()): void {
     const failed = this.#unreachableAt;
     if (failed && failed.at > at && isSameAddress(failed, this.record)) return;
     const { power: before } = this.availability;
@@ -233,7 +233,7 @@ export class Endpoint {
   }
 
   /** Notes that it does not answer; with `reported`, that it is about to go off. */
-  unreachable(reported?: Power): void {
+  noteNoAnswer(reported?: Power): void {
     const { last_seen, power } = this.availability;
     const { host, port } = this.record;
     const at = performance.now();
@@ -259,9 +259,9 @@ export class Endpoint {
    */
   noteState(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
-    if (power === "off" && cause === "push") this.unreachable(power);
-    else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
-    else this.answered(power);
+    if (power === "off" && cause === "push") this.noteNoAnswer(power);
+    else if (power === "unknown") this.noteAnswer(cause === "command" ? null : undefined);
+    else this.noteAnswer(power);
     if (patch.playback !== undefined) this.positionAt = new Date().toISOString();
     const isConfirmed = ([, value]: [string, unknown]) => cause === "command" && value !== "unknown";
     for (const [part] of Object.entries(patch).filter(isConfirmed)) this.#confirmedAt.set(part, performance.now());
@@ -366,7 +366,7 @@ export class Endpoint {
   #target(): Target {
     const { identity, provisional = false, host, port, ports } = this.record;
     const derived = () => this.#derived;
-    const secret = typed(this.#deps.trust.keeper(this.record), this.platform);
+    const secret = typedSecrets(this.#deps.trust.keeper(this.record), this.platform);
     // What it can do depends on whether it is paired.
     const saved = (change: Promise<void>) => change.finally(() => this.#forgetDerived());
     return {
@@ -536,7 +536,7 @@ export class Endpoint {
       task.work(this.connection, controller.signal, this).then(resolve, reject);
       const result = await promise;
       // A device that has reported meanwhile that it goes off does not answer any more.
-      if (!task.skipsAvailability && !this.reportedOffSince(startedAt)) this.answered();
+      if (!task.skipsAvailability && !this.reportedOffSince(startedAt)) this.noteAnswer();
       return result;
     } catch (error) {
       const { record } = this;
@@ -560,13 +560,13 @@ export class Endpoint {
   #noteFailure(error: ZapdError): void {
     const { onUnreachable } = this.#deps;
     // The device itself says that it is asleep, so it answers.
-    if (hasReason(error, "asleep")) this.answered("standby");
+    if (hasReason(error, "asleep")) this.noteAnswer("standby");
     else if (error.code === "device_unreachable") {
-      this.unreachable();
+      this.noteNoAnswer();
       // A device that is off has not moved; where its host refuses the port, something else may have its address.
       if (!this.isOff || hasReason(error, "refused")) onUnreachable(this.record);
     } else if (answerCodes.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
-      this.answered();
+      this.noteAnswer();
     }
   }
 
@@ -630,7 +630,7 @@ export class Endpoint {
     } else if (event.why === "going_off") {
       this.#observe({ power: "off" }, "push", this);
     } else {
-      this.unreachable();
+      this.noteNoAnswer();
       // It pushes nothing until the next connection.
       this.#deps.onHint(this.id);
     }

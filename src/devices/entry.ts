@@ -17,8 +17,8 @@ import {
 } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { instant, port, uuid } from "../system/schemas.ts";
-import { type Named, uniqueName } from "./names.ts";
-import { firstMet, type Place, standingSchema } from "./standing.ts";
+import { type NamedDevice, uniqueName } from "./names.ts";
+import { initialStanding, type Place, standingSchema } from "./standing.ts";
 
 export const maxDevices = 1_000;
 /** Entries of all devices together. */
@@ -28,14 +28,14 @@ const maxText = 512;
 export const maxIds = 64;
 
 const fact = z.string().max(maxText).nullable();
-const some = z.string().min(1).max(maxText);
+const nonEmptyText = z.string().min(1).max(maxText);
 
 /** A device over one protocol; entries that are one device have the same `part_of`. */
 const shape = z.object({
   id: uuid,
   platform: z.string().min(1).max(64),
-  identity: some,
-  name: some,
+  identity: nonEmptyText,
+  name: nonEmptyText,
   /** A name given by the user is never overwritten. */
   named_by: z.enum(["user", "device"]),
   /** What the device calls itself. */
@@ -67,7 +67,7 @@ const shape = z.object({
   /** How far what answers at its address is trusted; missing where it was first found there. */
   standing: standingSchema.optional(),
   /** Further ids of the hardware, comparable between platforms. */
-  hardware_ids: z.array(some).max(maxIds).readonly().optional().catch(undefined),
+  hardware_ids: z.array(nonEmptyText).max(maxIds).readonly().optional().catch(undefined),
   /** It is a device of its own, whatever else is at its host; the user may still join it. */
   alone: z.boolean().optional().catch(undefined),
   // Damage in these does not lose the device: they are computed again.
@@ -142,13 +142,14 @@ export function isSameEntry(one: Entry, other: Entry): boolean {
 }
 
 /** The entry of a new device; `others` are the devices whose names are taken. */
-export function newEntry(others: readonly Named[], id: string, discovered: Discovered): Entry {
+export function newEntry(others: readonly NamedDevice[], id: string, discovered: Discovered): Entry {
   const { platform, address } = discovered;
   const { identity, facts, pairing } = discovered.sighting;
   if (identity === "" || identity.length > maxText)
     throw new ZapdError("device_error", "said no serial number that could be one");
   const now = new Date().toISOString();
-  const wanted = facts.name ?? facts.model ?? (facts.manufacturer ? madeBy(facts.manufacturer, facts.kind) : platform);
+  const wanted =
+    facts.name ?? facts.model ?? (facts.manufacturer ? defaultName(facts.manufacturer, facts.kind) : platform);
   return {
     id,
     platform,
@@ -158,7 +159,7 @@ export function newEntry(others: readonly Named[], id: string, discovered: Disco
       others.filter((other) => other.id !== id),
     ),
     named_by: "device",
-    name_on_device: cut(facts.name),
+    name_on_device: cleanText(facts.name),
     kind: facts.kind,
     manufacturer: null,
     model: null,
@@ -174,12 +175,12 @@ export function newEntry(others: readonly Named[], id: string, discovered: Disco
     last_seen: now,
     used: false,
     added_by: discovered.by ?? "user",
-    ...(discovered.mac && { standing: { ...firstMet, macs: [discovered.mac] } }),
+    ...(discovered.mac && { standing: { ...initialStanding, macs: [discovered.mac] } }),
   };
 }
 
 /** The name of a device that reports none: `LG TV`, `Kodi`. */
-function madeBy(manufacturer: string, kind: Facts["kind"]): string {
+function defaultName(manufacturer: string, kind: Facts["kind"]): string {
   return kind === "tv" ? `${manufacturer} TV` : manufacturer;
 }
 
@@ -195,29 +196,29 @@ export function mergeLearned(one: Learned, next: Learned): Learned {
 }
 
 /** An entry updated with what was learned; what is missing there stays. `devices` are those whose names are taken. */
-export function withLearned(entry: Entry, { facts = {}, memory }: Learned, devices: readonly Named[]): Entry {
+export function withLearned(entry: Entry, { facts = {}, memory }: Learned, devices: readonly NamedDevice[]): Entry {
   const { name = null, kind = "unknown", macs = [] } = facts;
   const others = devices.filter((device) => device.id !== entry.id);
   // On probation it may be another device: the name and the hardware addresses stay.
   const isDoubted = entry.standing?.probation !== undefined;
-  const reported = isDoubted ? null : cut(name);
+  const reported = isDoubted ? null : cleanText(name);
   const isRenamed = entry.named_by === "device" && reported !== null && reported !== entry.name_on_device;
   return {
     ...entry,
     name: isRenamed ? uniqueName(reported, others) : entry.name,
     name_on_device: reported ?? entry.name_on_device,
     kind: kind === "unknown" ? entry.kind : kind,
-    manufacturer: cut(facts.manufacturer) ?? entry.manufacturer,
-    model: cut(facts.model) ?? entry.model,
-    serial: cut(facts.serial) ?? entry.serial,
+    manufacturer: cleanText(facts.manufacturer) ?? entry.manufacturer,
+    model: cleanText(facts.model) ?? entry.model,
+    serial: cleanText(facts.serial) ?? entry.serial,
     macs: macs.length > 0 && !isDoubted ? [...macs] : entry.macs,
-    software_version: cut(facts.softwareVersion) ?? entry.software_version,
+    software_version: cleanText(facts.softwareVersion) ?? entry.software_version,
     access: facts.access ?? entry.access,
     ...(isObject(memory) && { memory: { ...(entry.memory ?? entry.traits), ...memory } }),
   };
 }
 
-function cut(text: string | null | undefined): string | null {
+function cleanText(text: string | null | undefined): string | null {
   return (
     text
       ?.replace(/\p{Cc}/gu, " ")

@@ -3,7 +3,7 @@ import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
 import { groupsOf, sortByPlatform } from "./compose.ts";
 import { type Entry, isEvictable, maxIds } from "./entry.ts";
-import { asShellWord, type Named, removedError, uniqueName } from "./names.ts";
+import { asShellWord, type NamedDevice, removedError, uniqueName } from "./names.ts";
 import type { Change } from "./store.ts";
 
 /** The device that a name in the config means. */
@@ -51,7 +51,7 @@ function cannotJoin({ name }: Entry, why: string): ZapdError {
 }
 
 /** Adds a user's decision about an entry and others, in place of earlier decisions about the same. */
-function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[]): Pick<Entry, "joined" | "apart"> {
+function withDecision(entry: Entry, what: "joined" | "apart", ids: readonly string[]): Pick<Entry, "joined" | "apart"> {
   const without = (all: readonly string[] = []) => all.filter((id) => !ids.includes(id));
   const after = (word: typeof what) => [...without(entry[word]), ...(word === what ? ids : [])].slice(-maxIds);
   const kept = (word: typeof what) => (after(word).length > 0 ? after(word) : undefined);
@@ -144,7 +144,7 @@ function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entr
 }
 
 /** The name of an entry that was a part of a device and is one of its own now. */
-function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
+function ownName(entry: Entry, taken: readonly Pick<NamedDevice, "name">[]): Pick<Entry, "name" | "named_by"> {
   const { name, named_by, name_on_device, model } = entry;
   if (uniqueName(name, taken) === name) return { name, named_by };
   return nameOf({ name, name_on_device, model }, taken);
@@ -153,7 +153,7 @@ function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entr
 /** A unique name from what a device calls itself. */
 function nameOf(
   { name, name_on_device, model }: Pick<Entry, "name" | "name_on_device" | "model">,
-  taken: readonly Pick<Named, "name">[],
+  taken: readonly Pick<NamedDevice, "name">[],
 ): Pick<Entry, "name" | "named_by"> {
   return { name: uniqueName(name_on_device ?? model ?? name, taken), named_by: "device" };
 }
@@ -178,7 +178,7 @@ export function joinDevices(content: Content, first: Entry, second: Entry): Chan
   const next = content.devices.map((entry) => {
     if (!all.includes(entry)) return entry;
     const company = (one.includes(entry) ? other : one).map((each) => each.id);
-    return { ...entry, name, named_by, used: true, ...decided(entry, "joined", company) };
+    return { ...entry, name, named_by, used: true, ...withDecision(entry, "joined", company) };
   });
   return { next: { ...content, devices: next }, result: firstOf(all) };
 }
@@ -206,7 +206,7 @@ export function splitDevice(
   const devices = content.devices.map((entry) => {
     if (!parts.includes(entry)) return entry;
     const { part_of: _before, ...own } = entry;
-    const decision = decided(entry, "apart", entry === split ? others : [split.id]);
+    const decision = withDecision(entry, "apart", entry === split ? others : [split.id]);
     // The rest keeps the name, even where its oldest entry is split off.
     return { ...own, used: true, ...decision, ...(entry !== remaining && { part_of: remaining.id }) };
   });

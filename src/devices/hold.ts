@@ -44,7 +44,7 @@ export async function holdKey(device: Device, key: string, how: HoldRequest, tur
   }
   const end = performance.now() + (hold_ms ?? Number.POSITIVE_INFINITY);
   const goesOn = (count: number, next: number) => count < (repeat ?? Number.POSITIVE_INFINITY) && next < end;
-  return repeated((isFirst) => pressKey(device, key, { ...turn, signal }, isFirst), goesOn, signal);
+  return repeatPress((isFirst) => pressKey(device, key, { ...turn, signal }, isFirst), goesOn, signal);
 }
 
 async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
@@ -68,7 +68,7 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
     // A device that does not answer in time must not scroll on when it comes back.
     const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(renewWithinMs)]);
     const press = () => pressKey(device, key, { ...turn, signal: inTime() }, false);
-    await repeated(press, () => true, signal);
+    await repeatPress(press, () => true, signal);
   });
 }
 
@@ -76,7 +76,7 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
  * Presses at once and then every 150 ms; gives the number of presses. Late presses are not made up for. Fails with the first
  * press that fails, and after the machine slept, when the key may no longer be held.
  */
-async function repeated(
+async function repeatPress(
   press: (isFirst: boolean) => Promise<void>,
   goesOn: (count: number, next: number) => boolean,
   signal: AbortSignal,

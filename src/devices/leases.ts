@@ -13,7 +13,7 @@ import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
 import { asShellWord } from "./names.ts";
-import { readBy, Store } from "./store.ts";
+import { parserFor, Store } from "./store.ts";
 
 /** How much longer than its wait a caller waits for running commands to end. */
 const idleTimeoutMs = 5_000;
@@ -66,7 +66,7 @@ interface Term {
 }
 
 /** A lease. Without a term it is not given yet, since running commands must end first. */
-interface Held {
+interface HeldLease {
   readonly id: string;
   readonly digest: Buffer;
   /** Aborts when the lease ends, and with it its holder's commands. */
@@ -89,7 +89,7 @@ export interface LeasesOptions {
 export class Leases {
   readonly #store: Store<Content>;
   readonly #failed: (error: unknown) => void;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldLease>();
   /** Whether there is no lease, so that a command need not be checked. */
   isEmpty = true;
   /** The callers that wait for each device, in order of arrival. */
@@ -111,15 +111,15 @@ export class Leases {
       const left = Date.parse(until) - Date.now();
       // It has ended, or `until` is no date.
       if (!(left > 0)) continue;
-      const held = this.#hold(id, { owner, note }, Buffer.from(token_sha256, "hex"));
+      const held = this.#create(id, { owner, note }, Buffer.from(token_sha256, "hex"));
       // A clock that was set back makes no lease too long.
-      this.#begin(held, Math.min(left, leaseLimits.ttlS * 1_000));
+      this.#startTerm(held, Math.min(left, leaseLimits.ttlS * 1_000));
       held.isPublished = true;
     }
   }
 
   static async open({ path, damaged, failed }: LeasesOptions): Promise<Leases> {
-    const parse = readBy(contentSchema, "leases");
+    const parse = parserFor(contentSchema, "leases");
     const empty: Content = { leases: {} };
     return new Leases(await Store.open({ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
   }
@@ -132,14 +132,14 @@ export class Leases {
   /** The lease of a device, as any caller may see it. */
   get(id: string): Lease | null {
     const held = this.#current(id);
-    return held?.term ? leaseOf(held, held.term) : null;
+    return held?.term ? publicLease(held, held.term) : null;
   }
 
   /** A signal that aborts when the lease of a device ends, for a caller with its token; `null` for all others. */
   signalFor(id: string, carried: string | undefined): AbortSignal | null {
     if (carried === undefined) return null;
     const held = this.#current(id);
-    return held?.term && digestsIn(carried).some((one) => isOf(one, held)) ? held.end.signal : null;
+    return held?.term && digestsIn(carried).some((one) => isTokenOf(one, held)) ? held.end.signal : null;
   }
 
   /**
@@ -153,7 +153,7 @@ export class Leases {
     if (own) return own;
     const held = this.#current(id);
     if (held) throw this.#leasedError(held);
-    this.#checkEach(id, digests);
+    this.#checkTokens(id, digests);
     return null;
   }
 
@@ -164,10 +164,10 @@ export class Leases {
   async take(id: string, wanted: WantedLease, carried: string | undefined, signal: AbortSignal): Promise<GivenLease> {
     const tokens = tokensIn(carried);
     const own = this.#current(id);
-    const token = own?.term ? tokens.find((one) => isOf(digestOf(one), own)) : undefined;
+    const token = own?.term ? tokens.find((one) => isTokenOf(digestOf(one), own)) : undefined;
     if (own && token !== undefined) return { token, until: await this.#renew(own, wanted) };
     // A caller whose lease has ended must learn that, and not be given another.
-    this.#checkEach(id, tokens.map(digestOf));
+    this.#checkTokens(id, tokens.map(digestOf));
     const waiting = AbortSignal.any([signal, this.#stopping.signal]);
     waiting.throwIfAborted();
     return this.#give(await this.#claimInTurn(id, wanted, waiting), wanted, waiting);
@@ -177,7 +177,7 @@ export class Leases {
   async release(id: string, carried: string | undefined, force: boolean): Promise<boolean> {
     const held = this.#current(id);
     if (!held?.term) return false;
-    const isHolder = digestsIn(carried).some((one) => isOf(one, held));
+    const isHolder = digestsIn(carried).some((one) => isTokenOf(one, held));
     if (!isHolder && !force)
       throw this.#leasedError(held, id, () => "Its holder frees it, with its token in $ZAPD_LEASE");
     this.#end(held, isHolder ? "freed" : "broken");
@@ -203,7 +203,7 @@ export class Leases {
   }
 
   /** The lease of a device, unless it has expired. */
-  #current(id: string): Held | undefined {
+  #current(id: string): HeldLease | undefined {
     const held = this.#held.get(id);
     // After the machine slept, the timer may be late.
     if (held?.term && held.term.elapsedMs() >= held.term.ms) this.#endUnattended(held, "expired");
@@ -211,11 +211,11 @@ export class Leases {
   }
 
   /** Fails where one of the tokens belongs to no lease of any device. */
-  #checkEach(id: string, digests: readonly Buffer[]): void {
+  #checkTokens(id: string, digests: readonly Buffer[]): void {
     if (digests.length === 0) return;
     for (const each of [...this.#held.keys()]) this.#current(each);
     const all = [...this.#held.values()];
-    if (digests.every((one) => all.some((held) => isOf(one, held)))) return;
+    if (digests.every((one) => all.some((held) => isTokenOf(one, held)))) return;
     const held = this.#held.get(id);
     if (held) throw this.#leasedError(held);
     const name = this.#hooks.nameOf(id);
@@ -259,11 +259,11 @@ export class Leases {
   /** Reserves the device: from now on no other caller changes it. */
   #claim(id: string, { owner, note }: WantedLease): Claim {
     const token = `${tokenForm.prefix}${randomBytes(24).toString("base64url")}`;
-    return { token, held: this.#hold(id, { owner, note: note ?? null }, digestOf(token)) };
+    return { token, held: this.#create(id, { owner, note: note ?? null }, digestOf(token)) };
   }
 
-  #hold(id: string, holder: Pick<Held, "owner" | "note">, digest: Buffer): Held {
-    const held: Held = {
+  #create(id: string, holder: Pick<HeldLease, "owner" | "note">, digest: Buffer): HeldLease {
+    const held: HeldLease = {
       id,
       digest,
       end: new AbortController(),
@@ -283,7 +283,7 @@ export class Leases {
       this.#hooks.releaseKey(id, this.#leasedError(held));
       await this.#waitUntilIdle(id, wait_s, signal);
       signal.throwIfAborted();
-      const { until } = this.#begin(held, ttl_s * 1_000);
+      const { until } = this.#startTerm(held, ttl_s * 1_000);
       await this.#save();
       // A caller that has hung up cannot get the token.
       signal.throwIfAborted();
@@ -310,25 +310,25 @@ export class Leases {
     }
   }
 
-  async #renew(held: Held, { owner, note, ttl_s }: WantedLease): Promise<string> {
+  async #renew(held: HeldLease, { owner, note, ttl_s }: WantedLease): Promise<string> {
     const before = { owner: held.owner, note: held.note };
     const left = held.term ? held.term.ms - held.term.elapsedMs() : 0;
     Object.assign(held, { owner, note: note ?? held.note });
-    const { until } = this.#begin(held, ttl_s * 1_000);
+    const { until } = this.#startTerm(held, ttl_s * 1_000);
     try {
       await this.#save();
     } catch (error) {
       Object.assign(held, before);
-      if (this.#held.get(held.id) === held) this.#begin(held, left);
+      if (this.#held.get(held.id) === held) this.#startTerm(held, left);
       throw error;
     }
-    if (this.#held.get(held.id) !== held) this.#checkEach(held.id, [held.digest]);
+    if (this.#held.get(held.id) !== held) this.#checkTokens(held.id, [held.digest]);
     this.#publish(held, "renewed");
     return until;
   }
 
   /** Starts the term of a lease. */
-  #begin(held: Held, ms: number): Term {
+  #startTerm(held: HeldLease, ms: number): Term {
     clearTimeout(held.timer);
     held.term = { ms, elapsedMs: stopwatch(), until: new Date(Date.now() + ms).toISOString() };
     held.timer = setTimeout(() => this.#endUnattended(held, "expired"), ms);
@@ -336,19 +336,19 @@ export class Leases {
     return held.term;
   }
 
-  #publish(held: Held, why: Why): void {
+  #publish(held: HeldLease, why: Why): void {
     held.isPublished = true;
-    if (held.term) this.#hooks.changed(held.id, leaseOf(held, held.term), why, held.owner);
+    if (held.term) this.#hooks.changed(held.id, publicLease(held, held.term), why, held.owner);
   }
 
   /** Ends a lease where no caller waits for the write. */
-  #endUnattended(held: Held, why: Why): void {
+  #endUnattended(held: HeldLease, why: Why): void {
     this.#end(held, why);
     if (held.term) this.#save().catch(this.#failed);
   }
 
   /** Ends a lease with its holder's commands, key and console; the next caller has its turn. */
-  #end(held: Held, why: Why): void {
+  #end(held: HeldLease, why: Why): void {
     const { id, owner, isPublished, timer, end } = held;
     if (this.#held.get(id) !== held) return;
     clearTimeout(timer);
@@ -382,7 +382,7 @@ export class Leases {
     });
   }
 
-  #leasedError(held: Held | undefined, id = held?.id ?? "", otherwise = waitHint): ZapdError {
+  #leasedError(held: HeldLease | undefined, id = held?.id ?? "", otherwise = waitHint): ZapdError {
     const name = this.#hooks.nameOf(id);
     const word = asShellWord(name);
     const { owner, note, term } = held ?? {};
@@ -393,7 +393,7 @@ export class Leases {
       hint: `${holder}. ${otherwise(word)}; to take it away: zapd lease break -d ${word}`,
       namesDevice: true,
       // A claim that is not given yet is not shown to others.
-      details: held?.term ? { lease: leaseOf(held, held.term) } : undefined,
+      details: held?.term ? { lease: publicLease(held, held.term) } : undefined,
     });
   }
 }
@@ -405,10 +405,10 @@ function waitHint(name: string): string {
 /** A reserved device, with the token for its holder. */
 interface Claim {
   readonly token: string;
-  readonly held: Held;
+  readonly held: HeldLease;
 }
 
-function leaseOf({ owner, note }: Held, { until }: Term): Lease {
+function publicLease({ owner, note }: HeldLease, { until }: Term): Lease {
   return { owner, until, note };
 }
 
@@ -429,6 +429,6 @@ function digestOf(token: string): Buffer {
 }
 
 /** Compares in constant time. */
-function isOf(digest: Buffer, { digest: own }: Held): boolean {
+function isTokenOf(digest: Buffer, { digest: own }: HeldLease): boolean {
   return timingSafeEqual(digest, own);
 }

@@ -8,13 +8,13 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Means the default device. */
 const defaultWord = "default";
 
-export interface Named {
+export interface NamedDevice {
   readonly id: string;
   readonly name: string;
 }
 
 /** Checks a name given by the user, and trims it. Fails with `invalid_device_name` or `device_name_taken`. */
-export function checkName(given: string, others: readonly Named[]): string {
+export function checkName(given: string, others: readonly NamedDevice[]): string {
   const name = given.trim().normalize("NFC");
   const refuse = (reason: string) =>
     new ZapdError("invalid_device_name", `A device cannot be called ${JSON.stringify(given.slice(0, 160))}: ${reason}`);
@@ -24,10 +24,10 @@ export function checkName(given: string, others: readonly Named[]): string {
   if ([...name].length > maxName) throw refuse(`a name has at most ${maxName} characters`);
   if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
   if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
-  if (fold(name) === defaultWord) throw refuse(`"${defaultWord}" stands for the default device`);
-  if (fold(name) === allWord) throw refuse(`"${allWord}" stands for all devices`);
-  if (fold(name).startsWith(labelPrefix)) throw refuse(`"${labelPrefix}" stands before a label`);
-  const taken = others.find((other) => fold(other.name) === fold(name));
+  if (caseFolded(name) === defaultWord) throw refuse(`"${defaultWord}" stands for the default device`);
+  if (caseFolded(name) === allWord) throw refuse(`"${allWord}" stands for all devices`);
+  if (caseFolded(name).startsWith(labelPrefix)) throw refuse(`"${labelPrefix}" stands before a label`);
+  const taken = others.find((other) => caseFolded(other.name) === caseFolded(name));
   if (taken)
     throw new ZapdError("device_name_taken", `There is a device called "${taken.name}" already`, {
       hint: "Give it another name, or rename the other one first",
@@ -36,7 +36,7 @@ export function checkName(given: string, others: readonly Named[]): string {
 }
 
 /** A valid name from what a device calls itself, with a number where it is taken. */
-export function uniqueName(wanted: string, others: readonly Pick<Named, "name">[]): string {
+export function uniqueName(wanted: string, others: readonly Pick<NamedDevice, "name">[]): string {
   const clean = [
     ...wanted
       .normalize("NFC")
@@ -47,17 +47,17 @@ export function uniqueName(wanted: string, others: readonly Pick<Named, "name">[
     .slice(0, maxName - 6)
     .join("")
     .trim();
-  const isInvalid = isDots(clean) || uuid.test(clean) || fold(clean).startsWith(labelPrefix);
+  const isInvalid = isDots(clean) || uuid.test(clean) || caseFolded(clean).startsWith(labelPrefix);
   const base = clean === "" || isInvalid ? `Device ${clean.slice(0, 8)}`.trim() : clean;
-  const taken = new Set([defaultWord, allWord, ...others.map((other) => fold(other.name))]);
+  const taken = new Set([defaultWord, allWord, ...others.map((other) => caseFolded(other.name))]);
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base} ${number}`;
-    if (!taken.has(fold(name))) return name;
+    if (!taken.has(caseFolded(name))) return name;
   }
 }
 
 /** The device that a path segment, decoded once, means; `null` means the default device. `byId` finds it by any of its ids. */
-export function resolveName<D extends Named>(
+export function resolveName<D extends NamedDevice>(
   segment: string,
   devices: readonly D[],
   byId: (id: string) => D | undefined = (id) => devices.find((device) => device.id === id),
@@ -79,7 +79,7 @@ export function resolveName<D extends Named>(
   if (text === defaultWord) return null;
   const exact = devices.find((device) => device.name === text);
   if (exact) return exact;
-  const alike = devices.filter((device) => fold(device.name) === fold(text));
+  const alike = devices.filter((device) => caseFolded(device.name) === caseFolded(text));
   if (alike.length > 1) {
     throw new ZapdError(
       "ambiguous_device",
@@ -88,7 +88,7 @@ export function resolveName<D extends Named>(
     );
   }
   if (alike[0]) return alike[0];
-  if (fold(text) === defaultWord) return null;
+  if (caseFolded(text) === defaultWord) return null;
   throw new ZapdError("device_not_found", `No device is called ${JSON.stringify(text.slice(0, maxName))}`, {
     hint: knownHint(text, devices),
   });
@@ -107,7 +107,7 @@ export function removedError(): ZapdError {
   return new ZapdError("device_not_found", "The device is no longer known", { namesDevice: true });
 }
 
-function knownHint(text: string, devices: readonly Named[]): string {
+function knownHint(text: string, devices: readonly NamedDevice[]): string {
   if (devices.length === 0) return noDevicesHint;
   const names = devices.map((device) => device.name);
   const meant = nearest(text, names);
@@ -121,6 +121,6 @@ function isDots(name: string): boolean {
   return name === "." || name === "..";
 }
 
-function fold(name: string): string {
+function caseFolded(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }

@@ -12,13 +12,13 @@ import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { addressText } from "../system/text.ts";
-import { type Credentials, typed } from "./credentials.ts";
+import { type Credentials, typedSecrets } from "./credentials.ts";
 import type { Endpoint, Task } from "./endpoint.ts";
 import { mergeLearned } from "./entry.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import { asShellWord } from "./names.ts";
 import type { Registry } from "./registry.ts";
-import { firstMet, isSameAddress } from "./standing.ts";
+import { initialStanding, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
 /** The code that the device shows, or the login that was set on it. */
@@ -39,7 +39,7 @@ export interface PairingDependencies {
   readonly platformHost: PlatformHost;
   readonly log: Log;
   /** Publishes the progress of a pairing, once the device waits for the user. */
-  pairing(entryId: string, progress: PairingProgress): void;
+  onPairing(entryId: string, progress: PairingProgress): void;
 }
 
 export type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
@@ -189,7 +189,7 @@ export class DevicePairing {
       const expiresAt = Date.now() + pairing.expiresMs;
       const { step } = pairing;
       current.step = step;
-      this.#deps.pairing(this.#endpoint.id, { status: "waiting", step });
+      this.#deps.onPairing(this.#endpoint.id, { status: "waiting", step });
       const elapsed = stopwatch();
       const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
@@ -248,7 +248,7 @@ export class DevicePairing {
     }
     const { step } = current;
     current.step = undefined;
-    this.#deps.pairing(this.#endpoint.id, { status: "paired", ...(step && { step }) });
+    this.#deps.onPairing(this.#endpoint.id, { status: "paired", ...(step && { step }) });
     this.#end(current, new ZapdError("pairing_failed", "has been paired"));
   }
 
@@ -287,10 +287,10 @@ export class DevicePairing {
     const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
     const { record } = this.#endpoint;
-    const { id, host, port, standing = firstMet } = record;
+    const { id, host, port, standing = initialStanding } = record;
     // A device removed meanwhile leaves no secret behind.
     if (!registry.get(id)) return;
-    const kept = typed(credentials.keeper(id), this.#endpoint.platform);
+    const kept = typedSecrets(credentials.keeper(id), this.#endpoint.platform);
     if (isFresh) {
       await trust.move(record, foundAt?.address ?? { host, port });
       try {
@@ -306,7 +306,7 @@ export class DevicePairing {
       .catch((error: unknown) => log.debug(textOf(error)));
     // The open connection has the old secret.
     this.#endpoint.disconnect();
-    this.#endpoint.answered();
+    this.#endpoint.noteAnswer();
     // The next caller sees the facts that came with the pairing.
     await registry.settled();
   }
@@ -328,7 +328,7 @@ export class DevicePairing {
     const error = withDeviceName(reason, this.#endpoint.record, "pairing");
     current.end.abort(error);
     const { step } = current;
-    if (step) this.#deps.pairing(this.#endpoint.id, { status: "failed", step, reason: reasonWord(reason) });
+    if (step) this.#deps.onPairing(this.#endpoint.id, { status: "failed", step, reason: reasonWord(reason) });
     if (this.#current !== current) return;
     this.#current = undefined;
     if (current.isKeptOpen && hasReason(reason, "late", "cancelled", "denied"))

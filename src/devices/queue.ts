@@ -46,7 +46,7 @@ export class Queue {
 
   /** Runs `work` when its turn has come. Fails with `device_busy` where too many wait, or where the wait is or would be too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
-    const wait = this.#turn(turn);
+    const wait = this.#waitForTurn(turn);
     if (wait) await wait;
     try {
       return await work();
@@ -57,7 +57,12 @@ export class Queue {
   }
 
   /** Starts the turn at once where the queue is empty; otherwise gives the wait for it. */
-  #turn({ expectedMs = 0, minimumMs = 0, waitsForLongCommands = false, signal }: Turn): Promise<void> | undefined {
+  #waitForTurn({
+    expectedMs = 0,
+    minimumMs = 0,
+    waitsForLongCommands = false,
+    signal,
+  }: Turn): Promise<void> | undefined {
     if (signal.aborted) throw signal.reason;
     // Synchronous, so that no other command can start meanwhile.
     const take = () => {
@@ -68,7 +73,7 @@ export class Queue {
       return;
     }
     if (this.#waiting.length >= maxWaiting) throw busyError(`has ${maxWaiting} commands waiting already`);
-    const ahead = this.#ahead("minimumMs");
+    const ahead = this.#remainingMs("minimumMs");
     if (!waitsForLongCommands && ahead > maxWaitMs) throw busyUntilError(ahead);
     const slept = this.#sleep?.sleepCount;
     return new Promise((resolve, reject) => {
@@ -82,7 +87,7 @@ export class Queue {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
       };
-      const wait = maxWaitMs + (waitsForLongCommands ? this.#ahead("expectedMs") : 0);
+      const wait = maxWaitMs + (waitsForLongCommands ? this.#remainingMs("expectedMs") : 0);
       const late = () => leave(busyError(`was busy with other commands for ${Math.round(wait / 1000)} s`));
       const timer = setTimeout(late, wait);
       const waited = stopwatch();
@@ -108,7 +113,7 @@ export class Queue {
   }
 
   /** How much longer the commands ahead take. */
-  #ahead(how: keyof Span): number {
+  #remainingMs(how: keyof Span): number {
     const running = this.#running ? Math.max(0, this.#running[how] - (performance.now() - this.#running.since)) : 0;
     return this.#waiting.reduce((sum, one) => sum + one[how], running);
   }

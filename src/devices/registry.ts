@@ -37,8 +37,8 @@ import {
   regroupWithLeader,
   splitDevice,
 } from "./groups.ts";
-import { checkName, type Named, removedError, resolveName } from "./names.ts";
-import { firstMet, type Place, type Standing } from "./standing.ts";
+import { checkName, type NamedDevice, removedError, resolveName } from "./names.ts";
+import { initialStanding, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
 const maxBytes = 8 * 1024 * 1024;
@@ -113,7 +113,7 @@ export class Registry {
     });
     if (bad.length > 0) {
       const aside = await store.keepAside().catch(() => null);
-      damaged(damageOf(path, bad, found.length === bad.length, aside));
+      damaged(damageMessage(path, bad, found.length === bad.length, aside));
     }
     return new Registry(store, composition);
   }
@@ -177,20 +177,20 @@ export class Registry {
 
   /** Saves what a connection learned of a device; the address stays. */
   async learn(id: string, learned: Learned): Promise<void> {
-    await this.#changeEntry(id, (entry, content) => withLearned(entry, learned, namesIn(content, entry)));
+    await this.#changeEntry(id, (entry, content) => withLearned(entry, learned, takenNames(content, entry)));
   }
 
   /** Renames the device of an entry, sets its labels, or sets the entry's ports. */
   async change(id: string, change: EntryChange): Promise<Entry> {
     const changed = await this.#update((content) => {
-      const entry = known(content, id);
+      const entry = entryIn(content, id);
       const ports = { ...entry.ports, ...change.ports };
       const used: Entry = { ...entry, used: true, ports };
-      const next = labelled(replace(content, entry, used), used, change.labels);
+      const next = withLabels(replaceEntry(content, entry, used), used, change.labels);
       if (change.name === undefined) return { next, result: used };
-      const device = known(next, entry.part_of ?? id);
+      const device = entryIn(next, entry.part_of ?? id);
       const named: Entry = { ...device, name: checkName(change.name, othersThan(device.id, next)), named_by: "user" };
-      return { next: replace(next, device, named), result: named };
+      return { next: replaceEntry(next, device, named), result: named };
     });
     return this.get(id) ?? changed;
   }
@@ -200,7 +200,7 @@ export class Registry {
    * the second, or else the first one's own. Fails with `invalid_payload` where both have an endpoint over one platform.
    */
   async join(id: string, withId: string): Promise<Entry> {
-    const older = await this.#update((content) => joinDevices(content, known(content, id), known(content, withId)));
+    const older = await this.#update((content) => joinDevices(content, entryIn(content, id), entryIn(content, withId)));
     return this.deviceOf(older.id) ?? older;
   }
 
@@ -209,18 +209,18 @@ export class Registry {
    * `invalid_payload` where there is nothing to split.
    */
   async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
-    const { device, apart } = await this.#update((content) => splitDevice(content, known(content, id), platform));
+    const { device, apart } = await this.#update((content) => splitDevice(content, entryIn(content, id), platform));
     return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
 
   /** Changes how far an entry is trusted, and with a place also where it is. Fails with `device_not_found`. */
   setStanding(id: string, change: (entry: Entry) => Standing | Place): Promise<Entry> {
     return this.#update((content) => {
-      const entry = known(content, id);
+      const entry = entryIn(content, id);
       const changed = change(entry);
       const place = "standing" in changed ? changed : { host: entry.host, port: entry.port, standing: changed };
-      const result = placed(entry, place);
-      return { next: replace(content, entry, result), result };
+      const result = withPlace(entry, place);
+      return { next: replaceEntry(content, entry, result), result };
     });
   }
 
@@ -265,7 +265,7 @@ export class Registry {
 
   /** Removes a device; gives its entries. */
   remove(id: string): Promise<readonly Entry[]> {
-    return this.#removeAll((content) => partsIn(content, known(content, id)));
+    return this.#removeAll((content) => partsIn(content, entryIn(content, id)));
   }
 
   /** Removes every device that a scan found and nobody has used. */
@@ -306,7 +306,7 @@ export class Registry {
   async #changeEntry(id: string, change: (entry: Entry, content: Content) => Entry): Promise<void> {
     await this.#update((content) => {
       const entry = content.devices.find((device) => device.id === id);
-      return { next: entry ? replace(content, entry, change(entry, content)) : content, result: undefined };
+      return { next: entry ? replaceEntry(content, entry, change(entry, content)) : content, result: undefined };
     });
   }
 
@@ -391,7 +391,7 @@ function isOf(damaged: unknown, entry: Entry): boolean {
 }
 
 /** The message about damaged entries. */
-function damageOf(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
+function damageMessage(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
   const named = (one: unknown) =>
     isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
   const what = bad.length === 1 ? "a device that is damaged" : `${bad.length} devices that are damaged`;
@@ -422,11 +422,11 @@ function withDefault(content: Content, wanted: string | undefined): Content {
   if (isSame && devices.some(({ id }) => id === chosen.id)) return content;
   const entry = wanted === "" ? undefined : findByName(wanted, content);
   if (!entry) return chosen && !isSame ? { devices } : content;
-  return { ...replace({ devices }, entry, { ...entry, used: true }), default: { wanted, id: entry.id } };
+  return { ...replaceEntry({ devices }, entry, { ...entry, used: true }), default: { wanted, id: entry.id } };
 }
 
 /** The names that an entry may not take: those of other devices, and the name in the config unless its device is the default. */
-function namesIn(content: Content, { id, part_of }: Pick<Entry, "id" | "part_of">): readonly Named[] {
+function takenNames(content: Content, { id, part_of }: Pick<Entry, "id" | "part_of">): readonly NamedDevice[] {
   const own = part_of ?? id;
   const chosen = content.default;
   const defaultEntry = chosen && content.devices.find((entry) => entry.id === chosen.id);
@@ -435,13 +435,13 @@ function namesIn(content: Content, { id, part_of }: Pick<Entry, "id" | "part_of"
   return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
 }
 
-function placed(entry: Entry, { host, port, standing }: Place): Entry {
+function withPlace(entry: Entry, { host, port, standing }: Place): Entry {
   const { standing: _before, ...rest } = entry;
-  const isPlain = JSON.stringify(standing) === JSON.stringify(firstMet);
+  const isPlain = JSON.stringify(standing) === JSON.stringify(initialStanding);
   return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
 }
 
-function known(content: Content, id: string): Entry {
+function entryIn(content: Content, id: string): Entry {
   const entry = content.devices.find((device) => device.id === id);
   if (!entry) throw removedError();
   return entry;
@@ -463,7 +463,7 @@ function withHardwareIds(entry: Entry, { ids = [], alone }: Sighting): Entry {
   return { ...updated, hardware_ids: ids.filter((id) => id.length <= maxIdCharacters).slice(0, maxIds) };
 }
 
-function replace(content: Content, entry: Entry, next: Entry): Content {
+function replaceEntry(content: Content, entry: Entry, next: Entry): Content {
   if (isSameEntry(entry, next)) return content;
   return { ...content, devices: content.devices.map((device) => (device === entry ? next : device)) };
 }
@@ -500,11 +500,11 @@ function mergeInto(
     findIn(content.devices, platform, sighting, found.address);
   const id = before?.id ?? idOf(platform, sighting.identity);
   const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
-  const names = namesIn(content, before ?? { id });
+  const names = takenNames(content, before ?? { id });
   // A decision about its place no longer holds where the place was changed meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
-  const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, found);
+  const base = before ? (to ? withPlace(before, to) : before) : newEntry(names, id, found);
   const learned = withHardwareIds(withIdentity(withLearned(base, sighting, names), sighting), sighting);
   const ports = { ...learned.ports, ...found.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
@@ -512,15 +512,16 @@ function mergeInto(
   const { host, port } = before && (to || isStale) ? base : found.address;
   const entry: Entry = { ...by, host, port, ports };
   if (!before) return withNewEntry(content, entry, found, lastFound, composition);
-  const next = replace(content, before, entry);
+  const next = replaceEntry(content, before, entry);
   // A name that the user gives belongs to the whole device.
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
-  const renamed = device && given !== null ? replace(next, device, { ...device, name: given, named_by: "user" }) : next;
+  const renamed =
+    device && given !== null ? replaceEntry(next, device, { ...device, name: given, named_by: "user" }) : next;
   return { next: renamed, result: { entry, isNew: false, evicted: [] } };
 }
 
 /** Sets a device's labels, which its oldest entry keeps. */
-function labelled(content: Content, of: Entry, labels: readonly string[] | undefined): Content {
+function withLabels(content: Content, of: Entry, labels: readonly string[] | undefined): Content {
   if (labels === undefined) return content;
   const parts = partsIn(content, of);
   const kept = labels.length === 0 ? undefined : [...new Set(labels)].toSorted();

@@ -53,7 +53,7 @@ export const standingSchema: z.ZodType<Standing> = z.looseObject({
 });
 
 /** The standing of a device at the address where it was first found. */
-export const firstMet: Standing = { rivals: [], dismissed: [], macs: [] };
+export const initialStanding: Standing = { rivals: [], dismissed: [], macs: [] };
 
 /** A device's address, and its standing there. */
 export interface Place extends Address {

@@ -23,7 +23,7 @@ export interface StoreOptions<T> {
 }
 
 /** A `parse` by a schema; `what` is the word for the content. */
-export function readBy<T>(schema: z.ZodType<T>, what: string): StoreOptions<T>["parse"] {
+export function parserFor<T>(schema: z.ZodType<T>, what: string): StoreOptions<T>["parse"] {
   return (content) => {
     const { success, data } = schema.safeParse(content);
     if (!success) throw new Error(`it does not hold ${what} as zapd writes them`);

@@ -11,7 +11,7 @@ import { descriptionOf, type Entry, memoryOf } from "./entry.ts";
 import { asShellWord } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import {
-  firstMet,
+  initialStanding,
   isSameAddress,
   isStrangeMac,
   type Observation,
@@ -69,7 +69,7 @@ export class Trust {
     if (!probation) return null;
     return new ZapdError(
       "device_unproven",
-      `${predicateOf(entry, probation)}: it gets no key, no password and no typed text`,
+      `${probationText(entry, probation)}: it gets no key, no password and no typed text`,
       { hint: this.#probationHint(entry) },
     );
   }
@@ -98,7 +98,7 @@ export class Trust {
       reportedMacs: entry.macs,
       macOf: (host) => neighbours.macOf(host),
     };
-    const { host, port, standing = firstMet } = entry;
+    const { host, port, standing = initialStanding } = entry;
     return placeAfterContact({ host, port, standing }, seen, now());
   }
 
@@ -122,7 +122,7 @@ export class Trust {
 
   /** The address that a device left less than a day ago, where it is trusted as soon as it answers. */
   formerAddress(entry: Entry): Address | undefined {
-    return withoutExpired(entry.standing ?? firstMet, this.#deps.now()).former;
+    return withoutExpired(entry.standing ?? initialStanding, this.#deps.now()).former;
   }
 
   /** The neighbour table's hardware address for a host. */
@@ -137,7 +137,7 @@ export class Trust {
   /** The user says that what answers at a device's address is the device. */
   trust(entry: Entry): Promise<Entry> {
     const { registry, neighbours } = this.#deps;
-    return registry.setStanding(entry.id, ({ host, port, standing = firstMet }) =>
+    return registry.setStanding(entry.id, ({ host, port, standing = initialStanding }) =>
       standingWhenTrusted({ host, port, standing }, neighbours.macOf(host)),
     );
   }
@@ -146,7 +146,7 @@ export class Trust {
   move(entry: Entry, { host, port }: Address): Promise<Entry> {
     const { registry, now } = this.#deps;
     return registry.setStanding(entry.id, (before) => {
-      const place = { host: before.host, port: before.port, standing: before.standing ?? firstMet };
+      const place = { host: before.host, port: before.port, standing: before.standing ?? initialStanding };
       return { host, port, standing: standingWhenPaired(place, { host, port }, now()) };
     });
   }
@@ -268,7 +268,7 @@ export class Trust {
 
   #probationHint(entry: Entry): string {
     const name = asShellWord(entry.name);
-    const { former, rivals } = entry.standing ?? firstMet;
+    const { former, rivals } = entry.standing ?? initialStanding;
     // Another known device may have such an address by now.
     const isOthers = (at: Address) => this.#deps.registry.entries.some((one) => isSameAddress(one, at));
     const elsewhere = [...(former ? [former] : []), ...rivals].filter((at) => !isOthers(at));
@@ -286,7 +286,7 @@ export class Trust {
     const known = probationAt(entry.standing, now);
     if (known) return known;
     if (mac === null || !isStrangeMac(mac, entry.standing, entry.macs)) return undefined;
-    const change = standingWithStrangeMac(withoutExpired(entry.standing ?? firstMet, now), mac, now);
+    const change = standingWithStrangeMac(withoutExpired(entry.standing ?? initialStanding, now), mac, now);
     this.#deps.registry
       .setStanding(entry.id, () => change)
       .catch((error: unknown) =>
@@ -325,8 +325,8 @@ export function sightingOf({ identity, provisional }: Entry): Sighting {
   };
 }
 
-function predicateOf(entry: Entry, { reason, mac }: Probation): string {
-  const { former, rivals = [] } = entry.standing ?? firstMet;
+function probationText(entry: Entry, { reason, mac }: Probation): string {
+  const { former, rivals = [] } = entry.standing ?? initialStanding;
   const here = addressText(entry);
   const others = rivals.map(addressText);
   if (others.length > 0) return `is answered for at ${[here, ...others].join(" and at ")}, and only one can be it`;

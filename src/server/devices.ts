@@ -31,7 +31,7 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
   deviceRoute(app, "pairDevice", async (device, { body, signal }) => {
     const { host, platform, ...answers } = body;
     const endpoint = device.endpointToPair(platform);
-    const at = host === undefined ? undefined : await devices.recognize(endpoint.record, host);
+    const at = host === undefined ? undefined : await devices.identifyAt(endpoint.record, host);
     return device.actionResult("pair", (await device.pair(answers, signal, at, endpoint)) ?? {});
   });
 

@@ -134,7 +134,7 @@ describe("a device that falls silent while it is being taken in", () => {
     const entry = await found("1", "192.0.2.1");
     expect(statusOf(entry)).toBe("online");
     const again = found("1", "192.0.2.1");
-    devices.endpointOf(entry).unreachable();
+    devices.endpointOf(entry).noteNoAnswer();
     await again;
     expect(statusOf(entry)).toBe("offline");
     await found("1", "192.0.2.1");
@@ -145,7 +145,7 @@ describe("a device that falls silent while it is being taken in", () => {
     const entry = await found("1", "192.0.2.1");
     homes.delete("192.0.2.1:9");
     const moved = found("1", "192.0.2.2");
-    devices.endpointOf(entry).unreachable();
+    devices.endpointOf(entry).noteNoAnswer();
     expect((await moved).host).toBe("192.0.2.2");
     expect(statusOf(entry)).toBe("online");
   });

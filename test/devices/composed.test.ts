@@ -12,7 +12,7 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import { firstMet, standingWithStrangeMac } from "../../src/devices/standing.ts";
+import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
@@ -240,7 +240,7 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
   test("nor while one of them is on probation; keys still work, and trusting the device trusts all of them", async () => {
     for (const platform of ["alpha", "beta"]) {
       const { id } = entryOf(platform);
-      await registry.setStanding(id, () => standingWithStrangeMac(firstMet, "02:00:00:00:00:99", Date.now()));
+      await registry.setStanding(id, () => standingWithStrangeMac(initialStanding, "02:00:00:00:00:99", Date.now()));
       expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
       await pressKey(den(), "home", now);
       await den().trust();

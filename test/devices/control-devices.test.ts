@@ -106,7 +106,7 @@ describe("a connection", () => {
     const other = await house.add("2");
     await press("home");
     await house.actions.key(other, "home", { signal: neverAborted });
-    house.devices.forget([tv]);
+    house.devices.deleteKept([tv]);
     expect(house.set.closed.length).toBe(1);
     house.devices.close();
     expect(house.set.closed.length).toBe(2);

@@ -172,7 +172,7 @@ export async function openHouse(
     async add(identity, more) {
       const sighting = sightingOf(identity, more);
       const { entry } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
-      devices.deviceOf(entry).leading.answered();
+      devices.deviceOf(entry).leading.noteAnswer();
       return entry;
     },
     async remove() {

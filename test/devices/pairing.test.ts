@@ -174,7 +174,7 @@ describe("a pairing that is accepted at the set", () => {
   test("ends with the device: removed and added again, it can be paired at once", async () => {
     const left = failure(pair());
     await until("it is asked", () => asked.length === 1);
-    await house.devices.forget([tv]);
+    await house.devices.deleteKept([tv]);
     willing();
     await pair();
     expect(await left).toStartWith("device_not_found");
@@ -264,7 +264,7 @@ describe("a pairing by a code", () => {
     const entering = failure(pair({ pin: "4F21A9" }));
     await until("it is tried", () => last().entered.length === 1);
     await house.registry.remove(tv.id);
-    await house.devices.forget([tv]);
+    await house.devices.deleteKept([tv]);
     gate.resolve(given);
     expect(await entering).toBe("device_not_found: TV was removed while it was being paired");
     expect([keeper().read(), last().cancelled]).toEqual([null, 1]);
@@ -325,7 +325,7 @@ describe("credentials", () => {
     await house.credentials.keeper(other.id).keep({ key: "other-key" });
     willing();
     await pair();
-    await house.devices.forget([tv]);
+    await house.devices.deleteKept([tv]);
     expect(house.credentials.keeper(tv.id).read()).toBeNull();
     expect(house.credentials.keeper(other.id).read()).toEqual({ key: "other-key" });
     await house.credentials.keeper(other.id).drop();
@@ -336,7 +336,7 @@ describe("credentials", () => {
     const answered = failure(pair());
     await until("it is asked", () => asked.length === 1);
     await house.registry.remove(tv.id);
-    await house.devices.forget([tv]);
+    await house.devices.deleteKept([tv]);
     last().end.resolve(given);
     expect(await answered).toBe("device_not_found: TV was removed while it was being paired");
     expect(house.credentials.keeper(tv.id).read()).toBeNull();

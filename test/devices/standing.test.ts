@@ -1,7 +1,7 @@
 /** Where a device stands, with a clock and a neighbour table of the test. */
 import { describe, expect, test } from "bun:test";
 import {
-  firstMet,
+  initialStanding,
   type Observation,
   otherAddresses,
   type Place,
@@ -19,7 +19,7 @@ const home = { host: "192.0.2.1", port: 9 };
 const away = { host: "192.0.2.2", port: 9 };
 const third = { host: "192.0.2.3", port: 9 };
 const start = Date.parse("2026-01-01T00:00:00.000Z");
-const atHome: Place = { ...home, standing: firstMet };
+const atHome: Place = { ...home, standing: initialStanding };
 const hour = 3_600_000;
 
 function after(
@@ -102,7 +102,7 @@ describe("probation", () => {
     expect(reason(place, start + 43 * hour)).toBe("rival");
     expect(reason(place, start + 44 * hour)).toBeUndefined();
     expect(reason(place, start - 1_000 * hour)).toBe("rival");
-    expect(withoutExpired(place.standing, start + 44 * hour)).toEqual(firstMet);
+    expect(withoutExpired(place.standing, start + 44 * hour)).toEqual(initialStanding);
   });
 
   test("ends with trust; a rival that was dismissed is none while the trusted address answers, another one is", () => {
