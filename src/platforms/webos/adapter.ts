@@ -107,7 +107,7 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
   const { state } = registered;
   if (key === "mute") {
     await state.refresh(signal, ["volume"]);
-    return void (await registered.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));
+    return registered.command(uris.setMute, { mute: !(state.muted ?? false) }, signal);
   }
   if (key === "play-pause") return controlPlayer(registered, "toggle", signal);
   if (key === "play" || key === "pause") return controlPlayer(registered, key, signal);
@@ -115,12 +115,12 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
     const ids = (await registered.inputs(signal)).map(({ id }) => id);
     const inputId = inputIdOf(key, ids);
     if (inputId === undefined) throw new ZapdError("unsupported_key", `has no input for ${key}`);
-    return void (await registered.request(uris.switchInput, { inputId }, signal));
+    return registered.command(uris.switchInput, { inputId }, signal);
   }
   const press = ofKey(webosKeys, key);
   state.invalidate();
   if ("button" in press) return registered.pointer.press(press.button, signal).finally(() => state.invalidate());
-  await registered.request(press.uri, press.payload ?? {}, signal);
+  await registered.command(press.uri, press.payload ?? {}, signal);
 }
 
 async function type(registered: RegisteredSession, text: string, signal: AbortSignal): Promise<void> {
@@ -129,5 +129,5 @@ async function type(registered: RegisteredSession, text: string, signal: AbortSi
       hint: "Open one on the TV first, such as the search of an app, then try again",
     });
   }
-  await registered.request(uris.insertText, { text, replace: 0 }, signal);
+  await registered.command(uris.insertText, { text, replace: 0 }, signal);
 }

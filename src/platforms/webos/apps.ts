@@ -18,7 +18,7 @@ export async function launchApp(
 ): Promise<Confirmed> {
   const { state } = registered;
   const startedAt = performance.now();
-  await registered.request(uris.launch, linkOf(id, params), signal).catch((error: unknown) => {
+  await registered.command(uris.launch, linkOf(id, params), signal).catch((error: unknown) => {
     if (!(error instanceof WebosError) || error.tvStatus === 401 || error.tvStatus === 403) throw error;
     if (error.appErrorCode === unknownApp || /not found|unsupported application|no such app/i.test(error.words))
       throw new ZapdError("app_not_found", `has no app "${id}" installed: it says "${error.words}"`, {
@@ -46,7 +46,7 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   const isInput = inputOf(id) !== null;
   const startedAt = performance.now();
   const isClosed = () => state.isReportedSince("app", startedAt) && state.app !== id;
-  if (!isInput) await registered.request(uris.close, { id }, signal).catch(() => {});
+  if (!isInput) await registered.command(uris.close, { id }, signal).catch(() => {});
   if (isInput || !(await state.until("app", isClosed, closedTimeoutMs, signal))) {
     await registered.pointer.press("HOME", signal);
     if (!(await state.until("app", isClosed, closedTimeoutMs, signal)))

@@ -123,9 +123,10 @@ export class RegisteredSession implements Session {
     });
   }
 
-  request(uri: string, payload: Payload, signal: AbortSignal): Promise<Payload> {
+  /** Sends a request that changes the TV: the state is read anew afterwards. */
+  async command(uri: string, payload: Payload, signal: AbortSignal): Promise<void> {
     this.state.invalidate();
-    return this.session.request(uri, payload, signal).finally(() => this.state.invalidate());
+    await this.session.request(uri, payload, signal).finally(() => this.state.invalidate());
   }
 }
 

@@ -53,11 +53,11 @@ export function controlsOf(
         command(signal, async (registered) => {
           const wait = hidesLevel(registered) ? steppedAt + soundbarStepMs - performance.now() : 0;
           if (wait > 0) await sleep(wait, signal);
-          await registered.request(by > 0 ? uris.volumeUp : uris.volumeDown, {}, signal);
+          await registered.command(by > 0 ? uris.volumeUp : uris.volumeDown, {}, signal);
           steppedAt = performance.now();
         }),
       mute: (muted, signal) =>
-        command(signal, async (registered) => void (await registered.request(uris.setMute, { mute: muted }, signal))),
+        command(signal, (registered) => registered.command(uris.setMute, { mute: muted }, signal)),
     },
     playback: {
       does: new Set(["play", "pause", "stop"]),
@@ -88,8 +88,7 @@ export function controlsOf(
       const own = { host: target.host, certificate: registered.session.fingerprint };
       return address === null ? null : readOwnPicture(address, own, host, signal);
     },
-    notify: (message, signal) =>
-      command(signal, async (registered) => void (await registered.request(uris.toast, { message }, signal))),
+    notify: (message, signal) => command(signal, (registered) => registered.command(uris.toast, { message }, signal)),
   };
 }
 
@@ -106,7 +105,7 @@ async function setLevel(registered: RegisteredSession, level: number, signal: Ab
       },
     );
   const most = scaleOf(state.volumePayload ?? {});
-  await registered.request(uris.setVolume, { volume: Math.round((level * most) / 100) }, signal);
+  await registered.command(uris.setVolume, { volume: Math.round((level * most) / 100) }, signal);
 }
 
 /** Whether the TV reports its volume without a level. */
@@ -128,7 +127,7 @@ export async function controlPlayer(
   const sent = command === "toggle" ? (isPlaying ? "pause" : "play") : command;
   if (sent === "play" || sent === "pause") registered.lastMedia = sent;
   if (status === { play: "playing", pause: "paused", stop: "stopped", next: "", previous: "" }[sent]) return;
-  await registered.request(`ssap://media.controls/${sent}`, {}, signal);
+  await registered.command(`ssap://media.controls/${sent}`, {}, signal);
 }
 
 /**
@@ -147,7 +146,7 @@ async function play(
   if (app !== null) tries.push([uris.launchMedia, mediaPayload(app, item)]);
   let failed: WebosError | null = null;
   for (const [uri, payload] of tries) {
-    failed = await registered.request(uri, payload, signal).then(() => null, unsupportedOrThrow);
+    failed = await registered.command(uri, payload, signal).then(() => null, unsupportedOrThrow);
     if (failed === null) return;
   }
   throw new ZapdError(
@@ -168,7 +167,7 @@ function unsupportedOrThrow(error: unknown): WebosError {
 async function selectInput(registered: RegisteredSession, id: string, signal: AbortSignal): Promise<void> {
   const input = (await registered.inputs(signal)).find(({ word }) => word === id);
   if (!input) throw new ZapdError("invalid_payload", `has no input ${JSON.stringify(id)} any more`);
-  await registered.request(uris.switchInput, { inputId: input.id }, signal);
+  await registered.command(uris.switchInput, { inputId: input.id }, signal);
 }
 
 /**
@@ -193,7 +192,7 @@ async function selectChannel(
   channelId: string,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  await registered.request(uris.openChannel, { channelId }, signal);
+  await registered.command(uris.openChannel, { channelId }, signal);
   const current = await currentChannel(registered, (id) => id === channelId, signal);
   return current === null ? null : current === channelId;
 }

@@ -102,7 +102,7 @@ async function turnOff(
 async function turnScreenOn(registered: RegisteredSession, signal: AbortSignal): Promise<void> {
   if (registered.state.isScreenOn) return;
   for (const uri of screenOn) {
-    const done = await registered.request(uri, { standbyMode: "active" }, signal).then(
+    const done = await registered.command(uri, { standbyMode: "active" }, signal).then(
       () => true,
       () => false,
     );
