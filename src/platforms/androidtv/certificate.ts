@@ -8,7 +8,7 @@ import { readMac } from "../../transport/wake-on-lan.ts";
 import type { RsaNumbers } from "./protocol.ts";
 
 /** A certificate and its key, in DER as base64. */
-export interface OwnCertificate {
+interface OwnCertificate {
   readonly cert: string;
   readonly key: string;
 }
@@ -89,7 +89,7 @@ export function rsaNumbersOf(certificate: Uint8Array): RsaNumbers | null {
 }
 
 /** What the TV's certificate says about it (players.md 4.1). */
-export interface Subject {
+interface Subject {
   /** Whether it is the certificate of a remote service. */
   readonly isRemote: boolean;
   readonly name: string | null;

@@ -84,17 +84,13 @@ function rowOf(id: string): AppRow | undefined {
 }
 
 /** A scheme and `://`, so that no app name is taken for a link. */
-export function isLink(text: string): boolean {
+function isLink(text: string): boolean {
   return /^[a-z][a-z0-9+.-]{0,31}:\/\/[\x21-\x7e]{0,900}$/i.test(text);
 }
 
-/** Has a dot at least, so that no mistyped name is taken for a package. */
-export function isPackage(text: string): boolean {
-  return text.length <= 128 && /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/i.test(text);
-}
-
+/** A link, or a package: that has a dot at least, so that no mistyped name is taken for one. */
 export function isAndroidAppId(text: string): boolean {
-  return isPackage(text) || isLink(text);
+  return isLink(text) || (text.length <= 128 && /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/i.test(text));
 }
 
 /** What is on the screen while no app is. */

@@ -20,7 +20,7 @@ export const namespaces = {
 export const receiverId = "receiver-0";
 
 /** A running app. Media is controlled over its transport, which changes with each launch (3.4). */
-export interface Running {
+interface Running {
   readonly app: PlatformApp;
   readonly ids: readonly string[];
   readonly sessionId: string;

@@ -67,7 +67,7 @@ export async function seek(renderer: Renderer, positionMs: number, signal: Abort
 }
 
 /** Hands a file to the renderer, with its description, and plays it. */
-export async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
+async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
   const mime = item.mime === null ? null : await supportedType(renderer, item.mime, signal);
   const uri: Args = { CurrentURI: item.url, CurrentURIMetaData: describeItem({ ...item, mime }) };
   const command = (action: string, args: Args) =>

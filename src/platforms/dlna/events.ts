@@ -8,7 +8,7 @@ import type { DeviceHttp } from "../../transport/http.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { DlnaTarget } from "./memory.ts";
 
-export interface EventsOptions {
+interface EventsOptions {
   readonly http: Pick<DeviceHttp, "exchangeOnce">;
   readonly target: DlnaTarget;
   debug(message: string): void;

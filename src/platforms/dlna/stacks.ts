@@ -23,7 +23,7 @@ export interface Stack {
 }
 
 export const stackNames = ["platinum", "libupnp", "gupnp", "other"] as const;
-export type StackName = (typeof stackNames)[number];
+type StackName = (typeof stackNames)[number];
 
 export const stacks: Readonly<Record<StackName, Stack>> = {
   platinum: { pattern: /\b(platinum|xbmc)\b/i, wrongState, acceptsEverything: true },

@@ -33,11 +33,11 @@ const maxBytes = 1024 * 1024;
  * The TV's first event: zapd is accepted, refused by its user, got no answer to the prompt, or the TV speaks another
  * protocol.
  */
-export type Admission =
+type Admission =
   | { readonly by: "connect"; readonly token: string | null }
   | { readonly by: "unauthorized" | "timeOut" | "error"; readonly token?: never };
 
-export interface RemoteOptions {
+interface RemoteOptions {
   readonly address: Address;
   readonly tls: boolean;
   /** What the TV must show before the token is sent. */
@@ -46,7 +46,7 @@ export interface RemoteOptions {
 }
 
 /** Keeps keys apart, over whichever connection they go. */
-export class KeyPacer {
+class KeyPacer {
   #free = Promise.resolve();
 
   /** Waits until the next key may be sent. */

@@ -49,7 +49,7 @@ export interface Greeting {
   readonly hello: Hello;
 }
 
-export interface GreetOptions {
+interface GreetOptions {
   /** The TV is known to tell its uuid: its hello is waited for longer. */
   readonly tellsUuid?: boolean;
   /** Throws unless this is the TV that is wanted; then the next endpoint is tried. */

@@ -3,7 +3,7 @@ import { type Key, keysIn } from "../platform.ts";
 import { liveTv, type Payload, uris } from "./protocol.ts";
 
 /** A button of the pointer socket, or a request. */
-export type Press = { readonly button: string } | { readonly uri: string; readonly payload?: Payload };
+type Press = { readonly button: string } | { readonly uri: string; readonly payload?: Payload };
 
 const control = (name: string): Press => ({ uri: `ssap://media.controls/${name}` });
 

@@ -52,7 +52,7 @@ interface Report {
   readonly at: number;
 }
 
-export interface StateListener {
+interface StateListener {
   /** A report differs from the one before. */
   changed(patch: Partial<PlatformState>): void;
   /** The TV is off, or turning off. */
