@@ -1,4 +1,4 @@
-/** Pictures that a device shows by their address: read from the device itself, and from nobody else. */
+/** Reads pictures that a device names by URL, from the device itself only. */
 import { ZapdError } from "../api/errors.ts";
 import { type PlatformHost, pictureBytes } from "../platforms/platform.ts";
 import { deadline } from "./http.ts";
@@ -6,8 +6,8 @@ import { HttpConnection, refuseRedirect } from "./http-connection.ts";
 import { refuseOwnListener } from "./socket.ts";
 
 /**
- * The picture at an address, which must be the device's own; over TLS with the certificate that the device has shown. No redirect
- * is followed. `null` where there is none; fails with `picture_not_found` where it is elsewhere.
+ * The picture at a URL, whose host must be the device; over TLS it must show the given certificate. No redirect is followed.
+ * `null` where there is none; fails with `picture_not_found` for a URL of another host.
  */
 export async function readOwnPicture(
   address: URL,

@@ -1,9 +1,9 @@
-/** Messages in protobuf: numbered fields, each a number, a text, bytes or another message. Pure. */
+/** Protobuf messages: numbered fields, each a number, a text, bytes or a message. Pure. */
 
-/** No message that is spoken here has as many; what says more is none. */
-const mostFields = 256;
+/** No message of a known device has as many. */
+const maxFields = 256;
 
-/** What is said, by the numbers of its fields. Zero and `false` are left out, as everybody does. */
+/** A message, by the numbers of its fields. Zero and `false` are not encoded, as usual. */
 export interface Fields {
   readonly [field: number]: number | boolean | string | Uint8Array | Fields;
 }
@@ -25,12 +25,12 @@ export function varint(value: number): number[] {
   return value < 0x80 ? [value] : [(value % 0x80) + 0x80, ...varint(Math.floor(value / 0x80))];
 }
 
-/** A message that came; of a field that is there several times the last counts. */
+/** A received message. Of a repeated field the last counts. */
 export class Message {
   readonly #numbers = new Map<number, number>();
   readonly #bytes = new Map<number, Buffer>();
 
-  /** Throws for what is none. Messages in it are read when they are asked for, so that nothing is as deep as a stranger likes. */
+  /** Throws for an invalid message. Embedded messages are decoded when they are read, so that their depth costs nothing. */
   constructor(body: Buffer) {
     let at = 0;
     const number = () => {
@@ -44,7 +44,7 @@ export class Message {
       throw new Error("said a message that ends in the midst");
     };
     for (let count = 0; at < body.length; count++) {
-      if (count === mostFields) throw new Error("said a message of too many fields");
+      if (count === maxFields) throw new Error("said a message of too many fields");
       const key = number();
       const kind = key % 8;
       const field = Math.floor(key / 8);
@@ -59,18 +59,18 @@ export class Message {
     }
   }
 
-  /** A number that fits; `0` where it is left out, or is none. */
+  /** A number below 2^31; else `0`. */
   number(field: number): number {
     const value = this.#numbers.get(field) ?? 0;
     return value < 2 ** 31 ? value : 0;
   }
 
-  /** A text; `""` where it has none of the number. */
+  /** A text; `""` where the field is missing. */
   text(field: number): string {
     return this.#bytes.get(field)?.toString("utf8") ?? "";
   }
 
-  /** Another message in it; `null` where it has none of the number. */
+  /** An embedded message; `null` where the field is missing. */
   message(field: number): Message | null {
     const bytes = this.#bytes.get(field);
     return bytes ? new Message(bytes) : null;

@@ -1,79 +1,76 @@
 /**
- * UPnP control (Device Architecture 1.1, section 3): an action of a service is a POST with an envelope of XML, and answers
- * with values in another, or with a fault behind status 500. Envelopes are small, and read as everything from a device is:
- * capped, without document types, by local names, since each stack has prefixes of its own.
+ * UPnP control (Device Architecture 1.1, section 3): an action of a service is a POST with an XML envelope. The answer is an
+ * envelope with values, or a fault with status 500. Elements are read by local name, as each stack has its own prefixes.
  */
 import { DeviceError, type ErrorCode, protocolError } from "../api/errors.ts";
 import { type Answer, type DeviceHttp, type RequestOptions, refuseRedirect } from "./http.ts";
 import { documentText, type Element, readXml } from "./xml.ts";
 
-/** One action. */
 export interface SoapAction {
   /** The control URL of the service: path and query, percent-encoded. */
   readonly path: string;
-  /** The type of the service with its version, as the device's description has it: `urn:schemas-upnp-org:service:…:1`. */
+  /** The type of the service with its version, as in the device's description: `urn:schemas-upnp-org:service:…:1`. */
   readonly service: string;
   readonly action: string;
-  /** What it takes, in the order in which the service declares it: stacks refuse another. */
+  /** The arguments, in the order in which the service declares them: stacks refuse another order. */
   readonly args?: Readonly<Record<string, string | number>>;
 }
 
-/** Characters of a value: all the kinds of file that a television takes are one, and so is a document within this one. */
-const longestValue = 128 * 1024;
+/** In characters: a value may be the list of all media types that a TV takes, or another document. */
+const maxValueLength = 128 * 1024;
 
 type SoapHttp = Pick<DeviceHttp, "read" | "command">;
 
-/** Asks for values, by an action that changes nothing: tried once more where the first try failed without a word. Fails with a `SoapFault`. */
+/** Calls an action that changes nothing; it is sent once more when the connection was closed without an answer. Fails with a `SoapFault`. */
 export async function askSoap(http: SoapHttp, action: SoapAction, signal: AbortSignal): Promise<SoapValues> {
   return readSoap(action, await http.read(action.path, signal, soapRequest(action)));
 }
 
-/** Tells a device to do something; sent at most once. Fails with a `SoapFault`. */
+/** Calls an action that changes something; it is sent at most once. Fails with a `SoapFault`. */
 export async function tellSoap(http: SoapHttp, action: SoapAction, signal: AbortSignal): Promise<SoapValues> {
   return readSoap(action, await http.command(action.path, signal, soapRequest(action)));
 }
 
-/** What an action answered, by name. */
+/** The values that an action answered, by name. */
 export type SoapValues = ReadonlyMap<string, string>;
 
-/** A service that has no answer to a question says nothing; a device that is gone is gone. */
-export async function unlessFault(asked: Promise<SoapValues>): Promise<SoapValues> {
-  return asked.catch((error: unknown) => {
+/** No values, where the service answered with a fault. */
+export async function unlessFault(request: Promise<SoapValues>): Promise<SoapValues> {
+  return request.catch((error: unknown) => {
     if (error instanceof SoapFault) return new Map();
     throw error;
   });
 }
 
-/** A boolean (Device Architecture 1.1, table 2-8); `null` where it is none. */
-export function soapFlag(said: string | undefined): boolean | null {
-  const word = said?.trim().toLowerCase() ?? "";
+/** Reads a boolean (Device Architecture 1.1, table 2-8); `null` for other values. */
+export function soapFlag(value: string | undefined): boolean | null {
+  const word = value?.trim().toLowerCase() ?? "";
   if (["1", "true", "yes"].includes(word)) return true;
   return ["0", "false", "no"].includes(word) ? false : null;
 }
 
-/** A device answered an action with a fault, or with a status that says that it has no such action there. */
+/** A device answered an action with a fault, or with the status of a missing action. */
 export class SoapFault extends DeviceError {
-  /** The `errorCode` of UPnP: 401 for an action that it lacks, 402 for wrong arguments, from 700 on the service's own; `null` where it gives none. */
+  /** The `errorCode` of UPnP: 401 for a missing action, 402 for wrong arguments, from 700 on those of the service; `null` where it gives none. */
   readonly errorCode: number | null;
 
   constructor(action: string, status: number, errorCode: number | null, words: string) {
     const shown = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, " ").trim();
-    const said = [errorCode ?? `status ${status}`, ...(shown === "" ? [] : [`"${shown.slice(0, 160)}"`])].join(" ");
+    const value = [errorCode ?? `status ${status}`, ...(shown === "" ? [] : [`"${shown.slice(0, 160)}"`])].join(" ");
     const code = codeOf(errorCode ?? status);
     const reason = code === "device_refused" ? "denied" : "protocol";
-    super(code, `refused ${action}: it says ${said}`, { phase: "answered", reason });
+    super(code, `refused ${action}: it says ${value}`, { phase: "answered", reason });
     this.errorCode = errorCode;
   }
 }
 
-/** By the code of UPnP (table 3-3), or the status where a stack gives no fault. */
-function codeOf(said: number): ErrorCode {
-  // Lacks the action, optional and left out; nothing at the path, no POST there, and 501 as some stacks say for either.
-  if ([401, 602, 404, 405, 501].includes(said)) return "unsupported_operation";
-  return said === 606 || said === 403 ? "device_refused" : "device_error";
+/** By the code of UPnP (table 3-3), or by the status where a stack gives no fault. */
+function codeOf(value: number): ErrorCode {
+  // A missing or optional action; a missing path; no POST there; and 501, with which some stacks answer either.
+  if ([401, 602, 404, 405, 501].includes(value)) return "unsupported_operation";
+  return value === 606 || value === 403 ? "device_refused" : "device_error";
 }
 
-/** What is sent for an action. */
 function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<RequestOptions, "headers" | "body">> {
   const values = Object.entries(args).map(([name, value]) => `<${name}>${escaped(String(value))}</${name}>`);
   const body = [
@@ -86,7 +83,7 @@ function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<
   return { headers: { "Content-Type": 'text/xml; charset="utf-8"', SOAPACTION: `"${service}#${action}"` }, body };
 }
 
-/** What an action answered. Fails with a `SoapFault`, or `device_error` where the answer is none. */
+/** Fails with a `SoapFault`, or with `device_error` for another answer. */
 function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const { status } = answer;
   refuseRedirect(answer);
@@ -97,7 +94,7 @@ function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   if (fault || status === 500) throw faultOf(action, status, fault);
   const response = within(body, `${action}Response`);
   if (!response) throw protocolError(`answered ${action} with something else`);
-  return new Map(response.children.map((value) => [localName(value), value.textUpTo(longestValue)]));
+  return new Map(response.children.map((value) => [localName(value), value.textUpTo(maxValueLength)]));
 }
 
 function faultOf(action: string, status: number, fault: Element | undefined): SoapFault {
@@ -116,7 +113,7 @@ function localName({ name }: Element): string {
   return name.slice(name.indexOf(":") + 1);
 }
 
-/** The first child of a name, whatever its prefix. */
+/** The first child of a local name. */
 function within(element: Element | undefined, name: string): Element | undefined {
   return element?.children.find((one) => localName(one) === name);
 }
@@ -129,7 +126,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&apos;",
 };
 
-/** A text fit for XML, without the characters that it may not hold. */
+/** Escapes a text for XML, and removes characters that XML does not allow. */
 export function escaped(text: string): string {
   return text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "").replace(/[&<>"']/g, (one) => entities[one] ?? one);
 }

@@ -7,26 +7,26 @@ import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { isUnclaimed } from "../system/neighbours.ts";
 import { addressText } from "../system/text.ts";
 
-/** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
+/** Sent with every call to a device. The guard refuses requests with it, so that no device makes zapd call itself. */
 export const loopHeader = "zapd-call";
 
-/** Connecting takes this long at most (SECURITY.md 4). */
-const connectTimeout = 2_000;
+/** SECURITY.md 4. */
+const connectTimeoutMs = 2_000;
 
-/** TLS, and the certificate that we show, in PEM, where a device wants one; its key stays here. `false`: no TLS. */
+/** TLS, with our client certificate and its key in PEM where a device wants one; `false`: no TLS. */
 export type Secure = false | { readonly cert?: string; readonly key?: string };
 
 /**
- * A TCP connection to a device, with TLS if wanted: whatever certificate it shows, for a device signs its own. Fails with
+ * A TCP connection to a device, with TLS if wanted. Any certificate is accepted, as a device signs its own. Fails with
  * `device_unreachable`.
  */
 export async function connectSocket(address: Address, secure: Secure, signal: AbortSignal): Promise<net.Socket> {
-  const place = { host: address.host, port: address.port };
+  const target = { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
-    // Sets of before 2018 speak nothing newer than TLS 1.0 or 1.1 (smart-tvs.md 1.3); what they show is compared, not trusted.
+    // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one.
     const socket: net.Socket = secure
-      ? tls.connect({ ...place, ...secure, rejectUnauthorized: false, minVersion: "TLSv1" })
-      : net.connect({ ...place, noDelay: true });
+      ? tls.connect({ ...target, ...secure, rejectUnauthorized: false, minVersion: "TLSv1" })
+      : net.connect({ ...target, noDelay: true });
     const done = (error?: ZapdError) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", aborted);
@@ -37,10 +37,10 @@ export async function connectSocket(address: Address, secure: Secure, signal: Ab
       reject(error);
     };
     const aborted = () => done(tooLate(signal, "device_unreachable"));
-    const timer = setTimeout(() => done(unreachable(address, "nothing answers there", "timeout")), connectTimeout);
+    const timer = setTimeout(() => done(unreachable(address, "nothing answers there", "timeout")), connectTimeoutMs);
     socket.once("error", (error) => {
       const code = systemCode(error);
-      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, ...toldBy(code, address.host), error));
+      done(tlsErrors.test(code) ? unsupportedTls() : unreachable(address, ...failureOf(code, address.host), error));
     });
     socket.once("close", () => done(unreachable(address, "it hung up", "closed")));
     socket.once(secure ? "secureConnect" : "connect", () => done());
@@ -49,7 +49,7 @@ export async function connectSocket(address: Address, secure: Secure, signal: Ab
   });
 }
 
-/** The certificate that is shown over a socket, in DER; `null` where none is. */
+/** The certificate of the device, in DER; `null` where it shows none. */
 export function certificateOf(socket: net.Socket): Uint8Array | null {
   if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;
   const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
@@ -61,13 +61,13 @@ export function fingerprint(certificate: Uint8Array): string {
   return createHash("sha256").update(certificate).digest("hex");
 }
 
-/** The same of the one that is shown over a socket; `null` where none is. */
+/** The fingerprint of the certificate of the device; `null` where it shows none. */
 export function fingerprintOf(socket: net.Socket): string | null {
-  const shown = certificateOf(socket);
-  return shown && fingerprint(shown);
+  const certificate = certificateOf(socket);
+  return certificate && fingerprint(certificate);
 }
 
-/** The certificate that is shown at an address to one who says nothing; `null` where none is. Fails with `device_unreachable`. */
+/** The certificate of the device at an address, read without sending anything; `null` where it shows none. Fails with `device_unreachable`. */
 export async function lookAtCertificate(
   address: Address,
   secure: Secure,
@@ -77,14 +77,14 @@ export async function lookAtCertificate(
   refuseOwnListener(address, platformHost);
   const socket = await connectSocket(address, secure, signal);
   socket.on("error", () => {});
-  const shown = certificateOf(socket);
+  const certificate = certificateOf(socket);
   socket.destroy();
-  return shown;
+  return certificate;
 }
 
 /**
- * Hangs up on a device that shows another certificate than the one that it must, before anything is said to it. Fails with
- * `device_unproven` then. Without one, or with `null`, it may show any.
+ * Closes the connection, and fails with `device_unproven`, where the device shows another certificate than the given one, before
+ * anything is sent. Any certificate is accepted where none is given.
  */
 export function requireCertificate(certificate: string | null | undefined, socket: net.Socket): void {
   if (certificate == null || fingerprintOf(socket) === certificate) return;
@@ -101,27 +101,27 @@ export function otherCertificate(): DeviceError {
   });
 }
 
-type Told = readonly [words: string, reason: DeviceReason];
-const noRoute: Told = ["there is no route to it", "no_route"];
-const unknownReason: Told = ["it cannot be reached", "no_route"];
-const reasons: Readonly<Record<string, Told>> = {
-  // A machine answered that nothing listens at the port: it is up, and what was called there has ended.
+type Failure = readonly [problem: string, reason: DeviceReason];
+const noRouteFailure: Failure = ["there is no route to it", "no_route"];
+const unknownFailure: Failure = ["it cannot be reached", "no_route"];
+const failures: Readonly<Record<string, Failure>> = {
+  // The machine is up, and nothing listens at the port.
   ECONNREFUSED: ["the connection was refused", "refused"],
-  EHOSTUNREACH: noRoute,
-  ENETUNREACH: noRoute,
-  EHOSTDOWN: noRoute,
+  EHOSTUNREACH: noRouteFailure,
+  ENETUNREACH: noRouteFailure,
+  EHOSTDOWN: noRouteFailure,
   ECONNRESET: ["it hung up", "closed"],
 };
 
 /** Bun 1.4.5 says ECONNREFUSED of every connection that cannot be made: who really refused has said where it is. */
-function toldBy(code: string, host: string): Told {
-  return code === "ECONNREFUSED" && isUnclaimed(host) ? noRoute : (reasons[code] ?? unknownReason);
+function failureOf(code: string, host: string): Failure {
+  return code === "ECONNREFUSED" && isUnclaimed(host) ? noRouteFailure : (failures[code] ?? unknownFailure);
 }
 
-/** Someone is there, and shares no version, cipher or kind of certificate with the runtime. */
-const tlsTrouble = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
+/** The device shares no version, cipher or kind of certificate with the runtime. */
+const tlsErrors = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
 
-function strangeTls(): DeviceError {
+function unsupportedTls(): DeviceError {
   return new DeviceError("device_error", "speaks a TLS that is not spoken here, most likely one that is too old", {
     phase: "connect",
     reason: "protocol",
@@ -129,8 +129,8 @@ function strangeTls(): DeviceError {
   });
 }
 
-function unreachable({ host, port }: Address, words: string, reason: DeviceReason, cause?: Error): DeviceError {
-  return new DeviceError("device_unreachable", `did not answer at ${addressText({ host, port })} (${words})`, {
+function unreachable({ host, port }: Address, problem: string, reason: DeviceReason, cause?: Error): DeviceError {
+  return new DeviceError("device_unreachable", `did not answer at ${addressText({ host, port })} (${problem})`, {
     phase: "connect",
     reason,
     hint: `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`,
@@ -138,7 +138,7 @@ function unreachable({ host, port }: Address, words: string, reason: DeviceReaso
   });
 }
 
-/** The failure for a signal that ended an attempt: a deadline, or a caller who hung up. */
+/** The failure of an attempt whose signal has aborted: at a deadline, or by the caller. */
 export function tooLate(signal: AbortSignal, code: "device_unreachable" | "device_timeout"): ZapdError {
   const reason: unknown = signal.reason;
   if (reason instanceof ZapdError) return reason;
@@ -151,7 +151,7 @@ export function hostLine(address: Address): string {
   return `Host: ${addressText(address)}`;
 }
 
-/** zapd itself is never called, whatever a device says of where it is. */
+/** zapd never calls itself, whatever address a device gives. */
 export function refuseOwnListener(address: Address, { isOwnListener }: Pick<PlatformHost, "isOwnListener">): void {
   if (!isOwnListener(address)) return;
   throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {

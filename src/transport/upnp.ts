@@ -1,23 +1,22 @@
 /**
- * What a UPnP device says of itself (Device Architecture 1.1, section 2): its description, and what each of its services says
- * that it can. Nothing that is named elsewhere than on the device itself is ever called (SECURITY.md T6).
+ * Reads the description of a UPnP device and of its services (Device Architecture 1.1, section 2). URLs of other hosts than the
+ * device are ignored (SECURITY.md T6).
  */
 import { protocolError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
 import { child, childrenOf, childText, type Element, readXml } from "./xml.ts";
 
-/** A service, as it is called. */
 export interface UpnpService {
-  /** With its version, as the device has it. */
+  /** With its version, as the device writes it. */
   readonly type: string;
-  /** Paths on the device; `null` where there is none there. */
+  /** Paths on the device; `null` where none is given, or a URL of another host. */
   readonly control: string | null;
   readonly events: string | null;
   readonly document: string | null;
 }
 
-/** A device, or one within another. */
+/** A device, which may be embedded in another. */
 export interface UpnpDevice {
   /** Its UDN, without `uuid:`, in lower case. */
   readonly udn: string;
@@ -27,17 +26,16 @@ export interface UpnpDevice {
   service(name: string): UpnpService | undefined;
 }
 
-/** Devices within devices are looked into so deep. */
-const deepest = 4;
-const longestPath = 2_048;
-const longestUdn = 128;
+const maxDepth = 4;
+const maxPathLength = 2_048;
+const maxUdnLength = 128;
 
 /** The device of a type in the description at a path of an address. Fails with `device_error` where there is none. */
 export function readUpnp(text: string, at: Address, path: string, type: RegExp): UpnpDevice {
   const root = readXml(text, "root");
-  const device = deviceIn(child(root, "device"), type, deepest);
+  const device = deviceIn(child(root, "device"), type, maxDepth);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
-  if (!device || udn === "" || udn.length > longestUdn) throw protocolError("is no such device");
+  if (!device || udn === "" || udn.length > maxUdnLength) throw protocolError("is no such device");
   const location = `http://${addressText(at)}${path}`;
   const base = childText(root, "URLBase");
   const from = base !== null && URL.canParse(base) ? base : location;
@@ -60,7 +58,7 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
   };
 }
 
-/** The device of a type in a tree of them: often the first itself, now and then one within. */
+/** The first device of a type in a tree of embedded devices. */
 function deviceIn(device: Element | undefined, type: RegExp, depth: number): Element | undefined {
   if (!device || depth === 0) return undefined;
   if (type.test(childText(device, "deviceType") ?? "")) return device;
@@ -71,25 +69,24 @@ function deviceIn(device: Element | undefined, type: RegExp, depth: number): Ele
   return undefined;
 }
 
-/** The path of an address that a description names, where it is on the device itself; `null` for every other. */
+/** The path of a URL in a description; `null` for a URL of another host. */
 function pathHere(to: string | null, from: string, at: Address): string | null {
   if (to === null || !URL.canParse(to, from)) return null;
   const { origin, pathname, search } = new URL(to, from);
   const isHere = origin === new URL(`http://${addressText(at)}`).origin;
   const path = pathname + search;
-  return isHere && path.length <= longestPath ? path : null;
+  return isHere && path.length <= maxPathLength ? path : null;
 }
 
-/** What a service can, by its own document: its actions, and the range or the values of what it keeps. */
+/** The actions of a service, and the allowed values of its variables. */
 export interface UpnpActions {
   readonly actions: readonly string[];
-  /** `null` where a variable has no range, or one that is none. */
+  /** `null` where a variable has no valid range. */
   range(variable: string): { readonly min: number; readonly max: number; readonly step: number } | null;
-  /** None where it says none. */
   values(variable: string): readonly string[];
 }
 
-/** Fails with `device_error` where it is no such document. */
+/** Reads the document of a service (SCPD). Fails with `device_error` for another document. */
 export function readUpnpService(text: string): UpnpActions {
   const root = readXml(text, "scpd");
   const variables = childrenOf(child(root, "serviceStateTable"), "stateVariable");

@@ -3,13 +3,13 @@ import { createSocket, type Socket } from "node:dgram";
 import { isIPv4 } from "node:net";
 import { text } from "./json.ts";
 
-/** A hardware address as a device says it, in lower case with colons; `null` where it says none. */
-export function readMac(said: unknown): string | null {
-  const mac = text(said)?.toLowerCase().replaceAll("-", ":") ?? "";
+/** Reads a MAC address, into lower case with colons; `null` for anything else. */
+export function readMac(value: unknown): string | null {
+  const mac = text(value)?.toLowerCase().replaceAll("-", ":") ?? "";
   return /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00" ? mac : null;
 }
 
-/** The magic packet for a hardware address written `aa:bb:cc:dd:ee:ff`. */
+/** The magic packet for a MAC address written `aa:bb:cc:dd:ee:ff`. */
 export function magicPacket(mac: string): Uint8Array {
   const address = Uint8Array.from(mac.split(":"), (part) => Number.parseInt(part, 16));
   const packet = new Uint8Array(102).fill(0xff);
@@ -17,12 +17,12 @@ export function magicPacket(mac: string): Uint8Array {
   return packet;
 }
 
-/** Where the packets for a device go: to everybody on every network, and straight to the host where it was last. */
+/** The destinations of the packets for a device: broadcast on every network, and the last known host. */
 export function destinationsFor(host: string, broadcasts: readonly string[]): string[] {
   return [...new Set(["255.255.255.255", ...broadcasts, ...(isIPv4(host) ? [host] : [])])];
 }
 
-/** Sends the packet for each address to each destination. What cannot be sent is left out: another path may still work. */
+/** Sends the packet for each MAC address to each destination. Failures are ignored, as another path may work. */
 export async function sendMagicPackets(
   macs: readonly string[],
   destinations: readonly string[],

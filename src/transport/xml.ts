@@ -1,7 +1,6 @@
 /**
- * Lenient reading of the small XML documents that devices write: elements, attributes and text. Document types and
- * entities of its own are refused unread, and what costs most is counted before it is parsed (SECURITY.md T8, T34): a
- * document of a megabyte may cost 20 ms and 8 MiB.
+ * Reads the small XML documents of devices leniently: elements, attributes and text. Document types and entity declarations are
+ * refused, and tags are counted before parsing (SECURITY.md T8, T34): a document of a megabyte may take 20 ms and 8 MiB.
  */
 import { Parser } from "htmlparser2";
 import { type DeviceError, protocolError } from "../api/errors.ts";
@@ -9,22 +8,22 @@ import type { Answer } from "./http-connection.ts";
 
 const maxDepth = 64;
 const maxElements = 20_000;
-/** Beginnings, ends, comments and instructions together: an element that holds text has two. */
+/** Start tags, end tags, comments and instructions together. */
 const maxTags = 3 * maxElements;
-/** In one element; the most that a set writes is ten. */
+/** Of one element; no known set writes more than ten. */
 const maxAttributes = 100;
-/** Characters of one text or attribute, where nobody expects more; no name or address is as long. */
-const longestValue = 8_192;
+/** In characters, of a text or an attribute: no name or address is as long. */
+const maxValueLength = 8_192;
 
 /**
- * The text of a document, in the charset that its byte order mark, its header or its own declaration names: the first of
- * these that is a charset and fits the bytes. Sets write UTF-8; what fits nothing is read as that, with U+FFFD in its gaps.
+ * The text of a document, in the charset of its byte order mark, its header or its declaration: the first that decodes the
+ * bytes. Where none does, it is read as UTF-8, with U+FFFD for wrong bytes.
  */
 export function documentText({ headers, body }: Pick<Answer, "headers" | "body">): string {
   const start = new TextDecoder("latin1").decode(body.subarray(0, 256));
   const mark = Object.entries(marks).find(([bytes]) => start.startsWith(bytes))?.[1];
   const header = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(headers.get("content-type") ?? "")?.[1];
-  // One that can be read as it stands is not in a charset of two bytes, whatever it says.
+  // A declaration that can be read as latin1 is not in UTF-16, whatever it says.
   const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)/.exec(start)?.[1]?.replace(/^utf-?16.*/i, "utf-8");
   for (const charset of [mark, header, declared, "utf-8"]) {
     const text = charset === undefined ? null : decodeAs(charset, body);
@@ -35,7 +34,7 @@ export function documentText({ headers, body }: Pick<Answer, "headers" | "body">
 
 const marks = { "\xef\xbb\xbf": "utf-8", "\xff\xfe": "utf-16le", "\xfe\xff": "utf-16be" } as const;
 
-/** `null` where the charset is not known, or the bytes are none of it. */
+/** `null` where the charset is unknown, or does not fit the bytes. */
 function decodeAs(charset: string, bytes: Uint8Array): string | null {
   try {
     return new TextDecoder(charset, { fatal: true }).decode(bytes);
@@ -45,8 +44,8 @@ function decodeAs(charset: string, bytes: Uint8Array): string | null {
 }
 
 /**
- * Reads a document and gives its root element. Fails with `device_error` when there is none, when the document is cut
- * short, or when its root is another than `expected`: an error page of a set is no empty list.
+ * Reads a document, and returns its root element. Fails with `device_error` when it is no complete document, or its root is not
+ * `expected`, as in an error page.
  */
 export function readXml(text: string, expected?: string): Element {
   if (/<!(DOCTYPE|ENTITY)/i.test(text)) throw unreadable();
@@ -59,7 +58,7 @@ export function readXml(text: string, expected?: string): Element {
   return root;
 }
 
-/** What has the prefix of the root is of the namespace that another document has as its default: it is called as it is there. */
+/** Removes the namespace prefix of the root, as other sets write the same documents without one. */
 function dropPrefix(element: Element, prefix: string): void {
   if (element.name.startsWith(prefix)) element.name = element.name.slice(prefix.length);
   for (const one of element.children) dropPrefix(one, prefix);
@@ -75,12 +74,12 @@ export function childText(element: Element | undefined, name: string): string | 
   return child(element, name)?.text || null;
 }
 
-/** Every child of that name. */
+/** All children of that name. */
 export function childrenOf(element: Element | undefined, name: string): readonly Element[] {
   return element?.children.filter((one) => one.name === name) ?? [];
 }
 
-/** Counts before anything is parsed: each tag costs time, and each element memory. */
+/** Called before parsing: each tag takes time, and each element memory. */
 function refuseTooMany(text: string): void {
   let elements = 0;
   let tags = 0;
@@ -92,7 +91,7 @@ function refuseTooMany(text: string): void {
   }
 }
 
-/** The root, once it is closed; what stands behind it is not read. */
+/** The root, where it is closed; text behind it is not read. */
 function parse(text: string): Element | undefined {
   let root: Element | undefined;
   let isClosed = false;
@@ -120,63 +119,65 @@ function parse(text: string): Element | undefined {
         if (isClosed) parser.pause();
       },
     },
-    // Entities are decoded with the few texts that somebody looks at.
+    // Entities are decoded when a text is read.
     { xmlMode: true, decodeEntities: false },
   );
-  // Not ended: that would close what a document that is cut short leaves open.
+  // Without `end`, which would close the open elements of a document that is cut short.
   parser.write(text);
   return isClosed ? root : undefined;
 }
 
 /**
- * One element. Names are as written, without the prefix that the root has; `text` is trimmed and decoded. Attributes and text are decoded when somebody wants
- * them: most are never looked at.
+ * One element. Its name is without the prefix of the root; `text` is trimmed. Attributes and text are decoded when they are read,
+ * as most never are.
  */
 export class Element {
   name: string;
   readonly children: Element[] = [];
-  /** Names and values in turn, and the text, both as written. */
-  readonly #written: string[] = [];
-  #inside = "";
+  /** Names and values in turn, not decoded. */
+  readonly #rawAttributes: string[] = [];
+  #rawText = "";
 
   constructor(name: string) {
     this.name = name;
   }
 
   get attributes(): Readonly<Record<string, string>> {
-    const written = this.#written;
-    return Object.fromEntries(written.flatMap((name, at) => (at % 2 ? [] : [[name, decode(written[at + 1] ?? "")]])));
+    const rawAttributes = this.#rawAttributes;
+    return Object.fromEntries(
+      rawAttributes.flatMap((name, at) => (at % 2 ? [] : [[name, decode(rawAttributes[at + 1] ?? "")]])),
+    );
   }
 
   get text(): string {
-    return this.textUpTo(longestValue);
+    return this.textUpTo(maxValueLength);
   }
 
-  /** The same, of so many characters as they are written. */
+  /** The text of the first `characters` raw characters. */
   textUpTo(characters: number): string {
-    return decode(this.#inside, characters).trim();
+    return decode(this.#rawText, characters).trim();
   }
 
   addAttribute(name: string, value: string): void {
-    if (this.#written.push(name, value.trim()) > 2 * maxAttributes) throw unreadable();
+    if (this.#rawAttributes.push(name, value.trim()) > 2 * maxAttributes) throw unreadable();
   }
 
   addText(text: string): void {
     const trimmed = text.trim();
-    if (trimmed !== "") this.#inside += trimmed;
+    if (trimmed !== "") this.#rawText += trimmed;
   }
 }
 
-const named: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** Decodes the five entities of XML and character references, once. Controls, which no set means, become spaces. */
-function decode(given: string, characters = longestValue): string {
-  const text = copy(given.slice(0, characters));
+/** Decodes the five entities of XML and character references, once. Control characters become spaces. */
+function decode(raw: string, characters = maxValueLength): string {
+  const text = copy(raw.slice(0, characters));
   if (!/[&\p{Cc}]/u.test(text)) return text;
   const decoded = text.replace(
     /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi,
     (whole, name, decimal, hex) => {
-      if (name) return named[String(name).toLowerCase()] ?? whole;
+      if (name) return entities[String(name).toLowerCase()] ?? whole;
       const point = decimal ? Number.parseInt(decimal, 10) : Number.parseInt(hex, 16);
       return point > 0 && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? String.fromCodePoint(point) : "";
     },
@@ -184,7 +185,7 @@ function decode(given: string, characters = longestValue): string {
   return decoded.replace(/\p{Cc}/gu, " ");
 }
 
-/** What is kept of a document must not keep the whole of it in memory. */
+/** A slice would keep the whole document in memory. */
 function copy(text: string): string {
   return Buffer.from(text).toString();
 }
