@@ -9,7 +9,7 @@ import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, startSimulator } = await daemonForFile(
   { config: { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } } },
-  { cleans: "each test" },
+  { cleans: "each test after a scan" },
 );
 const plug = (options: Partial<CastSimulatorOptions> & { readonly name: string }) =>
   startSimulator(createCastSimulator({ host: freeHost(), bufferMs: 5, ...options }));

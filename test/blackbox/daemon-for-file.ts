@@ -17,20 +17,22 @@ export interface FileDaemon {
 }
 
 /**
- * Starts a daemon for all tests of a file; await it at the top of the file. With `cleans: "each test"` the devices are removed
- * and the sets stopped after each test, in place of the end of the file.
+ * Starts a daemon for all tests of a file; await it at the top of the file. With `cleans: "each test"` the sets are stopped
+ * and the devices removed after each test, in place of the end of the file.
  */
 export async function daemonForFile(
   setup: DaemonSetup = {},
-  { cleans = "file" }: { readonly cleans?: "file" | "each test" } = {},
+  { cleans = "file" }: { readonly cleans?: "file" | "each test" | "each test after a scan" } = {},
 ): Promise<FileDaemon> {
   const daemon = await startTestDaemon(setup);
   const cleanups: (() => unknown)[] = [];
   const clean = () => Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
-  if (cleans === "each test")
+  if (cleans !== "file")
     afterEach(async () => {
-      for (const { id } of await succeed(daemon, "listDevices")) await succeed(daemon, "removeDevice", { id });
       await clean();
+      // A scan that a command of the test began may still be running, and would add a device again: this one ends no sooner.
+      if (cleans === "each test after a scan") await succeed(daemon, "discoverDevices");
+      for (const { id } of await succeed(daemon, "listDevices")) await succeed(daemon, "removeDevice", { id });
     });
   afterAll(async () => {
     await daemon.dispose();

@@ -10,7 +10,7 @@ import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, atEnd, startSimulator } = await daemonForFile(
   { config: { discovery: { timeout_ms: 500 }, devices: { request_timeout_ms: 2_000 } } },
-  { cleans: "each test" },
+  { cleans: "each test after a scan" },
 );
 let hosts = 0;
 const newHost = () => `127.0.72.${++hosts}`;
