@@ -19,7 +19,7 @@ interface Candidate {
   readonly also?: string;
 }
 
-type Source = (asked: CompletionRequest) => Promise<readonly Candidate[]> | readonly Candidate[];
+type Source = (request: CompletionRequest) => Promise<readonly Candidate[]> | readonly Candidate[];
 
 interface CompletionRequest {
   readonly context: Context;
@@ -38,13 +38,13 @@ const plain = (words: readonly string[]): Candidate[] => words.map((word) => ({ 
 /** Completes the first word only. */
 const first =
   (source: Source): Source =>
-  (asked) =>
-    asked.before.length === 0 ? source(asked) : [];
+  (request) =>
+    request.before.length === 0 ? source(request) : [];
 
 const deviceList = async ({ context, signal }: CompletionRequest) =>
   (await call(context, "listDevices", { signal }, { quiet: true })).data;
 const nameOf = ({ name, model, platform }: Device): Candidate => ({ word: name, about: model ?? platform });
-const devices: Source = async (asked) => (await deviceList(asked)).map(nameOf);
+const devices: Source = async (request) => (await deviceList(request)).map(nameOf);
 
 /** The platforms of the device that is the first word. */
 const platformsOf: Source = async ({ context, signal, before }) => {
@@ -78,10 +78,10 @@ const forGroups: readonly string[] = [
 ];
 
 /** Devices, and groups of devices where the command takes them. */
-const devicesAndGroups: Source = async (asked) => {
-  const all = await deviceList(asked);
+const devicesAndGroups: Source = async (request) => {
+  const all = await deviceList(request);
   const names = all.map(nameOf);
-  if (!forGroups.includes(asked.command) && !keyCommand(asked.command)) return names;
+  if (!forGroups.includes(request.command) && !keyCommand(request.command)) return names;
   const groups = [
     ...labelsOf(all)
       .sort()
@@ -89,40 +89,37 @@ const devicesAndGroups: Source = async (asked) => {
     allWord,
   ];
   const sizeOf = (group: string) => all.filter(({ labels }) => isOfGroup(labels, group)).length;
-  return [...names, ...groups.map((word) => ({ word, about: devicesText(sizeOf(word)) }))];
+  const about = (count: number) => (count === 1 ? "one device" : `${count} devices`);
+  return [...names, ...groups.map((word) => ({ word, about: about(sizeOf(word)) }))];
 };
 
 function labelsOf(all: readonly Device[]): string[] {
   return [...new Set(all.flatMap(({ labels = [] }) => labels))];
 }
 
-function devicesText(count: number): string {
-  return count === 1 ? "one device" : `${count} devices`;
-}
-
 /** A device, then `add` or `remove`, then labels: any that exist to add, its own to remove. */
-const labels: Source = async (asked) => {
-  const { before } = asked;
+const labels: Source = async (request) => {
+  const { before } = request;
   const [id, verb] = before;
-  if (id === undefined) return devices(asked);
+  if (id === undefined) return devices(request);
   if (verb === undefined) return plain(["add", "remove"]);
-  const all = await deviceList(asked);
+  const all = await deviceList(request);
   const ownLabels = all.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
   const offered = verb === "add" ? labelsOf(all).filter((label) => !ownLabels.includes(label)) : ownLabels;
   return plain(offered.filter((label) => !before.slice(2).includes(label)).sort());
 };
 
 /** A verb, then settings; behind `set` each with its value. */
-const config: Source = async (asked) => {
-  const [verb, ...given] = asked.before;
+const config: Source = async (request) => {
+  const [verb, ...given] = request.before;
   if (verb === undefined) return plain(Object.keys(verbs));
-  const { settings } = await readSettings(asked.context, asked.signal);
+  const { settings } = await readSettings(request.context, request.signal);
   const keys = [...settings].map(([word, value]) => ({ word, about: JSON.stringify(value) }));
   if (verb === "unset" || (verb === "get" && given.length === 0)) return keys;
   if (verb !== "set") return [];
   if (given.length % 2 === 0) return keys;
   const key = given.at(-1) ?? "";
-  if (key === "daemon.default_device") return devices(asked);
+  if (key === "daemon.default_device") return devices(request);
   return typeof settings.get(key) === "boolean" ? plain(["true", "false"]) : [];
 };
 
@@ -143,8 +140,8 @@ const files = () => plain([filesWord]);
 
 const sources: Readonly<Record<Completed, Source>> = {
   device: first(devices),
-  devices: (asked) => (asked.before.length < 2 ? devices(asked) : []),
-  part: (asked) => (asked.before.length === 0 ? devices(asked) : platformsOf(asked)),
+  devices: (request) => (request.before.length < 2 ? devices(request) : []),
+  part: (request) => (request.before.length === 0 ? devices(request) : platformsOf(request)),
   app: first(apps),
   input: first(inputs),
   channel: first(channels),
@@ -199,12 +196,11 @@ async function candidates(line: readonly string[], current: string): Promise<rea
   const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
   const other = name === "" ? commandWords : name === "help" ? helpTopics : undefined;
   const options: Record<string, Option> = { ...command?.options, ...common };
-  const { before, open, asked } = readWords(given, options);
-  const ended = given.includes("--");
-  if (!open && current.startsWith("-") && !ended)
+  const { before, openOption, commonOptions } = readWords(given, options);
+  if (openOption === undefined && current.startsWith("-") && !given.includes("--"))
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
-  const source = open !== undefined ? optionSources[open] : command ? sourceFor(command) : other;
-  const context = await createContext(asked);
+  const source = openOption !== undefined ? optionSources[openOption] : command ? sourceFor(command) : other;
+  const context = await createContext(commonOptions);
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before, command: name })) ?? [];
 }
 
@@ -219,7 +215,7 @@ function readWords(given: readonly string[], options: Readonly<Record<string, Op
     if (token.value === undefined) openOption = token.name;
     else if (Object.hasOwn(common, token.name)) commonOptions.push(`--${token.name}=${token.value}`);
   }
-  return { before, open: openOption, asked: commonOptions };
+  return { before, openOption, commonOptions };
 }
 
 export async function completion(context: Context): Promise<void> {
