@@ -80,6 +80,8 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
   });
   page.on("console", (message) => {
     if (message.type() !== "error" && message.type() !== "warn") return;
+    // Another test made a network interface meanwhile: Chromium drops what it is loading, and the page asks again.
+    if (message.text().includes("ERR_NETWORK_CHANGED")) return;
     complaints.push({ text: message.text(), url: message.location().url ?? "" });
   });
   page.on("pageerror", (error) => uncaught.push(`uncaught: ${error instanceof Error ? error.message : String(error)}`));
