@@ -45,8 +45,10 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       site_labels: ["room=2"],
       commands: "developer",
     };
-    daemon = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    // Subscribed before the daemon starts, or what that clears first could be missed.
     ears = broker.hear("#");
+    await ears.until(({ topic }) => topic === `${base}/devices/gone-long-ago/state`);
+    daemon = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
     const { body } = await daemon.api("POST", "/devices", {
       host: set.host,
       port: set.port,

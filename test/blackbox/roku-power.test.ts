@@ -95,12 +95,13 @@ test.concurrent("a set that somebody else turns off while keys are pressed is tu
   await set.simulator.sleep("standby");
   set.forget();
   const began = performance.now();
-  while (power(set) === "Ready" && performance.now() - began < 5_000) {
+  while (power(set) === "Ready" && performance.now() - began < 10_000) {
     await key(id, "up");
     await Bun.sleep(100);
   }
   expect(power(set)).toBe("PowerOn");
-  expect(performance.now() - began).toBeLessThan(3_500);
+  // Two seconds, and time for the last press on a busy machine.
+  expect(performance.now() - began).toBeLessThan(5_000);
 });
 
 test.concurrent("turned off by zapd itself, the very next key turns it on", async () => {
