@@ -100,10 +100,10 @@ export class KodiProof {
   /** Fails with the reason `wrong_device` for another Kodi, and with `device_unproven` where that cannot be told. */
   async prove(ask: Ask): Promise<void> {
     const { target, emit } = this.#options;
-    const { macs } = target.facts;
     const labels = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
       throw hasReason(error, "protocol") ? wrongDevice(target.host) : error;
     });
+    const { macs } = target.facts;
     const name = text(labels[nameLabel]);
     const firstMac = readMac(labels[macLabel]);
     // Its announcement and its MAC address are asked for at the same time, as both may take long, and one of them is enough.
