@@ -92,7 +92,7 @@ const reasonOf = (error: unknown) => (error as { reason?: string }).reason;
 
 describe.concurrent("the pairing request", () => {
   test("is allowed: the token is kept as text, with the certificate, and works", async () => {
-    for (const traits of [{}, { numericToken: true }, { saysMoreFirst: true }]) {
+    for (const traits of [{}, { numericToken: true }, { sendsOtherEventsFirst: true }]) {
       const { one } = await pairing({ traits });
       await one.pair();
       expect(one.kept()).toEqual({ token: one.set.state.tokens[0] ?? "", certificate: one.set.fingerprint });
