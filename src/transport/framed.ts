@@ -47,9 +47,8 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     options.onEnd({ code: null, reason });
   };
   socket.on("error", () => end("broke the connection off"));
-  for (const event of ["close", "end"]) socket.on(event, () => end("hung up"));
   const frames = new FrameSplitter(options);
-  const read = inSlices(socket, {
+  const reader = inSlices(socket, {
     slice: { ms: 100, frames: 100 },
     split: (piece) => frames.push(piece),
     bytesOf: (body) => body.length,
@@ -57,9 +56,10 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     isOpen: () => isOpen,
     failed: (error) => end(textOf(error)),
   });
+  for (const event of ["close", "end"]) socket.on(event, () => reader.whenRead(() => end("hung up")));
   socket.on("data", (bytes: Buffer) => {
     lastReceivedAt = performance.now();
-    read(bytes);
+    reader.push(bytes);
   });
   return {
     certificate,

@@ -18,14 +18,21 @@ export interface Reading<Frame> {
   failed(error: unknown): void;
 }
 
-/** Returns the function to call with each piece that the socket receives. */
-export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (piece: Buffer) => void {
+export interface SlicedReader {
+  /** Takes each piece that the socket receives. */
+  push(piece: Buffer): void;
+  /** Calls back once all that was received has been read: a device may close the connection right after its last frame. */
+  whenRead(then: () => void): void;
+}
+
+export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): SlicedReader {
   const { slice } = reading;
   const pieces: Buffer[] = [];
   let frames: Iterator<Frame> | undefined;
   let read = 0;
   let sliceEnds = 0;
   let nextSlice: ReturnType<typeof setTimeout> | undefined;
+  let afterLast = () => {};
   /** The next complete frame, or `undefined`. */
   const next = () => {
     for (;;) {
@@ -52,6 +59,7 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (p
       return;
     }
     socket.resume();
+    afterLast();
   };
   const readOrFail = () => {
     try {
@@ -60,9 +68,15 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): (p
       reading.failed(error);
     }
   };
-  return (piece) => {
-    pieces.push(piece);
-    if (nextSlice === undefined) readOrFail();
+  return {
+    push(piece) {
+      pieces.push(piece);
+      if (nextSlice === undefined) readOrFail();
+    },
+    whenRead(then) {
+      if (nextSlice === undefined) then();
+      else afterLast = then;
+    },
   };
 }
 

@@ -157,7 +157,7 @@ function upgradeProblem(head: string, key: string): string | null {
 
 function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketConnection {
   const { maxBytes = 8 * 1024 * 1024 } = options;
-  const reader = new FrameReader({ maxBytes, maxFragments: 1_024 });
+  const frames = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
   if (options.tls && fingerprint === null) throw protocolError("showed no certificate");
   let isOpen = true;
@@ -186,9 +186,9 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
     else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
     else if (frame.kind === "pong") pongWaiters.get(Buffer.from(frame.bytes).toString())?.();
   };
-  const read = inSlices(socket, {
+  const reader = inSlices(socket, {
     slice: { ms: 20, frames: 400 },
-    split: (piece) => reader.push(piece),
+    split: (piece) => frames.push(piece),
     bytesOf: (frame) => (frame.kind === "text" ? frame.text.length : 0),
     take: handleFrame,
     isOpen: () => isOpen,
@@ -196,15 +196,16 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
   });
   const received = (bytes: Buffer) => {
     lastReceivedAt = performance.now();
-    read(bytes);
+    reader.push(bytes);
   };
   const { rest, isOver } = takeOver();
   socket.on("data", received);
   socket.on("error", () => end({ code: null, reason: "broke the connection off" }));
-  for (const event of ["close", "end"]) socket.on(event, () => end({ code: null, reason: "hung up" }));
+  const hungUp = () => reader.whenRead(() => end({ code: null, reason: "hung up" }));
+  for (const event of ["close", "end"]) socket.on(event, hungUp);
   // Read once the caller has the connection.
   if (rest.length > 0) queueMicrotask(() => received(rest));
-  if (isOver) queueMicrotask(() => end({ code: null, reason: "hung up" }));
+  if (isOver) queueMicrotask(hungUp);
   return {
     fingerprint,
     get lastReceivedAt() {
