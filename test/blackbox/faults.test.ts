@@ -38,7 +38,8 @@ const descriptors = (): number => readdirSync(`/proc/${daemon.process.pid}/fd`).
 
 afterEach(async () => {
   expect(wrong).toEqual([]);
-  expect(residentMiB(daemon.process) - before).toBeLessThan(mostMiB);
+  // On a busy machine the collector falls behind: what is kept is what counts.
+  await until("its memory is given back", () => residentMiB(daemon.process) - before < mostMiB);
   expect(daemon.process.exitCode).toBeNull();
   expect((await succeed(daemon, "health")).status).toBe("ok");
 });
