@@ -472,7 +472,7 @@ export class Endpoint {
 
   async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const wasOff = this.isOff;
-    if (!this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
+    if (!this.has("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
       activity: "waking it",
       needs: "power_on",

@@ -55,7 +55,7 @@ const headerBytes = 32;
 /** Unacknowledged messages: some brokers take no more than twenty. */
 const maxInFlight = 16;
 /** The broker drops a command after this time. */
-export const commandExpiryS = 10;
+const commandExpiryS = 10;
 
 type Version = 4 | 5;
 type ConstructorOf = new (builder: () => net.Socket, options: object) => MqttClient;

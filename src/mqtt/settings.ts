@@ -16,7 +16,7 @@ export type MqttSettings = Config["mqtt"];
 const defaultPorts = { plain: 1883, secure: 8883 } as const;
 const maxFileBytes = 64 * 1024;
 /** Takes precedence over `mqtt.password_file`. */
-export const passwordVariable = "ZAPD_MQTT_PASSWORD";
+const passwordVariable = "ZAPD_MQTT_PASSWORD";
 
 /** The broker of the settings. Fails with a `BusError`, reason `settings`, that names the file and what to do. */
 export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, string | undefined>>): Broker {
