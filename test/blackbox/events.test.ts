@@ -275,7 +275,7 @@ test("the client reconnects after a restart of the daemon, whose end has an even
       if (event.type === "snapshot" && event.reason === "restarted") return;
     }
   })();
-  while (!seen.includes("snapshot start")) await Bun.sleep(10);
+  await until("the snapshot has come", () => seen.includes("snapshot start"));
   expect(await own.stop()).toBe(0);
   // The event may still be on its way to the client.
   await until("the end is told", () => seen.length > 1);

@@ -7,6 +7,7 @@ import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { EventStream } from "../support/event-stream.ts";
+import { until } from "../support/http-device.ts";
 
 let room: DaemonWithRoku;
 beforeAll(async () => {
@@ -160,7 +161,7 @@ test("a command ends before the device is given, and with the lease of its calle
   const presses = () => room.countOf("key");
   const begun = presses();
   const running = room.daemon.api("POST", "/devices/set/remote/sequence", { keys, delay_ms: 100 });
-  while (presses() === begun) await Bun.sleep(5);
+  await until("the sequence has begun", () => presses() > begun);
   const busy = await take({});
   expect([200, 500]).toContain(busy.status);
   if (busy.body.ok) await free(busy.body.data.token);
@@ -169,7 +170,7 @@ test("a command ends before the device is given, and with the lease of its calle
   expect([(await running).body.data.sent, at]).toEqual([8, begun + 8]);
 
   const held = room.daemon.api("POST", "/devices/set/remote/key", { key: "up", hold_ms: 10_000 }, carrying(token));
-  while (presses() < at + 2) await Bun.sleep(5);
+  await until("the key is held", () => presses() >= at + 2);
   const next = take({ owner: "next", wait_s: 60 });
   await room.daemon.sleep(200);
   expect((await free(undefined, "?force=true")).body.data.freed).toBe(true);
@@ -203,7 +204,7 @@ test("a lease that ends by itself ends the held key, the log and the console of 
     path: "/devices/set/dev/logs?follow=true",
     headers: [`zapd-lease: ${token}`, "connection: close"],
   });
-  while (log.status === 0) await Bun.sleep(5);
+  await until("the log is answered", () => log.status !== 0);
   expect(await takesConsole()).toBe(false);
   const down = { key: "down", phase: "down" };
   expect(codeOf(await room.daemon.api("POST", "/devices/set/remote/key", down, carrying(token)))).toBe("ok");

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { until } from "../support/http-device.ts";
 
 const open: { dispose(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -62,7 +63,7 @@ describe("a file that breaks while the daemon runs", () => {
     const { warnings } = (await daemon.api("GET", "/health")).body.data;
     expect(warnings.join("\n")).toMatch(/daemon\.http_prot is not a setting\. Did you mean daemon\.http_port\?/);
     expect(warnings.join("\n")).toMatch(/deamon is not a setting/);
-    for (let tries = 0; tries < 100 && !daemon.log().includes("http_prot"); tries++) await Bun.sleep(20);
+    await until("it is logged", () => daemon.log().includes("http_prot"));
     expect(daemon.log()).toContain("daemon.http_prot is not a setting");
     writeFileSync(daemon.configFile, text(daemon).replace("http_prot = 1\n", "").replace("[deamon]\nx = 1\n", ""));
     await daemon.api("POST", "/config/reload");
@@ -144,7 +145,7 @@ test("what was acknowledged is on disk, however often the daemon is killed", asy
   const past = new Date(Date.now() - 120_000);
   for (const name of [left, foreign]) utimesSync(join(folder, name), past, past);
   const last = kept(await startTestDaemon({ folder }));
-  for (let tries = 0; tries < 200 && existsSync(join(folder, left)); tries++) await Bun.sleep(10);
+  await until("what was left is removed", () => !existsSync(join(folder, left)));
   expect([left, fresh, foreign].map((name) => existsSync(join(folder, name)))).toEqual([false, true, true]);
   expect(readdirSync(dirname(last.configFile))).toContain("config.toml");
 }, 60_000);

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { operations } from "../../src/api/operations.ts";
 import { type DaemonWithRoku, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
+import { until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 
 const inFile = "c4nary-in-the-file";
@@ -123,7 +124,7 @@ test("a log line that would hold it by chance holds something else", async () =>
   set.setAccess("limited");
   expect((await daemon.api("POST", "/devices/default/remote/key", { key: "info" })).status).toBe(500);
   // The log comes by a pipe of its own, which may be behind the answer.
-  for (let tries = 0; tries < 100 && !daemon.log().includes("pressing info"); tries++) await Bun.sleep(20);
+  await until("the failure is logged", () => daemon.log().includes("pressing info"));
   expect(daemon.log()).toContain("[redacted]: pressing info");
   expect(daemon.log()).not.toMatch(hidden);
 });

@@ -3,22 +3,14 @@ import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import type { State } from "../../src/api/schemas.ts";
 import { notify, setVolume } from "../../src/devices/controls.ts";
 import { type PollTarget, Watch } from "../../src/devices/watch.ts";
-import { asleep } from "../support/fake-platform.ts";
+import { asleep, idle as idlePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-const idle: State = {
-  power: "on",
-  app: null,
-  screensaver: false,
-  playback: null,
-  volume: { level: 20, muted: false },
-  input: null,
-  observed_at: "2026-11-22T21:00:00.000Z",
-};
+const idle: State = { ...idlePlatform, observed_at: "2026-11-22T21:00:00.000Z" };
 const playback = { status: "playing" } as State["playback"];
 
 /** A watch without jitter, the looks that it has made, and time that passes at once. */

@@ -5,18 +5,11 @@ import { setVolume } from "../../src/devices/controls.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
 import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";
+import { idle } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 
 const all = new Set<StatePart>(["power", "app", "playback", "volume", "screensaver", "input"]);
-const on: PlatformState = {
-  power: "on",
-  app: null,
-  screensaver: false,
-  playback: null,
-  volume: { level: 20, muted: false },
-  input: null,
-};
 
 test("one that pushes everything is not polled, but is as soon as its connection breaks", async () => {
   const pushes = new Set<StatePart>();
@@ -24,7 +17,7 @@ test("one that pushes everything is not polled, but is as soon as its connection
     ...set.connection(),
     state: { read: (signal) => set.do("state", signal, set.state), pushes },
   }));
-  house.set.state = on;
+  house.set.state = idle;
   const { id } = await house.add("Teller");
   const letGo = house.devices.watchDevices(new Set([id]));
   const looks = () => house.set.done.length;
@@ -62,7 +55,7 @@ test("a part not observed yet counts as empty neither for a wait nor in events",
   expect(await Promise.race(waits)).toEqual(["power:on", true]);
   const app = { platformId: "12", id: "netflix", name: "Netflix", type: "app", version: null } as const;
   read.resolve({
-    ...on,
+    ...idle,
     app,
     playback: { status: "paused", position_ms: 1, duration_ms: 2, live: false, title: null },
   });
@@ -84,7 +77,7 @@ test("a part not observed yet counts as empty neither for a wait nor in events",
 test("a command after which power is unknown has it polled, even if it is pushed: it may be unchanged", async () => {
   const looks: (readonly StatePart[] | null)[] = [];
   const state = {
-    ...on,
+    ...idle,
     app: null,
     power: "unknown" as const,
     observed_at: "2026-11-22T21:00:00.000Z",
@@ -111,7 +104,7 @@ test("what a command has shown is not undone by a poll that began before it", as
   const device = house.devices.deviceOf(await house.add("Slow"));
   const looking = device.state(neverAborted);
   await setVolume(device, { level: 60 }, { signal: neverAborted });
-  read.resolve({ ...on, input: "hdmi1" });
+  read.resolve({ ...idle, input: "hdmi1" });
   expect(await looking).toMatchObject({ volume: loud, input: "hdmi1" });
   expect(device.observedParts).toMatchObject({ volume: loud, input: "hdmi1" });
   await house.remove();
@@ -119,7 +112,7 @@ test("what a command has shown is not undone by a poll that began before it", as
 
 test("one that is off and does not answer is polled at once for a wait, however long the pause would be otherwise", async () => {
   let looks = 0;
-  const state = { ...on, app: null, power: "off" as const, observed_at: "2026-11-22T21:00:00.000Z", playback: null };
+  const state = { ...idle, app: null, power: "off" as const, observed_at: "2026-11-22T21:00:00.000Z", playback: null };
   const poll = () => Promise.reject(new Error(`It is off, seen ${++looks} times`));
   const watch = new Watch({ state, access: null, pushes: new Set(), poll });
   watch.subscribe();
@@ -133,7 +126,7 @@ test("one that is off and does not answer is polled at once for a wait, however 
 });
 
 test("a wait ends when the device is removed", async () => {
-  const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => on } }));
+  const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => idle } }));
   const device = house.devices.deviceOf(await house.add("Leaves"));
   const waits = waitFor(device, [readCondition("power:off")], 60_000, neverAborted).catch(({ code }) => code);
   await until("it is read", () => house.connected.length > 0);
@@ -144,7 +137,7 @@ test("a wait ends when the device is removed", async () => {
 
 test("one that was turned off is off, whether its set calls that off or standby", () => {
   const holds = (text: string, power: PlatformState["power"]) => readCondition(text).holds({ ...shown, power });
-  const shown = { ...on, app: null, playback: null, volume: null, observed_at: "2026-11-22T20:00:00.000Z" };
+  const shown = { ...idle, app: null, playback: null, volume: null, observed_at: "2026-11-22T20:00:00.000Z" };
   expect(powers.map((power) => [power, holds("power:off", power), holds("power:standby", power)])).toEqual([
     ["on", false, false],
     ["standby", true, true],

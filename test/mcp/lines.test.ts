@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { PassThrough } from "node:stream";
 import { LineTransport } from "../../src/mcp/lines.ts";
+import { until } from "../support/http-device.ts";
 
 async function opened() {
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -37,7 +38,7 @@ test("an invalid line is answered with an error, and the next one is read", asyn
   const [head, tail] = [ping(8).slice(0, 9), ping(8).slice(9)];
   input.write(head);
   input.write(`${tail}${ping(9)}`);
-  while (received.length < 2) await Bun.sleep(1);
+  await until("both are received", () => received.length === 2);
   expect(received).toEqual([8, 9]);
   await transport.close();
 });
@@ -47,7 +48,7 @@ test("requests are answered after the end of the input", async () => {
   input.end(
     `${ping(1)}${ping(2)}${ping(3)}{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
   );
-  while (received.length < 4) await Bun.sleep(1);
+  await until("all are received", () => received.length === 4);
   const order: string[] = [];
   void transport.closed.then(() => order.push("closed"));
   for (const id of [3, 1]) {

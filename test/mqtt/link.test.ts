@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createZapd } from "../../src/zapd.ts";
+import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
 
 /** Loads zapd with a config, waits until it stands as it will, and says which modules there are and how it stands. */
@@ -81,15 +82,13 @@ test("reading the config again tries at once", async () => {
   const zapd = await createZapd({ config, state: join(folder, "state") });
   await zapd.start();
   const state = async () => (await (await zapd.request("/v1/daemon/status")).json()).data.mqtt?.state;
-  const waits = async () => {
-    while ((await state()) !== "waiting") await Bun.sleep(5);
-  };
+  const waits = () => until("it waits", async () => (await state()) === "waiting");
   await waits();
   // By itself it would be tried again after 1, 2, 4, 8 … seconds.
   for (let times = 0; times < 8; times++) {
     const before = attempts;
     await zapd.request("/v1/config/reload", { method: "POST" });
-    while (attempts === before) await Bun.sleep(5);
+    await until("it has tried again", () => attempts !== before);
     await waits();
   }
   expect(attempts).toBeGreaterThan(8);

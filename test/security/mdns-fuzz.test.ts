@@ -7,6 +7,7 @@ import dgram from "node:dgram";
 import { browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
+import { until } from "../support/http-device.ts";
 import { announce } from "../support/mdns-service.ts";
 import { isWhole, runs, seed } from "../support/whole.ts";
 import { dice } from "./dice.ts";
@@ -23,7 +24,7 @@ async function captured(): Promise<Buffer[]> {
   await new Promise<void>((resolve) => ear.bind(5353, "0.0.0.0", resolve));
   ear.addMembership(group, "127.0.0.1");
   const announced = announce("zapd-fuzz", { id: "a", model: "b" });
-  for (let tries = 0; tries < 100 && heard.length < 1; tries++) await Bun.sleep(20);
+  await until("the service is announced", () => heard.length > 0);
   await announced.stop();
   ear.close();
   return heard;
@@ -54,7 +55,7 @@ test(`T6 T24 mangled announcements are passed over, or told within bounds (seed 
     await new Promise((resolve) => mouth.send(piece, 5353, group, resolve));
   }
   const sound = announce("zapd-fuzz", { id: "sound" });
-  for (let tries = 0; tries < 250 && !told.some(({ name }) => name === sound.name); tries++) await Bun.sleep(20);
+  await until("the sound service is found", () => told.some(({ name }) => name === sound.name));
   stop.abort();
   await browsing;
   mouth.close();

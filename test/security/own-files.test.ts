@@ -26,6 +26,7 @@ import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { validPackage } from "../support/daemon-with-roku.ts";
+import { until } from "../support/http-device.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { sampleOf } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
@@ -460,7 +461,7 @@ describe("T35 what the user keeps in the state folder", () => {
       socket.on("error", () => {});
       const uploads = join(state, "uploads");
       const names = () => (lstatSync(uploads, { throwIfNoEntry: false }) ? readdirSync(uploads) : []);
-      for (let tries = 0; tries < 200 && names().length === 0; tries++) await Bun.sleep(20);
+      await until("the upload is on disk", () => names().length > 0);
       expect(names()).toEqual([expect.stringMatching(/^zapd-upload-[0-9a-f-]{36}\.zip$/)]);
       expect(statSync(join(uploads, names()[0] ?? "")).mode & 0o777).toBe(0o600);
       await own.stop("SIGKILL");

@@ -7,6 +7,7 @@ import { execFileSync } from "node:child_process";
 import net from "node:net";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { startTestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { isWhole, slowTest } from "../support/whole.ts";
 
 /** A connection is its server's, which sets it no limit: what a handler reads has one everywhere. */
@@ -130,7 +131,7 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
   });
 
   (deno ? test.skip : slowTest)(`T19 callers who have sent no whole request are ended${noLimit}`, async () => {
-    for (let tries = 0; tries < 300 && open > 0; tries++) await Bun.sleep(100);
+    await until("all are ended", () => open === 0, 30_000);
     expect(open).toBe(0);
   });
 });

@@ -37,6 +37,16 @@ export const asleep: PlatformState = {
   input: null,
 };
 
+/** The state of a device that is on, and shows nothing. */
+export const idle = {
+  power: "on",
+  app: null,
+  screensaver: false,
+  playback: null,
+  volume: { level: 20, muted: false },
+  input: null,
+} as const satisfies PlatformState;
+
 /** Power of a device that is always on. */
 export const neverOff: NonNullable<Connection["power"]> = { isOn: async () => true, wakesByPacket: true };
 

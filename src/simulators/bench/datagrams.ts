@@ -78,7 +78,7 @@ function createUdpSocket(options: SocketOptions, onDatagram: OnDatagram): Socket
 }
 
 /** Later errors of the socket are ignored. */
-function bind(socket: Socket, port: number, address: string): Promise<void> {
+export function bind(socket: Socket, port: number, address: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("error", reject);
     socket.bind(port, address, () => {

@@ -116,18 +116,20 @@ function response(host: string, hostName: string, services: readonly AnnouncedSe
   return Buffer.concat([numbers(0, 0x8400, 0, records.length, 0, 0), ...records]);
 }
 
-function record(name: readonly string[], type: number, kind: number, ttl: number, content: Buffer): Buffer {
+/** A resource record; `kind` is its class. */
+export function record(name: readonly string[], type: number, kind: number, ttl: number, content: Buffer): Buffer {
   return Buffer.concat([nameOf(name), numbers(type, kind, 0, ttl, content.length), content]);
 }
 
-const nameOf = (labels: readonly string[]) => Buffer.concat([...labels.map(labelOf), Buffer.from([0])]);
+export const nameOf = (labels: readonly string[]) => Buffer.concat([...labels.map(labelOf), Buffer.from([0])]);
 
-function labelOf(text: string): Buffer {
+export function labelOf(text: string): Buffer {
   const bytes = Buffer.from(text).subarray(0, 255);
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }
 
-function numbers(...values: readonly number[]): Buffer {
+/** Numbers of 16 bits, in network order. */
+export function numbers(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2);
   for (const [at, value] of values.entries()) bytes.writeUInt16BE(value, at * 2);
   return bytes;

@@ -1,5 +1,7 @@
 /** Answers searches as any host can: over SSDP from an address of its own, over mDNS for any address. */
 import dgram from "node:dgram";
+import { bind } from "../../../src/simulators/bench/datagrams.ts";
+import { labelOf, nameOf, numbers, record } from "../../../src/simulators/bench/mdns.ts";
 
 export interface Announcer {
   /** Announces itself unasked, to everybody. */
@@ -31,7 +33,7 @@ export async function announceSsdp({
 }: SsdpAnnouncement): Promise<Announcer> {
   const recorder = dgram.createSocket({ type: "udp4", reuseAddr: true });
   const mouth = dgram.createSocket({ type: "udp4", reuseAddr: true });
-  await Promise.all([bound(recorder, 1900, "0.0.0.0"), bound(mouth, 1900, host)]);
+  await Promise.all([bind(recorder, 1900, "0.0.0.0"), bind(mouth, 1900, host)]);
   recorder.addMembership(ssdpGroup, "127.0.0.1");
   let open = true;
   const lines = [`USN: ${usn}`, `LOCATION: ${location}`, "CACHE-CONTROL: max-age=1800", "", ""];
@@ -69,7 +71,7 @@ export interface MdnsAnnouncement {
 /** Announces services, at any address. */
 export async function announceMdns({ host, name, services, txt }: MdnsAnnouncement): Promise<Announcer> {
   const socket = dgram.createSocket({ type: "udp4", reuseAddr: true });
-  await bound(socket, 5353, "0.0.0.0");
+  await bind(socket, 5353, "0.0.0.0");
   socket.addMembership(mdnsGroup, "127.0.0.1");
   socket.setMulticastInterface("127.0.0.1");
   socket.setMulticastLoopback(true);
@@ -80,7 +82,8 @@ export async function announceMdns({ host, name, services, txt }: MdnsAnnounceme
     );
   socket.on("message", (bytes, from) => {
     const isQuestion = bytes.length > 12 && (bytes.readUInt16BE(2) & 0x8000) === 0;
-    if (!isQuestion || !services.some(({ type }) => bytes.includes(labels(type.split("."))))) return;
+    if (!isQuestion || !services.some(({ type }) => bytes.includes(Buffer.concat(type.split(".").map(labelOf)))))
+      return;
     // A question from another port is answered by unicast (RFC 6762, 6.7).
     void (from.port === 5353 ? say(120) : say(120, from.port, from.address));
   });
@@ -97,45 +100,18 @@ export async function announceMdns({ host, name, services, txt }: MdnsAnnounceme
 
 function packet({ host, name, services, txt }: MdnsAnnouncement, ttl: number): Buffer {
   const machine = [`machine-${host.replaceAll(".", "-")}`, "local"];
-  const texts = Buffer.concat(Object.entries(txt).map(([key, value]) => label(`${key}=${value}`)));
+  const texts = Buffer.concat(Object.entries(txt).map(([key, value]) => labelOf(`${key}=${value}`)));
   const records = services.flatMap(({ type, port }) => {
     const owner = [...type.split("."), "local"];
     const instance = [name, ...owner];
     return [
-      record(owner, 12, ttl, named(instance)),
-      record(instance, 33, ttl, Buffer.concat([numbers(0, 0, port), named(machine)])),
-      record(instance, 16, ttl, texts),
+      record(owner, 12, 1, ttl, nameOf(instance)),
+      record(instance, 33, 1, ttl, Buffer.concat([numbers(0, 0, port), nameOf(machine)])),
+      record(instance, 16, 1, ttl, texts),
     ];
   });
-  records.push(record(machine, 1, ttl, Buffer.from(host.split(".").map(Number))));
+  records.push(record(machine, 1, 1, ttl, Buffer.from(host.split(".").map(Number))));
   return Buffer.concat([numbers(0, 0x8400, 0, records.length, 0, 0), ...records]);
-}
-
-const record = (owner: readonly string[], type: number, ttl: number, content: Buffer) =>
-  Buffer.concat([named(owner), numbers(type, 1, 0, ttl, content.length), content]);
-const named = (words: readonly string[]) => Buffer.concat([labels(words), Buffer.from([0])]);
-const labels = (words: readonly string[]) => Buffer.concat(words.map(label));
-
-function label(text: string): Buffer {
-  const bytes = Buffer.from(text).subarray(0, 255);
-  return Buffer.concat([Buffer.from([bytes.length]), bytes]);
-}
-
-function numbers(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 2);
-  for (const [at, value] of values.entries()) bytes.writeUInt16BE(value, at * 2);
-  return bytes;
-}
-
-function bound(socket: dgram.Socket, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once("error", reject);
-    socket.bind(port, host, () => {
-      socket.off("error", reject);
-      socket.on("error", () => {});
-      resolve();
-    });
-  });
 }
 
 function closed(socket: dgram.Socket): Promise<void> {
