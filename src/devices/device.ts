@@ -10,7 +10,6 @@ import {
   type Capability,
   capabilities,
   type Description,
-  keys,
   type PlatformState,
   type StatePart,
   stateParts,
@@ -167,11 +166,9 @@ export class Device {
     const { leases } = this.#deps;
     const { name, platform, host, port, ports } = record;
     const records = endpoints.map((endpoint) => endpoint.currentRecord);
-    const statuses = endpoints.map(({ availability }) => availability.status);
-    const lastSeen = endpoints.map(({ availability }) => availability.last_seen).filter((one) => one !== null);
+    const availabilities = endpoints.map(({ availability }) => availability);
     const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
-    const working = this.#endpoints.keys;
     return {
       id: this.id,
       name,
@@ -187,17 +184,22 @@ export class Device {
       host,
       port,
       ports,
-      status: (["online", "offline"] as const).find((one) => statuses.includes(one)) ?? "unknown",
+      status:
+        (["online", "offline"] as const).find((one) => availabilities.some(({ status }) => status === one)) ??
+        "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
       ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),
-      keys: keys.filter((key) => working.has(key)),
+      keys: [...this.#endpoints.keys],
       used: this.#isUsed,
       is_default: this.#isDefault,
       lease: leases && !leases.isEmpty ? leases.get(this.id) : null,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
-      last_seen: lastSeen.toSorted().at(-1) ?? null,
+      last_seen: availabilities.reduce<string | null>(
+        (latest, { last_seen }) => (latest === null || (last_seen ?? "") > latest ? last_seen : latest),
+        null,
+      ),
     };
   }
 

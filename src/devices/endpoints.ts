@@ -3,6 +3,8 @@ import {
   type Capability,
   capabilities,
   type Description,
+  type Key,
+  keys,
   type PlatformState,
   type StatePart,
 } from "../platforms/platform.ts";
@@ -40,6 +42,7 @@ export class EndpointSet {
 
   /** The endpoints that drive the whole device; all of them where none does. */
   get whole(): readonly Endpoint[] {
+    if (this.all.length < 2) return this.all;
     const whole = this.all.filter((endpoint) => !this.#isPartial(endpoint));
     return whole.length > 0 ? whole : this.all;
   }
@@ -66,8 +69,10 @@ export class EndpointSet {
   }
 
   /** The keys that work on the device now. */
-  get keys(): ReadonlySet<string> {
-    return new Set(this.#withDeviceKeys.flatMap(({ keys }) => keys));
+  get keys(): readonly Key[] {
+    if (this.all.length < 2) return this.leading.keys;
+    const own = this.#withDeviceKeys;
+    return keys.filter((key) => own.some((endpoint) => endpoint.keys.includes(key)));
   }
 
   /** The endpoints that can do a task, the preferred first; where none can, one that can say why. */
