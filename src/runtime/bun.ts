@@ -21,6 +21,7 @@ export const runtime: Runtime = {
   // The binary starts with the JIT held back (.ci/build.ts): at the start, and for a key press now and then, it would cost
   // more memory and time than it saves.
   optimizeForLoad: () => Bun.unsafe.setJITPolicy(1),
+  collectGarbage: () => Bun.gc(true),
   listen(place: ListenAddress, handler: Handler): Promise<Listener> {
     const listener = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {

@@ -87,4 +87,5 @@ export const runtime: Runtime = {
   },
   listen: async (place, handler) => listen(place, handler),
   optimizeForLoad() {},
+  collectGarbage() {},
 };

@@ -47,6 +47,8 @@ export interface Runtime {
   listen(place: ListenAddress, handler: Handler): Promise<Listener>;
   /** Called once when many requests arrive, so that the JIT may compile. */
   optimizeForLoad(): void;
+  /** Frees unused memory now, where the runtime would let it grow: stops everything else for some milliseconds. */
+  collectGarbage(): void;
   /** The receive buffer of a datagram socket that must not lose a burst, in bytes. */
   readonly burstBufferBytes: number;
 }
