@@ -7,8 +7,8 @@ import { ConfigFile } from "./config/config.ts";
 import { Catalog } from "./devices/catalog.ts";
 import { Credentials } from "./devices/credentials.ts";
 import { Devices } from "./devices/devices.ts";
-import type { Entry } from "./devices/entry.ts";
 import { Leases } from "./devices/leases.ts";
+import type { DeviceRecord } from "./devices/record.ts";
 import { Registry } from "./devices/registry.ts";
 import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
@@ -183,7 +183,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
   /** For each running scan, the ids of devices that have been announced. */
   const scans = new Set<Set<string>>();
-  const discovery = new Discovery<Entry>({
+  const discovery = new Discovery<DeviceRecord>({
     platforms,
     platformHost,
     config: () => config.running.discovery,

@@ -93,7 +93,7 @@ async function waitForDiscovery({ registry, scanned }: Daemon, running: readonly
     scanning = false;
   });
   const all = running.flatMap(({ parts }) => parts);
-  const entries = () => all.map((part) => registry.entries.find(({ identity }) => identity === part.identity));
+  const entries = () => all.map((part) => registry.records.find(({ identity }) => identity === part.identity));
   while (scanning && entries().includes(undefined)) await sleep(20);
   for (const [at, entry] of entries().entries())
     if (entry) await registry.change(entry.id, { ports: all[at]?.ports() ?? {} });

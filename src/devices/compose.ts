@@ -1,9 +1,9 @@
 /**
- * Several endpoints, one device: which registry entries are one device, in which order they are tried, and how their states
- * are merged. Pure: depends only on the entries as they are now, so the order in which they were found does not matter.
+ * Several endpoints, one device: which records are one device, in which order they are tried, and how their states
+ * are merged. Pure: depends only on the records as they are now, so the order in which they were found does not matter.
  */
 import type { Composition, PlatformState } from "../platforms/platform.ts";
-import type { Entry } from "./entry.ts";
+import type { DeviceRecord } from "./record.ts";
 
 /** The state from one endpoint of a device, and the parts that the endpoint pushes. */
 export interface StateSource<State extends object = Partial<PlatformState>> {
@@ -15,29 +15,36 @@ export interface StateSource<State extends object = Partial<PlatformState>> {
   readonly behind?: readonly string[];
 }
 
-/** The entries that each entry is linked with, in both directions. */
-type Edges = Map<Entry, Set<Entry>>;
+/** The records that each record is linked with, in both directions. */
+type Edges = Map<DeviceRecord, Set<DeviceRecord>>;
 
 /** Characters; shorter serial numbers do not identify hardware. */
 const shortestSerial = 6;
 
 /**
- * The groups of entries that are one device each, the oldest entry first. Entries of different platforms belong together where
+ * The groups of records that are one device each, the oldest record first. Records of different platforms belong together where
  * the user joined them; or where they have the same host, and a common hardware id, or the same name or model and platforms
- * that one box often speaks. Where two candidates fit, none is linked; nor are entries that the user split.
+ * that one box often speaks. Where two candidates fit, none is linked; nor are records that the user split.
  */
-export function groupsOf(entries: readonly Entry[], composition: Composition): readonly (readonly Entry[])[] {
-  const joined = joinedByUser(entries);
-  const soft = linksByEvidence(atSharedHosts(entries), composition);
+export function groupsOf(
+  records: readonly DeviceRecord[],
+  composition: Composition,
+): readonly (readonly DeviceRecord[])[] {
+  const joined = joinedByUser(records);
+  const soft = linksByEvidence(atSharedHosts(records), composition);
   dropContested(soft, joined);
-  const groups = withoutConflicts(entries, joined, soft);
-  return linkParts(groups, composition, soft) ? connected(entries, [joined, soft]) : groups;
+  const groups = withoutConflicts(records, joined, soft);
+  return linkParts(groups, composition, soft) ? connected(records, [joined, soft]) : groups;
 }
 
-/** The groups, after removing links that would join two entries of one platform, or entries that the user split. */
-function withoutConflicts(entries: readonly Entry[], joined: Edges, soft: Edges): readonly (readonly Entry[])[] {
+/** The groups, after removing links that would join two records of one platform, or records that the user split. */
+function withoutConflicts(
+  records: readonly DeviceRecord[],
+  joined: Edges,
+  soft: Edges,
+): readonly (readonly DeviceRecord[])[] {
   for (;;) {
-    const groups = connected(entries, [joined, soft]);
+    const groups = connected(records, [joined, soft]);
     const contested = groups.flatMap((group) =>
       group.length < 2 ? [] : group.filter((one) => group.some((other) => conflict(one, other))),
     );
@@ -49,13 +56,13 @@ function withoutConflicts(entries: readonly Entry[], joined: Edges, soft: Edges)
 }
 
 /**
- * Links an entry that reaches a part of a device with the only device at its host, where it is the only such entry there and
+ * Links a record that reaches a part of a device with the only device at its host, where it is the only such record there and
  * the device has none yet. Whether any was linked.
  */
-function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Composition, soft: Edges): boolean {
+function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] }: Composition, soft: Edges): boolean {
   if (partial.length === 0) return false;
-  const isPart = ({ platform }: Entry) => partial.includes(platform);
-  const hosts = new Map<string, { readonly devices: Set<readonly Entry[]>; readonly parts: Entry[] }>();
+  const isPart = ({ platform }: DeviceRecord) => partial.includes(platform);
+  const hosts = new Map<string, { readonly devices: Set<readonly DeviceRecord[]>; readonly parts: DeviceRecord[] }>();
   const at = (host: string) => {
     const one = hosts.get(host) ?? { devices: new Set(), parts: [] };
     hosts.set(host, one);
@@ -71,7 +78,7 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
   let linked = false;
   for (const { devices, parts } of hosts.values()) {
     const [device] = devices;
-    const anchor = device?.find((entry) => !isPart(entry) && !entry.alone);
+    const anchor = device?.find((record) => !isPart(record) && !record.alone);
     if (!device || !anchor || devices.size > 1) continue;
     for (const part of parts) {
       const rivals = parts.filter(({ platform }) => platform === part.platform);
@@ -83,25 +90,25 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
   return linked;
 }
 
-/** Whether the user split two entries. */
-export function areApart(one: Entry, other: Entry): boolean {
+/** Whether the user split two records. */
+export function areApart(one: DeviceRecord, other: DeviceRecord): boolean {
   return one.apart?.includes(other.id) === true || other.apart?.includes(one.id) === true;
 }
 
-function conflict(one: Entry, other: Entry): boolean {
+function conflict(one: DeviceRecord, other: DeviceRecord): boolean {
   return one !== other && (one.platform === other.platform || areApart(one, other));
 }
 
-/** The links that the user made. Where a file wrongly joins two entries of one platform, the later link is ignored. */
-function joinedByUser(entries: readonly Entry[]): Edges {
+/** The links that the user made. Where a file wrongly joins two records of one platform, the later link is ignored. */
+function joinedByUser(records: readonly DeviceRecord[]): Edges {
   const edges: Edges = new Map();
-  const byId = new Map(entries.map((entry) => [entry.id, entry]));
-  for (const one of entries) {
+  const byId = new Map(records.map((record) => [record.id, record]));
+  for (const one of records) {
     for (const id of one.joined ?? []) {
       const other = byId.get(id);
       if (!other || other === one || edges.get(one)?.has(other)) continue;
       const both = [...connectedTo(one, [edges]), ...connectedTo(other, [edges])];
-      if (!both.some((entry, at) => both.some((next, after) => after > at && conflict(entry, next))))
+      if (!both.some((record, at) => both.some((next, after) => after > at && conflict(record, next))))
         link(edges, one, other);
     }
   }
@@ -109,14 +116,17 @@ function joinedByUser(entries: readonly Entry[]): Edges {
 }
 
 /**
- * Links entries at one host by what they have in common, unless the user or their hardware tells them apart, or two entries of
- * one platform fit. The work grows with the number of entries at a host, not with its square.
+ * Links records at one host by what they have in common, unless the user or their hardware tells them apart, or two records of
+ * one platform fit. The work grows with the number of records at a host, not with its square.
  */
-function linksByEvidence(entries: readonly Entry[], { pairs, partial = [] }: Composition): Edges {
+function linksByEvidence(records: readonly DeviceRecord[], { pairs, partial = [] }: Composition): Edges {
   const edges: Edges = new Map();
-  const contested = new Map<Entry, Set<string>>();
-  const match = (keysOf: (entry: Entry) => readonly string[], fits: (one: Entry, other: Entry) => boolean) => {
-    for (const byPlatform of byCommonKey(entries, keysOf).values()) {
+  const contested = new Map<DeviceRecord, Set<string>>();
+  const match = (
+    keysOf: (record: DeviceRecord) => readonly string[],
+    fits: (one: DeviceRecord, other: DeviceRecord) => boolean,
+  ) => {
+    for (const byPlatform of byCommonKey(records, keysOf).values()) {
       if (byPlatform.size < 2) continue;
       for (const one of [...byPlatform.values()].flat()) {
         for (const [platform, others] of byPlatform) {
@@ -131,16 +141,17 @@ function linksByEvidence(entries: readonly Entry[], { pairs, partial = [] }: Com
       }
     }
   };
-  const arePair = (one: Entry, other: Entry) =>
+  const arePair = (one: DeviceRecord, other: DeviceRecord) =>
     pairs.some((pair) => pair.includes(one.platform) && pair.includes(other.platform));
   match(hardwareIds, () => true);
-  const owners = pageOwners(entries, partial);
-  const isPartOf = (one: Entry, other: Entry) => [one, other].some(({ platform }) => partial.includes(platform));
+  const owners = pageOwners(records, partial);
+  const isPartOf = (one: DeviceRecord, other: DeviceRecord) =>
+    [one, other].some(({ platform }) => partial.includes(platform));
   match(
-    (entry) => normalized(entry.name_on_device, "name"),
+    (record) => normalized(record.name_on_device, "name"),
     (one, other) => arePair(one, other) || (isPartOf(one, other) && !owners.has(one) && !owners.has(other)),
   );
-  match((entry) => normalized(entry.model, "model"), arePair);
+  match((record) => normalized(record.model, "model"), arePair);
   for (const [one, platforms] of contested)
     for (const other of [...(edges.get(one) ?? [])]) if (platforms.has(other.platform)) unlink(edges, one, other);
   for (const [one, other] of owners) link(edges, one, other);
@@ -148,68 +159,71 @@ function linksByEvidence(entries: readonly Entry[], { pairs, partial = [] }: Com
 }
 
 /**
- * Pairs each entry that reaches a part of a device with the entry whose port is in the web address that the part gives for its
- * device, which tells two players of one name on one host apart. A page that two entries give is ignored.
+ * Pairs each record that reaches a part of a device with the record whose port is in the web address that the part gives for its
+ * device, which tells two players of one name on one host apart. A page that two records give is ignored.
  */
-function pageOwners(entries: readonly Entry[], partial: readonly string[]): ReadonlyMap<Entry, Entry> {
-  const isPart = ({ platform }: Entry) => partial.includes(platform);
-  const pages = byCommonKey(entries, (entry) =>
-    isPart(entry) ? (entry.hardware_ids ?? []).filter((id) => id.startsWith("page:")) : [`page:${entry.port}`],
+function pageOwners(
+  records: readonly DeviceRecord[],
+  partial: readonly string[],
+): ReadonlyMap<DeviceRecord, DeviceRecord> {
+  const isPart = ({ platform }: DeviceRecord) => partial.includes(platform);
+  const pages = byCommonKey(records, (record) =>
+    isPart(record) ? (record.hardware_ids ?? []).filter((id) => id.startsWith("page:")) : [`page:${record.port}`],
   );
-  const owners = new Map<Entry, Entry>();
+  const owners = new Map<DeviceRecord, DeviceRecord>();
   for (const byPlatform of pages.values()) {
     const all = [...byPlatform.values()].flat();
     const part = all.find(isPart);
-    const whole = all.find((entry) => !isPart(entry));
+    const whole = all.find((record) => !isPart(record));
     if (!part || !whole || all.length > 2 || areApart(part, whole) || isOtherHardware(part, whole)) continue;
     owners.set(part, whole).set(whole, part);
   }
   return owners;
 }
 
-/** The entries at hosts that several platforms share, without `alone` ones: no others can belong together. */
-function atSharedHosts(all: readonly Entry[]): readonly Entry[] {
-  const entries = all.filter(({ alone }) => alone !== true);
+/** The records at hosts that several platforms share, without `alone` ones: no others can belong together. */
+function atSharedHosts(all: readonly DeviceRecord[]): readonly DeviceRecord[] {
+  const records = all.filter(({ alone }) => alone !== true);
   const platforms = new Map<string, string | null>();
-  for (const { host, platform } of entries) {
+  for (const { host, platform } of records) {
     const known = platforms.get(host);
     platforms.set(host, known === undefined || known === platform ? platform : null);
   }
-  return entries.filter(({ host }) => platforms.get(host) === null);
+  return records.filter(({ host }) => platforms.get(host) === null);
 }
 
-/** The entries by host and common key, and within those by platform. */
+/** The records by host and common key, and within those by platform. */
 function byCommonKey(
-  entries: readonly Entry[],
-  keysOf: (entry: Entry) => readonly string[],
-): ReadonlyMap<string, ReadonlyMap<string, readonly Entry[]>> {
-  const all = new Map<string, Map<string, Entry[]>>();
-  for (const entry of entries) {
-    for (const key of keysOf(entry)) {
-      const at = `${entry.host} ${key}`;
-      const byPlatform = all.get(at) ?? new Map<string, Entry[]>();
-      const own = byPlatform.get(entry.platform) ?? [];
-      own.push(entry);
-      all.set(at, byPlatform.set(entry.platform, own));
+  records: readonly DeviceRecord[],
+  keysOf: (record: DeviceRecord) => readonly string[],
+): ReadonlyMap<string, ReadonlyMap<string, readonly DeviceRecord[]>> {
+  const all = new Map<string, Map<string, DeviceRecord[]>>();
+  for (const record of records) {
+    for (const key of keysOf(record)) {
+      const at = `${record.host} ${key}`;
+      const byPlatform = all.get(at) ?? new Map<string, DeviceRecord[]>();
+      const own = byPlatform.get(record.platform) ?? [];
+      own.push(record);
+      all.set(at, byPlatform.set(record.platform, own));
     }
   }
   return all;
 }
 
-function firstTwo(entries: readonly Entry[], fits: (entry: Entry) => boolean): readonly Entry[] {
-  const first = entries.findIndex(fits);
-  const second = entries.findIndex((entry, at) => at > first && fits(entry));
-  return [first, second].flatMap((at) => entries[at] ?? []);
+function firstTwo(records: readonly DeviceRecord[], fits: (record: DeviceRecord) => boolean): readonly DeviceRecord[] {
+  const first = records.findIndex(fits);
+  const second = records.findIndex((record, at) => at > first && fits(record));
+  return [first, second].flatMap((at) => records[at] ?? []);
 }
 
-/** Whether the neighbour table has shown different hardware for two entries: then they are two devices, whatever they report. */
-function isOtherHardware(one: Entry, other: Entry): boolean {
+/** Whether the neighbour table has shown different hardware for two records: then they are two devices, whatever they report. */
+function isOtherHardware(one: DeviceRecord, other: DeviceRecord): boolean {
   const [seen = [], seenToo = []] = [one.standing?.macs, other.standing?.macs];
   return seen.length > 0 && seenToo.length > 0 && !seen.some((mac) => seenToo.includes(mac));
 }
 
 /** Ids of the hardware that can be compared between platforms. */
-function hardwareIds({ macs, serial, hardware_ids = [] }: Entry): readonly string[] {
+function hardwareIds({ macs, serial, hardware_ids = [] }: DeviceRecord): readonly string[] {
   const own = macs.filter((mac) => !/^(00:?)+$|^(ff:?)+$/.test(mac)).map((mac) => `mac:${mac}`);
   const isSerial = serial !== null && serial.length >= shortestSerial && new Set(serial).size > 2;
   return [...own, ...(isSerial ? [`serial:${serial.toLowerCase()}`] : []), ...hardware_ids];
@@ -227,7 +241,7 @@ function normalized(text: string | null, what: string): readonly string[] {
 
 /** Removes links to candidates that exclude one another. */
 function dropContested(soft: Edges, joined: Edges): void {
-  const contested: (readonly [Entry, Entry])[] = [];
+  const contested: (readonly [DeviceRecord, DeviceRecord])[] = [];
   for (const [one, candidates] of soft) {
     const own = connectedTo(one, [joined]);
     for (const candidate of candidates) {
@@ -240,31 +254,32 @@ function dropContested(soft: Edges, joined: Edges): void {
   for (const [one, other] of contested) unlink(soft, one, other);
 }
 
-function link(edges: Edges, one: Entry, other: Entry): void {
+function link(edges: Edges, one: DeviceRecord, other: DeviceRecord): void {
   edges.set(one, (edges.get(one) ?? new Set()).add(other));
   edges.set(other, (edges.get(other) ?? new Set()).add(one));
 }
 
-function unlink(edges: Edges, one: Entry, other: Entry): void {
+function unlink(edges: Edges, one: DeviceRecord, other: DeviceRecord): void {
   edges.get(one)?.delete(other);
   edges.get(other)?.delete(one);
 }
 
-/** An entry and all entries linked with it, directly or not. */
-function connectedTo(one: Entry, edges: readonly Edges[]): readonly Entry[] {
+/** A record and all records linked with it, directly or not. */
+function connectedTo(one: DeviceRecord, edges: readonly Edges[]): readonly DeviceRecord[] {
   const reached = new Set([one]);
-  for (const entry of reached) for (const kind of edges) for (const other of kind.get(entry) ?? []) reached.add(other);
+  for (const record of reached)
+    for (const kind of edges) for (const other of kind.get(record) ?? []) reached.add(other);
   return [...reached];
 }
 
-/** The groups of linked entries, each in the order of the registry. */
-function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly (readonly Entry[])[] {
-  const at = new Map(entries.map((entry, index) => [entry, index]));
-  const grouped = new Set<Entry>();
-  return entries.flatMap((entry) => {
-    if (grouped.has(entry)) return [];
-    const isAlone = edges.every((kind) => (kind.get(entry)?.size ?? 0) === 0);
-    const group = isAlone ? [entry] : connectedTo(entry, edges);
+/** The groups of linked records, each in the order of the registry. */
+function connected(records: readonly DeviceRecord[], edges: readonly Edges[]): readonly (readonly DeviceRecord[])[] {
+  const at = new Map(records.map((record, index) => [record, index]));
+  const grouped = new Set<DeviceRecord>();
+  return records.flatMap((record) => {
+    if (grouped.has(record)) return [];
+    const isAlone = edges.every((kind) => (kind.get(record)?.size ?? 0) === 0);
+    const group = isAlone ? [record] : connectedTo(record, edges);
     for (const one of group) grouped.add(one);
     return [isAlone ? group : group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
   });

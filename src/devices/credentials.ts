@@ -1,4 +1,4 @@
-/** The credentials of each device, kept in `credentials.json` by the id of its registry entry. */
+/** The credentials of each device, kept in `credentials.json` by the id of its record. */
 import { z } from "zod";
 import type { KeptSecret, Platform } from "../platforms/platform.ts";
 import { parserFor, Store } from "./store.ts";

@@ -1,5 +1,5 @@
 /**
- * One live device: its registry entries, the queue of its commands, its shared reads, its last state and its pairing. A
+ * One live device: its records, the queue of its commands, its shared reads, its last state and its pairing. A
  * command goes to the endpoint that is preferred for it. Knows no platform by name.
  */
 import { hasCode, hasReason, inStandby, textOf, ZapdError } from "../api/errors.ts";
@@ -20,7 +20,6 @@ import type { Catalog } from "./catalog.ts";
 import { mergeStates } from "./compose.ts";
 import { type Endpoint, type EndpointDependencies, offState, type Route, type Task } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
-import type { Entry } from "./entry.ts";
 import { fillHint, requireCapability, withDeviceName } from "./failures.ts";
 import type { Cause, Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
@@ -29,6 +28,7 @@ import type { Leases } from "./leases.ts";
 import { removedError } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
+import type { DeviceRecord } from "./record.ts";
 import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends EndpointDependencies {
@@ -39,10 +39,10 @@ export interface DeviceDependencies extends EndpointDependencies {
   readonly leases?: Leases;
   /** A command that waits while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
-  /** The live endpoint of a registry entry. */
-  endpointOf(entry: Entry): Endpoint;
-  /** The live device that an entry belongs to. */
-  deviceOf(entry: Entry): Device;
+  /** The live endpoint of a record. */
+  endpointOf(record: DeviceRecord): Endpoint;
+  /** The live device that a record belongs to. */
+  deviceOf(record: DeviceRecord): Device;
   /** Called when a device is no longer known and nothing is running on it. */
   onRemoved(device: Device): void;
 }
@@ -54,7 +54,7 @@ export const becamePartOfOther = Symbol("it became a part of another device");
 const otherEndpointsMs = 1_000;
 
 export class Device {
-  /** The id of its oldest entry; the ids of its other entries mean this device, too. */
+  /** The id of its oldest record; the ids of its other records mean this device, too. */
   readonly id: string;
   /** The key that a caller holds down. */
   readonly heldKey = new HeldKey();
@@ -77,7 +77,7 @@ export class Device {
   #watch: Watch | undefined;
   #removed = new AbortController();
 
-  constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
+  constructor(deps: DeviceDependencies, parts: readonly [DeviceRecord, ...DeviceRecord[]]) {
     this.#deps = deps;
     this.id = parts[0].id;
     this.#endpoints = new EndpointSet(deps, parts);
@@ -98,7 +98,7 @@ export class Device {
     const { registry } = this.#deps;
     const parts = registry.partsOf(this.id);
     this.#isKnown = parts[0]?.id === this.id;
-    this.#isDefault = registry.defaultEntry?.id === this.id;
+    this.#isDefault = registry.defaultRecord?.id === this.id;
     if (parts.length > 0) this.#endpoints = new EndpointSet(this.#deps, parts);
   }
 
@@ -111,8 +111,8 @@ export class Device {
     return this.#endpoints.leading;
   }
 
-  /** The registry entry of its leading endpoint; of a removed device, the last one. */
-  get record(): Entry {
+  /** The record of its leading endpoint; of a removed device, the last one. */
+  get record(): DeviceRecord {
     return this.leading.record;
   }
 
@@ -167,7 +167,7 @@ export class Device {
     const { name, platform, host, port, ports } = record;
     const records = endpoints.map((endpoint) => endpoint.currentRecord);
     const availabilities = endpoints.map(({ availability }) => availability);
-    const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
+    const known = <K extends keyof DeviceRecord>(key: K): DeviceRecord[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
     return {
       id: this.id,
@@ -254,7 +254,7 @@ export class Device {
 
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     const start = performance.now();
-    let missed: { endpoint: Endpoint; before: Entry; error: ZapdError } | undefined;
+    let missed: { endpoint: Endpoint; before: DeviceRecord; error: ZapdError } | undefined;
     for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
       try {
@@ -425,7 +425,7 @@ export class Device {
 
   /** A read: from the next endpoint where one does not answer, and where the device is now if it has moved. */
   async #readAnywhere<T>(task: Task<T>): Promise<T> {
-    let missed: { endpoint: Endpoint; before: Entry; error: unknown } | undefined;
+    let missed: { endpoint: Endpoint; before: DeviceRecord; error: unknown } | undefined;
     for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
       try {
@@ -643,8 +643,8 @@ export class Device {
     return this.#deps.deviceOf(this.record);
   }
 
-  /** Ends the device, whose entries were removed, and deletes its secrets and apps. Running commands end by themselves. */
-  async remove(parts: readonly Entry[]): Promise<void> {
+  /** Ends the device, whose records were removed, and deletes its secrets and apps. Running commands end by themselves. */
+  async remove(parts: readonly DeviceRecord[]): Promise<void> {
     this.stop();
     this.#endWaits(removedError());
     const { credentials } = this.#deps;

@@ -11,12 +11,12 @@ import { redacted } from "../system/log.ts";
 import { addressText } from "../system/text.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import { Endpoint } from "./endpoint.ts";
-import type { Discovered, Entry } from "./entry.ts";
 import { fillHint, isPredicate } from "./failures.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
 import { checkName, noDevicesHint } from "./names.ts";
-import type { EntryChange, MergeResult } from "./registry.ts";
+import type { DeviceRecord, Discovered } from "./record.ts";
+import type { MergeResult, RecordChange } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
 import { type Location, provesToBe, sightingOf } from "./trust.ts";
 
@@ -24,7 +24,7 @@ import { type Location, provesToBe, sightingOf } from "./trust.ts";
 type Provided = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "onPairing" | "feed";
 
 export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> {
-  discovery(): Pick<Discovery<Entry>, "scan" | "probe">;
+  discovery(): Pick<Discovery<DeviceRecord>, "scan" | "probe">;
   /** Saves the new name of the default device in the config. */
   nameDefault(name: string): Promise<unknown>;
 }
@@ -45,14 +45,14 @@ const maxCachedSegments = 1_000;
 export class Devices {
   readonly #deps: DeviceDependencies & DevicesDependencies;
   readonly #devices = new Map<string, Device>();
-  /** By the entry's id: entries keep their connections when devices are joined or split. */
+  /** By the record's id: records keep their connections when devices are joined or split. */
   readonly #endpoints = new Map<string, Endpoint>();
   /** What happens to the devices, for subscribers. */
   readonly journal = new Journal({ devices: () => this.#shown() });
   readonly #feed = new Feed(this.journal);
   /** What was last published of the registry. */
   #published: {
-    readonly entries: readonly Entry[];
+    readonly records: readonly DeviceRecord[];
     readonly ids: readonly string[];
     readonly defaultId: string | undefined;
   };
@@ -75,15 +75,15 @@ export class Devices {
       ...deps,
       onRemoved,
       feed: this.#feed,
-      endpointOf: (entry) => this.endpointOf(entry),
-      deviceOf: (entry) => this.deviceOf(entry),
+      endpointOf: (record) => this.endpointOf(record),
+      deviceOf: (record) => this.deviceOf(record),
       onChange: (id) => this.#changed(id),
       onHint: (id) => this.#hinted(id),
-      onPairing: (entryId, progress) => {
-        const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
+      onPairing: (recordId, progress) => {
+        const device_id = deps.registry.deviceOf(recordId)?.id ?? recordId;
         this.journal.publish({ type: "pairing.changed", device_id, ...progress });
-        const entry = progress.status === "paired" ? deps.registry.deviceOf(entryId) : undefined;
-        if (entry) this.deviceOf(entry).reappeared();
+        const record = progress.status === "paired" ? deps.registry.deviceOf(recordId) : undefined;
+        if (record) this.deviceOf(record).reappeared();
       },
     };
     deps.leases?.connect({
@@ -105,7 +105,7 @@ export class Devices {
   watchDevices(ids: ReadonlySet<string> | null): () => void {
     if (ids !== null) {
       const wanted = this.#deps.registry.devices.filter(({ id }) => ids.has(id));
-      const subscriptions = wanted.map((entry) => this.deviceOf(entry).watch.subscribe());
+      const subscriptions = wanted.map((record) => this.deviceOf(record).watch.subscribe());
       return () => {
         for (const unsubscribe of subscriptions) unsubscribe();
       };
@@ -121,35 +121,36 @@ export class Devices {
 
   #subscribeAll(): void {
     if (this.#subscribers === 0) return;
-    for (const entry of this.#deps.registry.devices)
-      if (!this.#subscriptions.has(entry.id)) this.#subscriptions.set(entry.id, this.deviceOf(entry).watch.subscribe());
+    for (const record of this.#deps.registry.devices)
+      if (!this.#subscriptions.has(record.id))
+        this.#subscriptions.set(record.id, this.deviceOf(record).watch.subscribe());
   }
 
   #shown(): { id: string; show(): { device: View; state: State | null } }[] {
     const { devices } = this.#deps.registry;
-    return devices.map((entry) => {
+    return devices.map((record) => {
       const show = () => {
-        const device = this.deviceOf(entry);
+        const device = this.deviceOf(record);
         return { device: device.describe(), state: device.lastState };
       };
-      return { id: entry.id, show };
+      return { id: record.id, show };
     });
   }
 
   #publishable() {
-    const { entries, devices, defaultEntry } = this.#deps.registry;
-    return { entries, ids: devices.map(({ id }) => id), defaultId: defaultEntry?.id };
+    const { records, devices, defaultRecord } = this.#deps.registry;
+    return { records, ids: devices.map(({ id }) => id), defaultId: defaultRecord?.id };
   }
 
-  #hinted(entryId: string): void {
-    const entry = this.#deps.registry.deviceOf(entryId);
-    if (entry) this.deviceOf(entry).hinted();
+  #hinted(recordId: string): void {
+    const record = this.#deps.registry.deviceOf(recordId);
+    if (record) this.deviceOf(record).hinted();
   }
 
   /** An endpoint of a device has changed what the API shows. */
-  #changed(entryId: string): void {
-    const entry = this.#deps.registry.deviceOf(entryId);
-    if (entry) this.#feed.publishDevice(this.deviceOf(entry).describe());
+  #changed(recordId: string): void {
+    const record = this.#deps.registry.deviceOf(recordId);
+    if (record) this.#feed.publishDevice(this.deviceOf(record).describe());
   }
 
   #registryChanged(): void {
@@ -160,8 +161,8 @@ export class Devices {
     const before = this.#published;
     const now = this.#publishable();
     this.#published = now;
-    const known = new Set(before.entries);
-    const changed = now.entries.filter((entry) => !known.has(entry)).map(({ id }) => id);
+    const known = new Set(before.records);
+    const changed = now.records.filter((record) => !known.has(record)).map(({ id }) => id);
     if (before.defaultId !== now.defaultId)
       for (const id of [before.defaultId, now.defaultId]) if (id !== undefined) changed.push(id);
     const ids = new Set(now.ids);
@@ -189,7 +190,7 @@ export class Devices {
 
   /** The devices that a group means: all, or those with a label. Fails with `group_not_found` where there are none. */
   group(word: string): Device[] {
-    const all = this.#deps.registry.devices.map((entry) => this.deviceOf(entry));
+    const all = this.#deps.registry.devices.map((record) => this.deviceOf(record));
     const label = word.startsWith(labelPrefix) ? word.slice(labelPrefix.length) : word;
     const meant = word === allWord ? all : all.filter(({ labels }) => labels.includes(label));
     if (meant.length > 0) return meant;
@@ -212,47 +213,47 @@ export class Devices {
     }
   }
 
-  /** The live device that a registry entry belongs to. */
-  deviceOf(entry: Entry): Device {
+  /** The live device that a record belongs to. */
+  deviceOf(record: DeviceRecord): Device {
     const { registry } = this.#deps;
-    return this.#device([registry.deviceOf(entry.id) ?? entry]);
+    return this.#device([registry.deviceOf(record.id) ?? record]);
   }
 
-  #device(parts: readonly [Entry, ...Entry[]]): Device {
+  #device(parts: readonly [DeviceRecord, ...DeviceRecord[]]): Device {
     const [{ id }] = parts;
     const device = this.#devices.get(id) ?? new Device(this.#deps, parts);
     this.#devices.set(id, device);
     return device;
   }
 
-  /** The live endpoint of a registry entry. */
-  endpointOf(entry: Entry): Endpoint {
-    const known = this.#endpoints.get(entry.id);
+  /** The live endpoint of a record. */
+  endpointOf(record: DeviceRecord): Endpoint {
+    const known = this.#endpoints.get(record.id);
     if (known) return known;
-    const endpoint = new Endpoint(this.#deps, entry, (...observed) => this.deviceOf(entry).observe(...observed));
+    const endpoint = new Endpoint(this.#deps, record, (...observed) => this.deviceOf(record).observe(...observed));
     if (this.#closedReason) endpoint.close(this.#closedReason);
-    this.#endpoints.set(entry.id, endpoint);
+    this.#endpoints.set(record.id, endpoint);
     return endpoint;
   }
 
   /** Every device as the API shows it, in the order of adding. */
   describeAll(): View[] {
     const { registry } = this.#deps;
-    return registry.devices.map((entry) => this.deviceOf(entry).describe());
+    return registry.devices.map((record) => this.deviceOf(record).describe());
   }
 
   /** Scans for devices; gives those found. */
   async discover(): Promise<Device[]> {
     const found = await this.#deps.discovery().scan();
     // Some may have been evicted by the end of the scan.
-    const known = found.flatMap((entry) => this.#deps.registry.get(entry.id) ?? []);
-    return [...new Set(known.map((entry) => this.deviceOf(entry)))];
+    const known = found.flatMap((record) => this.#deps.registry.get(record.id) ?? []);
+    return [...new Set(known.map((record) => this.deviceOf(record)))];
   }
 
   /** The device that is known at an address, is off, and would be turned on by a probe. */
-  sleepingAt(platform: string, address: Address): Entry | null {
-    const entry = this.#deps.registry.entries.find((one) => one.platform === platform && isSameAddress(one, address));
-    const endpoint = entry && this.endpointOf(entry);
+  sleepingAt(platform: string, address: Address): DeviceRecord | null {
+    const record = this.#deps.registry.records.find((one) => one.platform === platform && isSameAddress(one, address));
+    const endpoint = record && this.endpointOf(record);
     return endpoint?.isOff && endpoint.connection.power?.wakesByConnecting ? endpoint.record : null;
   }
 
@@ -260,7 +261,7 @@ export class Devices {
    * Takes in a device that a scan found; a new one needs a seat. A known one gets its new address, unless it still answers at
    * the old one.
    */
-  addFound(finding: FoundDevice, seats?: Seats): Promise<Entry> {
+  addFound(finding: FoundDevice, seats?: Seats): Promise<DeviceRecord> {
     return this.#inTurn(finding, async (answer) => {
       const { registry, trust, log } = this.#deps;
       const { platform, sighting, address } = answer;
@@ -285,11 +286,11 @@ export class Devices {
         scanStartedAt: seats?.since,
       });
       // An endpoint of a known device is no new device.
-      if (registry.partsOf(merged.entry.id).length > 1) seats?.giveBack(address.host);
-      else seats?.took(address.host, merged.entry.id);
-      const entry = await this.#added(merged, answer);
-      log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
-      return entry;
+      if (registry.partsOf(merged.record.id).length > 1) seats?.giveBack(address.host);
+      else seats?.took(address.host, merged.record.id);
+      const record = await this.#added(merged, answer);
+      log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
+      return record;
     });
   }
 
@@ -304,7 +305,7 @@ export class Devices {
     const found = await this.#probe(host, port, addition.platform ?? null, addHint);
     this.#checkPorts(found.platform, addition.ports);
     const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
-    const entry = await this.#inTurn(found, async (answer) => {
+    const record = await this.#inTurn(found, async (answer) => {
       const { registry, trust, config } = this.#deps;
       const { platform, sighting, address } = answer;
       const before = registry.find(platform, sighting, address);
@@ -325,35 +326,35 @@ export class Devices {
       await this.#followDefault(before, after);
       return after;
     });
-    return this.deviceOf(entry);
+    return this.deviceOf(record);
   }
 
   /** Probes an address for a known device, to pair it again there. Fails where there is no device, or another. */
-  async identifyAt(entry: Entry, text: string): Promise<FoundDevice> {
+  async identifyAt(record: DeviceRecord, text: string): Promise<FoundDevice> {
     const { platforms, registry } = this.#deps;
     const { host, port } = addressIn(text);
-    const usual = platforms.find((one) => one.name === entry.platform)?.ports.control ?? entry.port;
-    const finding = await this.#probe(host, port ?? entry.port, entry.platform, pairHint).catch((error: unknown) => {
-      if (port !== null || entry.port === usual) throw error;
-      return this.#probe(host, usual, entry.platform, pairHint);
+    const usual = platforms.find((one) => one.name === record.platform)?.ports.control ?? record.port;
+    const finding = await this.#probe(host, port ?? record.port, record.platform, pairHint).catch((error: unknown) => {
+      if (port !== null || record.port === usual) throw error;
+      return this.#probe(host, usual, record.platform, pairHint);
     });
     const { platform, sighting, address } = finding;
-    if (provesToBe(sighting, entry)) return finding;
+    if (provesToBe(sighting, record)) return finding;
     const at = addressText(address);
     const other = registry.find(platform, sighting, address);
     // A provisional identity cannot be compared: the user says which device it is.
-    if (entry.provisional && (!other || other.id === entry.id)) return finding;
+    if (record.provisional && (!other || other.id === record.id)) return finding;
     if (sighting.provisional)
       throw new ZapdError(
         "device_error",
-        `${entry.name} could not be recognized: what answers at ${at} does not say who it is`,
+        `${record.name} could not be recognized: what answers at ${at} does not say who it is`,
         { hint: "Check that the device is on and has finished starting, then try again" },
       );
     const who = other?.name ?? sighting.facts.name ?? sighting.facts.model ?? sighting.identity;
     throw new ZapdError(
       "device_elsewhere",
-      `${entry.name} is not at ${at}: another device answers there, ${JSON.stringify(who)}`,
-      { hint: `Check the address in the network settings of ${entry.name}; to add the other one: zapd add ${at}` },
+      `${record.name} is not at ${at}: another device answers there, ${JSON.stringify(who)}`,
+      { hint: `Check the address in the network settings of ${record.name}; to add the other one: zapd add ${at}` },
     );
   }
 
@@ -372,44 +373,44 @@ export class Devices {
   }
 
   /** Forgets the devices that were evicted for a new one, and notes that this one answered. */
-  async #added({ entry, evicted }: MergeResult, { at, sighting }: Answer): Promise<Entry> {
+  async #added({ record, evicted }: MergeResult, { at, sighting }: Answer): Promise<DeviceRecord> {
     await this.deleteKept(evicted).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
-    this.#answered(entry, at, sighting);
-    return entry;
+    this.#answered(record, at, sighting);
+    return record;
   }
 
   /** Saves where a known device is, and what it reports there. */
   async #saveLocation(
-    before: Entry,
+    before: DeviceRecord,
     { platform, at }: Answer,
     { place, sighting }: Location,
     given: Pick<Discovered, "name" | "ports" | "by"> = {},
-  ): Promise<Entry> {
+  ): Promise<DeviceRecord> {
     const { registry, trust, log } = this.#deps;
-    const { entry } = await registry.merge({
+    const { record } = await registry.merge({
       platform,
       sighting: sighting ?? sightingOf(before),
       address: place,
       ...given,
       place: { from: before, to: place },
     });
-    this.#answered(entry, at, sighting ?? {});
-    if (!isSameAddress(before, entry))
-      log.info(`moved  ${entry.name}  from ${addressText(before)} to ${addressText(entry)}`);
-    const doubt = entry.standing?.probation;
-    if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${trust.doubt(entry)?.message ?? ""}`);
-    this.endpointOf(entry).foundAgain();
-    this.deviceOf(entry).reappeared();
-    return entry;
+    this.#answered(record, at, sighting ?? {});
+    if (!isSameAddress(before, record))
+      log.info(`moved  ${record.name}  from ${addressText(before)} to ${addressText(record)}`);
+    const doubt = record.standing?.probation;
+    if (doubt && !before.standing?.probation) log.warn(`${record.name} ${trust.doubt(record)?.message ?? ""}`);
+    this.endpointOf(record).foundAgain();
+    this.deviceOf(record).reappeared();
+    return record;
   }
 
   /** Notes that a device answered a probe, with its power where it reported that. */
-  #answered(entry: Entry, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
-    this.endpointOf(entry).noteAnswer(power === "unknown" ? undefined : power, at);
+  #answered(record: DeviceRecord, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
+    this.endpointOf(record).noteAnswer(power === "unknown" ? undefined : power, at);
   }
 
   /** Adding moves no device that answers at its address, and none that does not answer but has secrets (SECURITY.md 2.4, T28). */
-  async #checkElsewhere(before: Entry, answer: Answer, location: Location): Promise<void> {
+  async #checkElsewhere(before: DeviceRecord, answer: Answer, location: Location): Promise<void> {
     const { registry, trust } = this.#deps;
     const { address } = answer;
     const { place, answering } = location;
@@ -442,7 +443,7 @@ export class Devices {
   }
 
   /** Sets a device's name, ports or labels; the default device stays the default under its new name. */
-  async change({ record }: Device, change: EntryChange): Promise<void> {
+  async change({ record }: Device, change: RecordChange): Promise<void> {
     const { registry } = this.#deps;
     const words = Object.keys(change.ports ?? {});
     const parts = [record, ...registry.partsOf(record.id)];
@@ -470,17 +471,17 @@ export class Devices {
   /** Joins two devices at the user's word; where one of them is the default device, the config gets the joined name. */
   async join(one: Device, other: Device): Promise<Device> {
     const { registry } = this.#deps;
-    const before = registry.defaultEntry;
+    const before = registry.defaultRecord;
     const joined = await registry.join(one.record.id, other.record.id);
     if (before) await this.#followDefault(before, joined);
     return this.deviceOf(joined);
   }
 
-  async #followDefault(before: Entry, after: Entry): Promise<void> {
+  async #followDefault(before: DeviceRecord, after: DeviceRecord): Promise<void> {
     const { registry, config, nameDefault } = this.#deps;
     const wanted = config().daemon.default_device;
     const byName = wanted !== "" && !registry.get(wanted.toLowerCase());
-    const isDefault = byName && registry.defaultEntry?.id === registry.deviceOf(after.id)?.id;
+    const isDefault = byName && registry.defaultRecord?.id === registry.deviceOf(after.id)?.id;
     if (after.name !== before.name && isDefault) await nameDefault(after.name);
   }
 
@@ -496,12 +497,12 @@ export class Devices {
     return this.deleteKept(await this.#deps.registry.removeUnused());
   }
 
-  /** Deletes what is kept of removed devices, by their entries; gives what they were. */
-  async deleteKept(entries: readonly Entry[]): Promise<View[]> {
+  /** Deletes what is kept of removed devices, by their records; gives what they were. */
+  async deleteKept(records: readonly DeviceRecord[]): Promise<View[]> {
     const views: View[] = [];
-    for (const entry of entries) {
-      if (entry.part_of !== undefined) continue;
-      const parts = [entry, ...entries.filter((one) => one.part_of === entry.id)] as const;
+    for (const record of records) {
+      if (record.part_of !== undefined) continue;
+      const parts = [record, ...records.filter((one) => one.part_of === record.id)] as const;
       const device = this.#device(parts);
       views.push(device.describe());
       await device.remove(parts);
@@ -539,15 +540,15 @@ export class Devices {
     for (const endpoint of this.#endpoints.values()) endpoint.close(this.#closedReason);
   }
 
-  #default(): Entry {
+  #default(): DeviceRecord {
     const { registry, config } = this.#deps;
-    const entry = registry.defaultEntry;
-    if (entry) return entry;
+    const record = registry.defaultRecord;
+    if (record) return record;
     const wanted = config().daemon.default_device;
     throw new ZapdError(
       "default_device_missing",
       wanted === "" ? "No default device is set" : `The default device, ${JSON.stringify(wanted)}, is not known`,
-      { hint: registry.entries.length === 0 ? noDevicesHint : "Choose one: zapd default NAME" },
+      { hint: registry.records.length === 0 ? noDevicesHint : "Choose one: zapd default NAME" },
     );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * One endpoint of a device: the device over one protocol, as one entry of the registry has it. It owns the connection, makes
+ * One endpoint of a device: the device over one protocol, as one record of the registry has it. It owns the connection, makes
  * each attempt with its deadline, names the device in errors, wakes it, and searches for it. Knows no platform by name.
  */
 import { DeviceError, hasReason, textOf, ZapdError } from "../api/errors.ts";
@@ -27,10 +27,18 @@ import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { StateSource } from "./compose.ts";
 import { typedSecrets } from "./credentials.ts";
-import { descriptionOf, type Entry, factsOf, type Learned, memoryOf, mergeLearned, withLearned } from "./entry.ts";
 import { lacksCapability, requireCapability, subjectOf, withDeviceName } from "./failures.ts";
 import type { Cause } from "./feed.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
+import {
+  type DeviceRecord,
+  descriptionOf,
+  factsOf,
+  type Learned,
+  memoryOf,
+  mergeLearned,
+  withLearned,
+} from "./record.ts";
 import { DeviceSearch } from "./search.ts";
 import { isSameAddress } from "./standing.ts";
 import { type WakeOptions, wake } from "./wake.ts";
@@ -39,7 +47,7 @@ export interface EndpointDependencies extends PairingDependencies {
   readonly platforms: readonly Platform[];
   config(): Config;
   /** Called when a device did not answer, so that a scan may find it. */
-  onUnreachable(entry: Entry): void;
+  onUnreachable(record: DeviceRecord): void;
   /** Called when the API shows a device differently than before. */
   onChange(id: string): void;
   /** Called when a device reports that something has changed, but not what. */
@@ -118,11 +126,11 @@ const answerCodes: ReadonlySet<string> = new Set([
   "pairing_failed",
 ]);
 
-/** What follows from the entry and from what was learned since: computed once for both. */
+/** What follows from the record and from what was learned since: computed once for both. */
 interface Derived {
-  readonly from: Entry;
+  readonly from: DeviceRecord;
   readonly learned: Learned | undefined;
-  readonly entry: Entry;
+  readonly current: DeviceRecord;
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
@@ -138,13 +146,13 @@ export class Endpoint {
   readonly #observe: Observe;
   /** Ends each running attempt. */
   readonly #running = new Set<(reason: ZapdError) => void>();
-  #record: Entry;
+  #record: DeviceRecord;
   #isKnown: boolean;
-  #opened: { entry: Entry; readonly connection: Connection } | undefined;
+  #opened: { record: DeviceRecord; readonly connection: Connection } | undefined;
   /** What the device reported and is not on disk yet. */
   #learned: Learned | undefined;
-  /** The last facts event, and the entry at that time: the same event again is ignored. */
-  #lastFacts: { readonly json: string; readonly entry: Entry } | undefined;
+  /** The last facts event, and the record at that time: the same event again is ignored. */
+  #lastFacts: { readonly json: string; readonly record: DeviceRecord } | undefined;
   #derivedCache: Derived | undefined;
   #availability: Availability | undefined;
   /** Where and when it last did not answer. */
@@ -162,7 +170,7 @@ export class Endpoint {
   #pushedOffAt = Number.NEGATIVE_INFINITY;
   #closedReason: ZapdError | undefined;
 
-  constructor(deps: EndpointDependencies, record: Entry, observe: Observe) {
+  constructor(deps: EndpointDependencies, record: DeviceRecord, observe: Observe) {
     this.#deps = deps;
     this.#observe = observe;
     this.#record = deps.registry.get(record.id) ?? record;
@@ -170,20 +178,20 @@ export class Endpoint {
     this.id = record.id;
   }
 
-  /** Takes over its entry as the registry has it now; `undefined`: it was removed. */
-  update(record: Entry | undefined): void {
+  /** Takes over its record as the registry has it now; `undefined`: it was removed. */
+  update(record: DeviceRecord | undefined): void {
     this.#isKnown = record !== undefined;
     if (record) this.#record = record;
   }
 
-  /** Its entry in the registry; of a removed device, the last one. */
-  get record(): Entry {
+  /** Its record in the registry; of a removed device, the last one. */
+  get record(): DeviceRecord {
     return this.#record;
   }
 
-  /** Its entry with what it reported since, but for the name, which the registry gives. */
-  get currentRecord(): Entry {
-    return this.#derived.entry;
+  /** Its record with what it reported since, but for the name, which the registry gives. */
+  get currentRecord(): DeviceRecord {
+    return this.#derived.current;
   }
 
   /** Whether the registry still holds it. */
@@ -322,24 +330,24 @@ export class Endpoint {
     return this.#derived.keys;
   }
 
-  /** What its platform makes of its entry now. */
+  /** What its platform makes of its record now. */
   get #derived(): Derived {
     const { record } = this;
     const known = this.#derivedCache;
     if (known?.from === record && known.learned === this.#learned) return known;
     const isPaired = this.#deps.credentials.has(this.id);
-    const entry = this.#learned ? withLearned(record, this.#learned, []) : record;
+    const current = this.#learned ? withLearned(record, this.#learned, []) : record;
     const platform = this.#platform;
-    const description = platform ? descriptionOf(entry, platform, isPaired) : noDescription;
+    const description = platform ? descriptionOf(current, platform, isPaired) : noDescription;
     const { has, withheld } = description;
     const working = capabilities.filter((one) => has.has(one) && !withheld.has(one));
     const takes = (key: Key) => working.includes(key === "power-on" ? "power_on" : "keys");
     this.#derivedCache = {
       from: record,
       learned: this.#learned,
-      entry,
-      facts: factsOf(entry),
-      memory: platform && memoryOf(entry, platform),
+      current,
+      facts: factsOf(current),
+      memory: platform && memoryOf(current, platform),
       description,
       capabilities: working,
       keys: keys.filter((key) => description.keys.has(key) && takes(key)),
@@ -351,15 +359,15 @@ export class Endpoint {
   get connection(): Connection {
     const { record } = this;
     const opened = this.#opened;
-    if (opened && isSameTarget(opened.entry, record)) {
-      opened.entry = record;
+    if (opened && isSameTarget(opened.record, record)) {
+      opened.record = record;
       return opened.connection;
     }
     opened?.connection.close();
     const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) =>
       this.handleEvent(event),
     );
-    this.#opened = { entry: record, connection };
+    this.#opened = { record: record, connection };
     return connection;
   }
 
@@ -418,7 +426,12 @@ export class Endpoint {
   }
 
   /** Searches for it after it did not answer where `before` has it; whether it is elsewhere now. */
-  searchElsewhere(before: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  searchElsewhere(
+    before: DeviceRecord,
+    what: "read" | "command",
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { scan, config } = this.#deps;
     const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, before);
     const longestMs = config().discovery.timeout_ms + 1_000;
@@ -437,7 +450,7 @@ export class Endpoint {
    * but already off by its own remote, would be left on.
    */
   async recover(
-    before: Entry,
+    before: DeviceRecord,
     error: ZapdError,
     {
       timeoutMs,
@@ -610,8 +623,8 @@ export class Endpoint {
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
       const json = JSON.stringify([event.facts, event.memory]);
-      if (this.#lastFacts?.json === json && this.#lastFacts.entry === this.#record) return;
-      this.#lastFacts = { json, entry: this.#record };
+      if (this.#lastFacts?.json === json && this.#lastFacts.record === this.#record) return;
+      this.#lastFacts = { json, record: this.#record };
       const learned = mergeLearned(this.#learned ?? {}, event);
       this.#learned = learned;
       registry.learn(this.id, learned).then(
@@ -637,10 +650,10 @@ export class Endpoint {
   }
 }
 
-/** Whether a connection made for one entry serves another. */
-function isSameTarget(one: Entry, other: Entry): boolean {
+/** Whether a connection made for one record serves another. */
+function isSameTarget(one: DeviceRecord, other: DeviceRecord): boolean {
   if (one === other) return true;
-  const keyOf = ({ identity, host, port, ports }: Entry) => JSON.stringify([identity, host, port, ports]);
+  const keyOf = ({ identity, host, port, ports }: DeviceRecord) => JSON.stringify([identity, host, port, ports]);
   return keyOf(one) === keyOf(other);
 }
 

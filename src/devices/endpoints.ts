@@ -10,16 +10,16 @@ import {
 } from "../platforms/platform.ts";
 import { type StateSource, sortByPlatform } from "./compose.ts";
 import type { Endpoint, Task } from "./endpoint.ts";
-import type { Entry } from "./entry.ts";
 import { removedError } from "./names.ts";
+import type { DeviceRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
 
 export interface EndpointSetDependencies {
   readonly registry: Registry;
   readonly trust: Trust;
-  /** The live endpoint of a registry entry. */
-  endpointOf(entry: Entry): Endpoint;
+  /** The live endpoint of a record. */
+  endpointOf(record: DeviceRecord): Endpoint;
 }
 
 type Needs = Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">;
@@ -31,10 +31,10 @@ export class EndpointSet {
   readonly leading: Endpoint;
   readonly #deps: EndpointSetDependencies;
 
-  constructor(deps: EndpointSetDependencies, entries: readonly Entry[]) {
+  constructor(deps: EndpointSetDependencies, records: readonly DeviceRecord[]) {
     this.#deps = deps;
     const { leading } = deps.registry.composition;
-    this.all = sortByPlatform(entries, leading, ({ platform }) => platform).map(deps.endpointOf);
+    this.all = sortByPlatform(records, leading, ({ platform }) => platform).map(deps.endpointOf);
     const [first] = this.all;
     if (!first) throw removedError();
     this.leading = first;

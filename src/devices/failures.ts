@@ -2,8 +2,8 @@
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { Capability, Key, Platform } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
-import { descriptionOf, type Entry } from "./entry.ts";
 import { asShellWord } from "./names.ts";
+import { type DeviceRecord, descriptionOf } from "./record.ts";
 
 const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
 
@@ -24,11 +24,11 @@ export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>)
 }
 
 /** What an error says of its device: its name and address, and whether it can be woken. */
-export type Subject = Pick<Entry, "name" | "host" | "port"> & { readonly canWake?: boolean };
+export type Subject = Pick<DeviceRecord, "name" | "host" | "port"> & { readonly canWake?: boolean };
 
-export function subjectOf(entry: Entry, platform: Platform | undefined): Subject {
-  const { has, withheld } = (platform && descriptionOf(entry, platform, true)) ?? {};
-  return { ...entry, canWake: has?.has("power_on") === true && !withheld?.has("power_on") };
+export function subjectOf(record: DeviceRecord, platform: Platform | undefined): Subject {
+  const { has, withheld } = (platform && descriptionOf(record, platform, true)) ?? {};
+  return { ...record, canWake: has?.has("power_on") === true && !withheld?.has("power_on") };
 }
 
 /** Fills `{device}`, `{address}` and `{wake}` in a hint. */

@@ -14,9 +14,9 @@ import { orAborted, sleep } from "../system/sleep.ts";
 import { addressText } from "../system/text.ts";
 import { type Credentials, typedSecrets } from "./credentials.ts";
 import type { Endpoint, Task } from "./endpoint.ts";
-import { mergeLearned } from "./entry.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import { asShellWord } from "./names.ts";
+import { mergeLearned } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { initialStanding, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
@@ -39,7 +39,7 @@ export interface PairingDependencies {
   readonly platformHost: PlatformHost;
   readonly log: Log;
   /** Publishes the progress of a pairing, once the device waits for the user. */
-  onPairing(entryId: string, progress: PairingProgress): void;
+  onPairing(recordId: string, progress: PairingProgress): void;
 }
 
 export type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;

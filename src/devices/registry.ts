@@ -1,5 +1,5 @@
 /**
- * The known devices, kept in `devices.json`: one entry for each protocol over which a device is reached, and which entries are
+ * The known devices, kept in `devices.json`: one record for each protocol over which a device is reached, and which records are
  * one device. Found devices are merged by the identity of their hardware; only the user removes one.
  */
 import { z } from "zod";
@@ -10,21 +10,6 @@ import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
 import type { Availability } from "./endpoint.ts";
-import {
-  type Discovered,
-  type Entry,
-  entrySchema,
-  idOf,
-  isEvictable,
-  isSameEntry,
-  isUsed,
-  type Learned,
-  maxDevices,
-  maxEntries,
-  maxIds,
-  newEntry,
-  withLearned,
-} from "./entry.ts";
 import {
   type ChosenDefault,
   type Content,
@@ -38,6 +23,21 @@ import {
   splitDevice,
 } from "./groups.ts";
 import { checkName, type NamedDevice, removedError, resolveName } from "./names.ts";
+import {
+  type DeviceRecord,
+  type Discovered,
+  idOf,
+  isEvictable,
+  isSameRecord,
+  isUsed,
+  type Learned,
+  maxDevices,
+  maxIds,
+  maxRecords,
+  newRecord,
+  recordSchema,
+  withLearned,
+} from "./record.ts";
 import { initialStanding, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
@@ -48,21 +48,21 @@ const chosenSchema: z.ZodType<ChosenDefault> = z.object({ wanted: z.string().min
 
 /** What became of a merged device. */
 export interface MergeResult {
-  readonly entry: Entry;
+  readonly record: DeviceRecord;
   readonly isNew: boolean;
-  /** Entries of devices that were evicted for it. */
-  readonly evicted: readonly Entry[];
+  /** Records of devices that were evicted for it. */
+  readonly evicted: readonly DeviceRecord[];
 }
 
 export interface RegistryOptions {
   readonly path: string;
-  /** Which platforms one device may speak; without it, only entries with a common hardware id are joined. */
+  /** Which platforms one device may speak; without it, only records with a common hardware id are joined. */
   readonly composition?: Composition | undefined;
   damaged(problem: string): void;
 }
 
 /** What a user changes of a device. */
-export type EntryChange = BodyOf<"changeDevice">;
+export type RecordChange = BodyOf<"changeDevice">;
 
 export class Registry {
   readonly #store: Store<Content>;
@@ -72,7 +72,7 @@ export class Registry {
   #wanted: string | undefined;
   /** The default device, and the content and name from which it follows. */
   #default:
-    | { readonly content: Content; readonly wanted: string | undefined; readonly entry: Entry | undefined }
+    | { readonly content: Content; readonly wanted: string | undefined; readonly record: DeviceRecord | undefined }
     | undefined;
   /** The order in which scans last found each device: the one found longest ago is evicted first. */
   readonly #lastFound = new Map<string, number>();
@@ -92,11 +92,11 @@ export class Registry {
     this.#listeners.add(listener);
   }
 
-  /** Opens the file. A damaged entry is set aside and reported; the others are kept. */
+  /** Opens the file. A damaged record is set aside and reported; the others are kept. */
   static async open(options: RegistryOptions): Promise<Registry> {
     const { path, damaged, composition = noComposition } = options;
     let bad: readonly unknown[] = [];
-    let found: readonly Entry[] = [];
+    let found: readonly DeviceRecord[] = [];
     const parse = (content: unknown): Content => {
       const read = readContent(content);
       bad = read.bad;
@@ -118,46 +118,46 @@ export class Registry {
     return new Registry(store, composition);
   }
 
-  /** Every entry, in the order of adding. */
-  get entries(): readonly Entry[] {
+  /** Every record, in the order of adding. */
+  get records(): readonly DeviceRecord[] {
     return this.#store.value.devices;
   }
 
-  /** Every device, in the order of adding, by its oldest entry. */
-  get devices(): readonly Entry[] {
+  /** Every device, in the order of adding, by its oldest record. */
+  get devices(): readonly DeviceRecord[] {
     return this.#indexed.devices;
   }
 
-  get(id: string): Entry | undefined {
+  get(id: string): DeviceRecord | undefined {
     return this.#indexed.byId.get(id);
   }
 
-  /** The oldest entry of the device that an entry belongs to. */
-  deviceOf(id: string): Entry | undefined {
-    const entry = this.get(id);
-    return entry?.part_of === undefined ? entry : (this.get(entry.part_of) ?? entry);
+  /** The oldest record of the device that a record belongs to. */
+  deviceOf(id: string): DeviceRecord | undefined {
+    const record = this.get(id);
+    return record?.part_of === undefined ? record : (this.get(record.part_of) ?? record);
   }
 
-  /** The entries of a device, the oldest first; none where it is not known. */
-  partsOf(id: string): readonly Entry[] {
+  /** The records of a device, the oldest first; none where it is not known. */
+  partsOf(id: string): readonly DeviceRecord[] {
     const device = this.deviceOf(id);
     return device ? (this.#indexed.parts.get(device.id) ?? [device]) : [];
   }
 
   /** The device that a path segment means; `null` means the default device. Fails with `device_not_found` and its like. */
-  resolve(segment: string): Entry | null {
+  resolve(segment: string): DeviceRecord | null {
     return resolveName(segment, this.devices, (id) => this.deviceOf(id));
   }
 
   get #indexed(): Index {
-    const { entries } = this;
-    if (this.#index?.entries !== entries) this.#index = indexOf(entries);
+    const { records } = this;
+    if (this.#index?.records !== records) this.#index = indexOf(records);
     return this.#index;
   }
 
-  /** The entry of a sighting: by its identity, or by its address where one of the two identities is provisional. */
-  find(platform: string, sighting: Sighting, address: Address): Entry | undefined {
-    return findIn(this.entries, platform, sighting, address);
+  /** The record of a sighting: by its identity, or by its address where one of the two identities is provisional. */
+  find(platform: string, sighting: Sighting, address: Address): DeviceRecord | undefined {
+    return findIn(this.records, platform, sighting, address);
   }
 
   /** Adds a device, or updates the one that is known; on disk when it returns. */
@@ -165,9 +165,9 @@ export class Registry {
     const lastFound = (id: string) => this.#lastFound.get(id) ?? 0;
     const result = await this.#update((content) => mergeInto(content, found, lastFound, this.composition));
     for (const { id } of result.evicted) this.#lastFound.delete(id);
-    this.markFound(result.entry.id);
+    this.markFound(result.record.id);
     // The update may have given it another name, or made it a part of another device.
-    return { ...result, entry: this.get(result.entry.id) ?? result.entry };
+    return { ...result, record: this.get(result.record.id) ?? result.record };
   }
 
   /** A scan has found a known device: that scan's new devices do not evict it. */
@@ -177,20 +177,24 @@ export class Registry {
 
   /** Saves what a connection learned of a device; the address stays. */
   async learn(id: string, learned: Learned): Promise<void> {
-    await this.#changeEntry(id, (entry, content) => withLearned(entry, learned, takenNames(content, entry)));
+    await this.#changeRecord(id, (record, content) => withLearned(record, learned, takenNames(content, record)));
   }
 
-  /** Renames the device of an entry, sets its labels, or sets the entry's ports. */
-  async change(id: string, change: EntryChange): Promise<Entry> {
+  /** Renames the device of a record, sets its labels, or sets the record's ports. */
+  async change(id: string, change: RecordChange): Promise<DeviceRecord> {
     const changed = await this.#update((content) => {
-      const entry = entryIn(content, id);
-      const ports = { ...entry.ports, ...change.ports };
-      const used: Entry = { ...entry, used: true, ports };
-      const next = withLabels(replaceEntry(content, entry, used), used, change.labels);
+      const record = recordIn(content, id);
+      const ports = { ...record.ports, ...change.ports };
+      const used: DeviceRecord = { ...record, used: true, ports };
+      const next = withLabels(replaceRecord(content, record, used), used, change.labels);
       if (change.name === undefined) return { next, result: used };
-      const device = entryIn(next, entry.part_of ?? id);
-      const named: Entry = { ...device, name: checkName(change.name, othersThan(device.id, next)), named_by: "user" };
-      return { next: replaceEntry(next, device, named), result: named };
+      const device = recordIn(next, record.part_of ?? id);
+      const named: DeviceRecord = {
+        ...device,
+        name: checkName(change.name, othersThan(device.id, next)),
+        named_by: "user",
+      };
+      return { next: replaceRecord(next, device, named), result: named };
     });
     return this.get(id) ?? changed;
   }
@@ -199,36 +203,38 @@ export class Registry {
    * Joins two devices at the user's word. The device keeps the older one's id, and the name that the user gave the first, or
    * the second, or else the first one's own. Fails with `invalid_payload` where both have an endpoint over one platform.
    */
-  async join(id: string, withId: string): Promise<Entry> {
-    const older = await this.#update((content) => joinDevices(content, entryIn(content, id), entryIn(content, withId)));
+  async join(id: string, withId: string): Promise<DeviceRecord> {
+    const older = await this.#update((content) =>
+      joinDevices(content, recordIn(content, id), recordIn(content, withId)),
+    );
     return this.deviceOf(older.id) ?? older;
   }
 
   /**
-   * Makes a device's entry over a platform a device of its own, at the user's word; the rest keeps the name. Fails with
+   * Makes a device's record over a platform a device of its own, at the user's word; the rest keeps the name. Fails with
    * `invalid_payload` where there is nothing to split.
    */
-  async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
-    const { device, apart } = await this.#update((content) => splitDevice(content, entryIn(content, id), platform));
+  async split(id: string, platform: string): Promise<{ device: DeviceRecord; apart: DeviceRecord }> {
+    const { device, apart } = await this.#update((content) => splitDevice(content, recordIn(content, id), platform));
     return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
 
-  /** Changes how far an entry is trusted, and with a place also where it is. Fails with `device_not_found`. */
-  setStanding(id: string, change: (entry: Entry) => Standing | Place): Promise<Entry> {
+  /** Changes how far a record is trusted, and with a place also where it is. Fails with `device_not_found`. */
+  setStanding(id: string, change: (record: DeviceRecord) => Standing | Place): Promise<DeviceRecord> {
     return this.#update((content) => {
-      const entry = entryIn(content, id);
-      const changed = change(entry);
-      const place = "standing" in changed ? changed : { host: entry.host, port: entry.port, standing: changed };
-      const result = withPlace(entry, place);
-      return { next: replaceEntry(content, entry, result), result };
+      const record = recordIn(content, id);
+      const changed = change(record);
+      const place = "standing" in changed ? changed : { host: record.host, port: record.port, standing: changed };
+      const result = withPlace(record, place);
+      return { next: replaceRecord(content, record, result), result };
     });
   }
 
   /** Marks a device as used: it is never evicted. Written once. */
   async markUsed(id: string): Promise<void> {
-    const entry = this.get(id);
-    if (!entry || isUsed(entry)) return;
-    await this.#changeEntry(id, (now) => ({ ...now, used: true }));
+    const record = this.get(id);
+    if (!record || isUsed(record)) return;
+    await this.#changeRecord(id, (now) => ({ ...now, used: true }));
   }
 
   /** Sets the default device by its name in the config. It stays the default under another name, until this changes. */
@@ -245,17 +251,17 @@ export class Registry {
   }
 
   /** The device that the config names; where it names none, the only device there is. */
-  get defaultEntry(): Entry | undefined {
+  get defaultRecord(): DeviceRecord | undefined {
     const content = this.#store.value;
     const wanted = this.#wanted;
-    if (this.#default?.content === content && this.#default.wanted === wanted) return this.#default.entry;
+    if (this.#default?.content === content && this.#default.wanted === wanted) return this.#default.record;
     const { devices } = this;
     const chosen = content.default;
     const named = () =>
       chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : findByName(wanted ?? "", content);
-    const entry = wanted ? named() : devices.length === 1 ? devices[0] : undefined;
-    this.#default = { content, wanted, entry };
-    return entry;
+    const record = wanted ? named() : devices.length === 1 ? devices[0] : undefined;
+    this.#default = { content, wanted, record };
+    return record;
   }
 
   /** Waits for pending writes. */
@@ -263,20 +269,20 @@ export class Registry {
     return this.#store.settled();
   }
 
-  /** Removes a device; gives its entries. */
-  remove(id: string): Promise<readonly Entry[]> {
-    return this.#removeAll((content) => partsIn(content, entryIn(content, id)));
+  /** Removes a device; gives its records. */
+  remove(id: string): Promise<readonly DeviceRecord[]> {
+    return this.#removeAll((content) => partsIn(content, recordIn(content, id)));
   }
 
   /** Removes every device that a scan found and nobody has used. */
-  removeUnused(): Promise<readonly Entry[]> {
+  removeUnused(): Promise<readonly DeviceRecord[]> {
     return this.#removeAll((content) => groupsIn(content).filter(areAllEvictable).flat());
   }
 
-  async #removeAll(which: (content: Content) => readonly Entry[]): Promise<readonly Entry[]> {
+  async #removeAll(which: (content: Content) => readonly DeviceRecord[]): Promise<readonly DeviceRecord[]> {
     const removed = await this.#update((content) => {
       const result = which(content);
-      const devices = content.devices.filter((entry) => !result.includes(entry));
+      const devices = content.devices.filter((record) => !result.includes(record));
       return { next: result.length === 0 ? content : { ...content, devices }, result };
     });
     for (const { id } of removed) this.#lastFound.delete(id);
@@ -288,29 +294,29 @@ export class Registry {
     availabilityOf: (id: string) => Pick<Availability, "last_seen" | "power"> | undefined,
   ): Promise<void> {
     await this.#update((content) => {
-      const devices = content.devices.map((entry) => {
-        const availability = availabilityOf(entry.id);
-        if (!availability) return entry;
+      const devices = content.devices.map((record) => {
+        const availability = availabilityOf(record.id);
+        if (!availability) return record;
         const { last_seen, power: last_power } = availability;
-        const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
-        return same ? entry : { ...entry, last_seen, last_power };
+        const same = last_seen === record.last_seen && last_power === (record.last_power ?? null);
+        return same ? record : { ...record, last_seen, last_power };
       });
       return {
-        next: devices.every((entry, at) => entry === content.devices[at]) ? content : { ...content, devices },
+        next: devices.every((record, at) => record === content.devices[at]) ? content : { ...content, devices },
         result: undefined,
       };
     });
   }
 
-  /** Changes an entry that is still known. */
-  async #changeEntry(id: string, change: (entry: Entry, content: Content) => Entry): Promise<void> {
+  /** Changes a record that is still known. */
+  async #changeRecord(id: string, change: (record: DeviceRecord, content: Content) => DeviceRecord): Promise<void> {
     await this.#update((content) => {
-      const entry = content.devices.find((device) => device.id === id);
-      return { next: entry ? replaceEntry(content, entry, change(entry, content)) : content, result: undefined };
+      const record = content.devices.find((device) => device.id === id);
+      return { next: record ? replaceRecord(content, record, change(record, content)) : content, result: undefined };
     });
   }
 
-  /** Makes a change; then regroups the entries into devices, and looks up the default device where that is open. */
+  /** Makes a change; then regroups the records into devices, and looks up the default device where that is open. */
   async #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
     const result = await this.#store.update((content) => {
       const before = withDefault(content, this.#wanted);
@@ -333,64 +339,64 @@ export class Registry {
 }
 
 interface Index {
-  readonly entries: readonly Entry[];
-  readonly byId: ReadonlyMap<string, Entry>;
-  readonly devices: readonly Entry[];
-  /** The entries of devices that have more than one, by device id. */
-  readonly parts: ReadonlyMap<string, readonly Entry[]>;
+  readonly records: readonly DeviceRecord[];
+  readonly byId: ReadonlyMap<string, DeviceRecord>;
+  readonly devices: readonly DeviceRecord[];
+  /** The records of devices that have more than one, by device id. */
+  readonly parts: ReadonlyMap<string, readonly DeviceRecord[]>;
 }
 
-function indexOf(entries: readonly Entry[]): Index {
-  const byId = new Map(entries.map((one) => [one.id, one]));
-  const groups = groupsIn({ devices: entries });
+function indexOf(records: readonly DeviceRecord[]): Index {
+  const byId = new Map(records.map((one) => [one.id, one]));
+  const groups = groupsIn({ devices: records });
   const parts = new Map(groups.filter((group) => group.length > 1).map((group) => [firstOf(group).id, group]));
-  return { entries, byId, devices: groups.map(firstOf), parts };
+  return { records, byId, devices: groups.map(firstOf), parts };
 }
 
 const noComposition: Composition = { pairs: [], leading: [], preferred: {} };
 
-/** The valid entries of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
+/** The valid records of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
 function readContent(content: unknown): { content: Content; bad: unknown[] } {
   const devices = isObject(content) ? content["devices"] : null;
   if (!isObject(content) || !Array.isArray(devices)) throw new Error("it does not hold devices as zapd writes them");
   const ids = new Set<string>();
   const bad: unknown[] = [];
   const valid = devices.flatMap((one) => {
-    const { data: entry } = entrySchema.safeParse(one);
-    if (!entry || ids.has(entry.id)) {
+    const { data: record } = recordSchema.safeParse(one);
+    if (!record || ids.has(record.id)) {
       bad.push(one);
       return [];
     }
-    ids.add(entry.id);
-    return [entry];
+    ids.add(record.id);
+    return [record];
   });
-  // With no valid entry at all, the backup is worth more.
+  // With no valid record at all, the backup is worth more.
   if (bad.length > 0 && valid.length === 0) throw new Error("it does not hold devices as zapd writes them");
   const { data: chosen } = chosenSchema.safeParse(content["default"]);
   return { content: chosen ? { devices: valid, default: chosen } : { devices: valid }, bad };
 }
 
-/** The backup's entries for those that are damaged. */
-function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly Entry[] {
-  let backup: readonly Entry[];
+/** The backup's records for those that are damaged. */
+function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly DeviceRecord[] {
+  let backup: readonly DeviceRecord[];
   try {
     backup = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
   } catch {
     return [];
   }
-  const isMissing = ({ id }: Entry) => content.devices.every((one) => one.id !== id);
-  const found = bad.flatMap((one) => backup.find((entry) => isMissing(entry) && isOf(one, entry)) ?? []);
+  const isMissing = ({ id }: DeviceRecord) => content.devices.every((one) => one.id !== id);
+  const found = bad.flatMap((one) => backup.find((record) => isMissing(record) && isOf(one, record)) ?? []);
   return [...new Set(found)];
 }
 
-/** Whether a damaged entry belongs to a device, by what is intact in it. */
-function isOf(damaged: unknown, entry: Entry): boolean {
+/** Whether a damaged record belongs to a device, by what is intact in it. */
+function isOf(damaged: unknown, record: DeviceRecord): boolean {
   if (!isObject(damaged)) return false;
-  const isSame = (...keys: readonly (keyof Entry)[]) => keys.every((key) => damaged[key] === entry[key]);
+  const isSame = (...keys: readonly (keyof DeviceRecord)[]) => keys.every((key) => damaged[key] === record[key]);
   return isSame("id") || isSame("platform", "identity") || isSame("name", "added_at");
 }
 
-/** The message about damaged entries. */
+/** The message about damaged records. */
 function damageMessage(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
   const named = (one: unknown) =>
     isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
@@ -401,9 +407,9 @@ function damageMessage(path: string, bad: readonly unknown[], isMended: boolean,
 }
 
 /** The device that a name or an id means, if any. */
-function findByName(wanted: string, content: Content): Entry | undefined {
+function findByName(wanted: string, content: Content): DeviceRecord | undefined {
   const { devices } = content;
-  const byId = (id: string) => devices.find((entry) => entry.id === id);
+  const byId = (id: string) => devices.find((record) => record.id === id);
   try {
     return resolveName(wanted, othersThan("", content), byId) ?? undefined;
   } catch {
@@ -420,72 +426,73 @@ function withDefault(content: Content, wanted: string | undefined): Content {
   const { devices, default: chosen } = content;
   const isSame = chosen?.wanted === wanted;
   if (isSame && devices.some(({ id }) => id === chosen.id)) return content;
-  const entry = wanted === "" ? undefined : findByName(wanted, content);
-  if (!entry) return chosen && !isSame ? { devices } : content;
-  return { ...replaceEntry({ devices }, entry, { ...entry, used: true }), default: { wanted, id: entry.id } };
+  const record = wanted === "" ? undefined : findByName(wanted, content);
+  if (!record) return chosen && !isSame ? { devices } : content;
+  return { ...replaceRecord({ devices }, record, { ...record, used: true }), default: { wanted, id: record.id } };
 }
 
-/** The names that an entry may not take: those of other devices, and the name in the config unless its device is the default. */
-function takenNames(content: Content, { id, part_of }: Pick<Entry, "id" | "part_of">): readonly NamedDevice[] {
+/** The names that a record may not take: those of other devices, and the name in the config unless its device is the default. */
+function takenNames(content: Content, { id, part_of }: Pick<DeviceRecord, "id" | "part_of">): readonly NamedDevice[] {
   const own = part_of ?? id;
   const chosen = content.default;
-  const defaultEntry = chosen && content.devices.find((entry) => entry.id === chosen.id);
-  const isOwn = defaultEntry && (defaultEntry.part_of ?? defaultEntry.id) === own;
+  const defaultRecord = chosen && content.devices.find((record) => record.id === chosen.id);
+  const isOwn = defaultRecord && (defaultRecord.part_of ?? defaultRecord.id) === own;
   const devices = othersThan(own, content);
   return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
 }
 
-function withPlace(entry: Entry, { host, port, standing }: Place): Entry {
-  const { standing: _before, ...rest } = entry;
+function withPlace(record: DeviceRecord, { host, port, standing }: Place): DeviceRecord {
+  const { standing: _before, ...rest } = record;
   const isPlain = JSON.stringify(standing) === JSON.stringify(initialStanding);
   return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
 }
 
-function entryIn(content: Content, id: string): Entry {
-  const entry = content.devices.find((device) => device.id === id);
-  if (!entry) throw removedError();
-  return entry;
+function recordIn(content: Content, id: string): DeviceRecord {
+  const record = content.devices.find((device) => device.id === id);
+  if (!record) throw removedError();
+  return record;
 }
 
 /** The hardware's own identity replaces a provisional one, never the other way round. */
-function withIdentity(entry: Entry, { identity, provisional }: Sighting): Entry {
-  if (provisional) return entry.identity === identity ? { ...entry, provisional } : entry;
-  if (!entry.provisional && entry.identity === identity) return entry;
-  const { provisional: _before, ...own } = entry;
+function withIdentity(record: DeviceRecord, { identity, provisional }: Sighting): DeviceRecord {
+  if (provisional) return record.identity === identity ? { ...record, provisional } : record;
+  if (!record.provisional && record.identity === identity) return record;
+  const { provisional: _before, ...own } = record;
   return { ...own, identity };
 }
 
-/** Takes over the hardware ids by which entries are joined; on probation the old ones stay. */
-function withHardwareIds(entry: Entry, { ids = [], alone }: Sighting): Entry {
-  if (entry.standing?.probation) return entry;
-  const updated = alone === entry.alone ? entry : { ...entry, alone };
+/** Takes over the hardware ids by which records are joined; on probation the old ones stay. */
+function withHardwareIds(record: DeviceRecord, { ids = [], alone }: Sighting): DeviceRecord {
+  if (record.standing?.probation) return record;
+  const updated = alone === record.alone ? record : { ...record, alone };
   if (ids.length === 0) return updated;
   return { ...updated, hardware_ids: ids.filter((id) => id.length <= maxIdCharacters).slice(0, maxIds) };
 }
 
-function replaceEntry(content: Content, entry: Entry, next: Entry): Content {
-  if (isSameEntry(entry, next)) return content;
-  return { ...content, devices: content.devices.map((device) => (device === entry ? next : device)) };
+function replaceRecord(content: Content, record: DeviceRecord, next: DeviceRecord): Content {
+  if (isSameRecord(record, next)) return content;
+  return { ...content, devices: content.devices.map((device) => (device === record ? next : device)) };
 }
 
 function findIn(
-  devices: readonly Entry[],
+  devices: readonly DeviceRecord[],
   platform: string,
   sighting: Sighting,
   { host, port }: Address,
-): Entry | undefined {
+): DeviceRecord | undefined {
   const own = devices.filter((device) => device.platform === platform);
-  const mayBe = (device: Entry) => (sighting.provisional || device.provisional) && !contradicts(device, sighting.facts);
+  const mayBe = (device: DeviceRecord) =>
+    (sighting.provisional || device.provisional) && !contradicts(device, sighting.facts);
   return (
     own.find((device) => device.identity === sighting.identity) ??
     own.find((device) => mayBe(device) && device.host === host && device.port === port)
   );
 }
 
-/** Whether facts show other hardware than an entry's. */
-function contradicts(entry: Entry, { serial, macs }: Facts): boolean {
-  if (serial !== null && entry.serial !== null && serial !== entry.serial) return true;
-  return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
+/** Whether facts show other hardware than a record's. */
+function contradicts(record: DeviceRecord, { serial, macs }: Facts): boolean {
+  if (serial !== null && record.serial !== null && serial !== record.serial) return true;
+  return macs.length > 0 && record.macs.length > 0 && !macs.some((mac) => record.macs.includes(mac));
 }
 
 function mergeInto(
@@ -504,61 +511,61 @@ function mergeInto(
   // A decision about its place no longer holds where the place was changed meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
-  const base = before ? (to ? withPlace(before, to) : before) : newEntry(names, id, found);
+  const base = before ? (to ? withPlace(before, to) : before) : newRecord(names, id, found);
   const learned = withHardwareIds(withIdentity(withLearned(base, sighting, names), sighting), sighting);
   const ports = { ...learned.ports, ...found.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
   const by = found.by === "user" ? { ...named, added_by: found.by } : named;
   const { host, port } = before && (to || isStale) ? base : found.address;
-  const entry: Entry = { ...by, host, port, ports };
-  if (!before) return withNewEntry(content, entry, found, lastFound, composition);
-  const next = replaceEntry(content, before, entry);
+  const record: DeviceRecord = { ...by, host, port, ports };
+  if (!before) return withNewRecord(content, record, found, lastFound, composition);
+  const next = replaceRecord(content, before, record);
   // A name that the user gives belongs to the whole device.
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
   const renamed =
-    device && given !== null ? replaceEntry(next, device, { ...device, name: given, named_by: "user" }) : next;
-  return { next: renamed, result: { entry, isNew: false, evicted: [] } };
+    device && given !== null ? replaceRecord(next, device, { ...device, name: given, named_by: "user" }) : next;
+  return { next: renamed, result: { record, isNew: false, evicted: [] } };
 }
 
-/** Sets a device's labels, which its oldest entry keeps. */
-function withLabels(content: Content, of: Entry, labels: readonly string[] | undefined): Content {
+/** Sets a device's labels, which its oldest record keeps. */
+function withLabels(content: Content, of: DeviceRecord, labels: readonly string[] | undefined): Content {
   if (labels === undefined) return content;
   const parts = partsIn(content, of);
   const kept = labels.length === 0 ? undefined : [...new Set(labels)].toSorted();
   const first = firstOf(parts);
-  const devices = content.devices.map((entry) =>
-    parts.includes(entry) ? { ...entry, labels: entry === first ? kept : undefined } : entry,
+  const devices = content.devices.map((record) =>
+    parts.includes(record) ? { ...record, labels: record === first ? kept : undefined } : record,
   );
   return { ...content, devices };
 }
 
-function isSamePlace(one: Entry, other: Entry): boolean {
-  const shown = ({ host, port, standing }: Entry) => JSON.stringify([host, port, standing ?? null]);
+function isSamePlace(one: DeviceRecord, other: DeviceRecord): boolean {
+  const shown = ({ host, port, standing }: DeviceRecord) => JSON.stringify([host, port, standing ?? null]);
   return shown(one) === shown(other);
 }
 
 /**
- * Adds a new entry. Where the registry is full, it evicts an unused device: the one that `evicts` names, or the one found
- * longest ago. An entry that joins a known device needs no room among the devices.
+ * Adds a new record. Where the registry is full, it evicts an unused device: the one that `evicts` names, or the one found
+ * longest ago. A record that joins a known device needs no room among the devices.
  */
-function withNewEntry(
+function withNewRecord(
   content: Content,
-  entry: Entry,
+  record: DeviceRecord,
   { evicts, scanStartedAt }: Pick<Discovered, "evicts" | "scanStartedAt">,
   lastFound: (id: string) => number,
   composition: Composition,
 ): Change<Content, MergeResult> {
   const next = regroupWithLeader(
-    { ...content, devices: [...content.devices, entry] },
-    entry,
+    { ...content, devices: [...content.devices, record] },
+    record,
     scanStartedAt,
     composition,
   );
   const groups = groupsIn(next);
-  const isOwn = (group: readonly Entry[]) => group.some(({ id }) => id === entry.id);
+  const isOwn = (group: readonly DeviceRecord[]) => group.some(({ id }) => id === record.id);
   const evictable = groups.filter((group) => !isOwn(group) && areAllEvictable(group));
-  const foundAt = (group: readonly Entry[]) => Math.max(...group.map(({ id }) => lastFound(id)));
-  const isFull = groups.length > maxDevices || next.devices.length > maxEntries;
+  const foundAt = (group: readonly DeviceRecord[]) => Math.max(...group.map(({ id }) => lastFound(id)));
+  const isFull = groups.length > maxDevices || next.devices.length > maxRecords;
   const named = evictable.find((group) => group.some(({ id }) => id === evicts));
   const oldest = isFull ? evictable.toSorted((one, other) => foundAt(one) - foundAt(other))[0] : undefined;
   const evicted = named ?? oldest;
@@ -567,9 +574,9 @@ function withNewEntry(
       hint: "Remove devices that you do not use: zapd forget NAME",
     });
   const devices = evicted ? next.devices.filter((one) => !evicted.includes(one)) : next.devices;
-  return { next: { ...next, devices }, result: { entry, isNew: true, evicted: evicted ?? [] } };
+  return { next: { ...next, devices }, result: { record, isNew: true, evicted: evicted ?? [] } };
 }
 
-function areAllEvictable(group: readonly Entry[]): boolean {
+function areAllEvictable(group: readonly DeviceRecord[]): boolean {
   return group.every(isEvictable);
 }

@@ -7,8 +7,8 @@ import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
 import { addressText } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
-import { descriptionOf, type Entry, memoryOf } from "./entry.ts";
 import { asShellWord } from "./names.ts";
+import { type DeviceRecord, descriptionOf, memoryOf } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import {
   initialStanding,
@@ -58,30 +58,30 @@ export class Trust {
   }
 
   /** Why a device gets no secret now, as an error without its subject; `null` where it is trusted. */
-  doubt(entry: Entry): ZapdError | null {
+  doubt(record: DeviceRecord): ZapdError | null {
     const { registry, neighbours, now } = this.#deps;
-    const known = registry.get(entry.id) ?? entry;
+    const known = registry.get(record.id) ?? record;
     return this.#doubt(known, neighbours.macOf(known.host), now());
   }
 
-  #doubt(entry: Entry, mac: string | null, now: number): ZapdError | null {
-    const probation = this.#probation(entry, mac, now);
+  #doubt(record: DeviceRecord, mac: string | null, now: number): ZapdError | null {
+    const probation = this.#probation(record, mac, now);
     if (!probation) return null;
     return new ZapdError(
       "device_unproven",
-      `${probationText(entry, probation)}: it gets no key, no password and no typed text`,
-      { hint: this.#probationHint(entry) },
+      `${probationText(record, probation)}: it gets no key, no password and no typed text`,
+      { hint: this.#probationHint(record) },
     );
   }
 
   /** A device's kept credentials; on probation they cannot be read. */
-  keeper(entry: Entry): CredentialKeeper {
-    const keeper = this.#deps.credentials.keeper(entry.id);
+  keeper(record: DeviceRecord): CredentialKeeper {
+    const keeper = this.#deps.credentials.keeper(record.id);
     return {
       ...keeper,
       read: () => {
         const kept = keeper.read();
-        const doubt = kept && this.doubt(entry);
+        const doubt = kept && this.doubt(record);
         if (doubt) throw doubt;
         return kept;
       },
@@ -89,27 +89,27 @@ export class Trust {
   }
 
   /** The place of a device after it was found at `at`; at the addresses `answering` it proved its identity. */
-  placeOf(entry: Entry, at: Address | null, answering: readonly Address[]): Place {
+  placeOf(record: DeviceRecord, at: Address | null, answering: readonly Address[]): Place {
     const { credentials, neighbours, now } = this.#deps;
     const seen: Observation = {
       at,
       answering,
-      hasSecrets: credentials.has(entry.id),
-      reportedMacs: entry.macs,
+      hasSecrets: credentials.has(record.id),
+      reportedMacs: record.macs,
       macOf: (host) => neighbours.macOf(host),
     };
-    const { host, port, standing = initialStanding } = entry;
+    const { host, port, standing = initialStanding } = record;
     return placeAfterContact({ host, port, standing }, seen, now());
   }
 
   /** The addresses beside their own at which a scan asks for known devices. */
   knownAddresses(): KnownAddress[] {
     const { registry, now } = this.#deps;
-    return registry.entries
-      .flatMap((entry) => {
-        const { platform, identity } = entry;
-        const memory = this.#memoryOf(entry);
-        return otherAddresses(entry.standing, now()).map(({ host, port }) => ({
+    return registry.records
+      .flatMap((record) => {
+        const { platform, identity } = record;
+        const memory = this.#memoryOf(record);
+        return otherAddresses(record.standing, now()).map(({ host, port }) => ({
           platform,
           identity,
           host,
@@ -121,8 +121,8 @@ export class Trust {
   }
 
   /** The address that a device left less than a day ago, where it is trusted as soon as it answers. */
-  formerAddress(entry: Entry): Address | undefined {
-    return withoutExpired(entry.standing ?? initialStanding, this.#deps.now()).former;
+  formerAddress(record: DeviceRecord): Address | undefined {
+    return withoutExpired(record.standing ?? initialStanding, this.#deps.now()).former;
   }
 
   /** The neighbour table's hardware address for a host. */
@@ -130,22 +130,22 @@ export class Trust {
     return this.#deps.neighbours.macOf(host);
   }
 
-  hasSecrets(entry: Entry): boolean {
-    return this.#deps.credentials.has(entry.id);
+  hasSecrets(record: DeviceRecord): boolean {
+    return this.#deps.credentials.has(record.id);
   }
 
   /** The user says that what answers at a device's address is the device. */
-  trust(entry: Entry): Promise<Entry> {
+  trust(record: DeviceRecord): Promise<DeviceRecord> {
     const { registry, neighbours } = this.#deps;
-    return registry.setStanding(entry.id, ({ host, port, standing = initialStanding }) =>
+    return registry.setStanding(record.id, ({ host, port, standing = initialStanding }) =>
       standingWhenTrusted({ host, port, standing }, neighbours.macOf(host)),
     );
   }
 
   /** Moves a device to the address where it is being paired: its old secret does not go there. */
-  move(entry: Entry, { host, port }: Address): Promise<Entry> {
+  move(record: DeviceRecord, { host, port }: Address): Promise<DeviceRecord> {
     const { registry, now } = this.#deps;
-    return registry.setStanding(entry.id, (before) => {
+    return registry.setStanding(record.id, (before) => {
       const place = { host: before.host, port: before.port, standing: before.standing ?? initialStanding };
       return { host, port, standing: standingWhenPaired(place, { host, port }, now()) };
     });
@@ -157,25 +157,25 @@ export class Trust {
     // Read once: reading the clock for each of a hundred devices takes half the time of a health check.
     const [macs, now] = [neighbours.table(), this.#deps.now()];
     const all: string[] = [];
-    for (const entry of registry.entries) {
-      const doubt = this.#doubt(entry, macs.get(entry.host) ?? null, now);
-      if (doubt) all.push(`${entry.name} ${doubt.message}. ${doubt.hint}`);
+    for (const record of registry.records) {
+      const doubt = this.#doubt(record, macs.get(record.host) ?? null, now);
+      if (doubt) all.push(`${record.name} ${doubt.message}. ${doubt.hint}`);
     }
     const more = all.length - maxWarnings;
     return more > 0 ? [...all.slice(0, maxWarnings), `${more} more devices are on probation`] : all;
   }
 
   /** Whether a device's platform pairs at all. */
-  canPair(entry: Entry): boolean {
-    const platform = this.#platformOf(entry.platform);
-    return (platform && descriptionOf(entry, platform, this.hasSecrets(entry)).has.has("pair")) ?? false;
+  canPair(record: DeviceRecord): boolean {
+    const platform = this.#platformOf(record.platform);
+    return (platform && descriptionOf(record, platform, this.hasSecrets(record)).has.has("pair")) ?? false;
   }
 
   /**
    * Why a found device is not the known one that it claims to be: the known one was paired under a certificate, and this one
    * shows another or none (SECURITY.md 2.4). At the known address the platform checks that with every connection.
    */
-  impostorReason(before: Entry, { sighting, address }: FoundDevice): string | null {
+  impostorReason(before: DeviceRecord, { sighting, address }: FoundDevice): string | null {
     const { certificate = null } = sighting;
     const kept = this.#deps.credentials.keeper(before.id).readAnyway()?.["certificate"] ?? null;
     if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
@@ -185,14 +185,14 @@ export class Trust {
   }
 
   /** Whether an address has the device's host, with one of its platform's ports beside the control port. */
-  isOtherPort({ platform, host, port, ports }: Entry, address: Address): boolean {
+  isOtherPort({ platform, host, port, ports }: DeviceRecord, address: Address): boolean {
     const known = this.#platformOf(platform);
     if (!known || host !== address.host || port === address.port) return false;
     return [...Object.values(known.ports), ...Object.values(ports)].includes(address.port);
   }
 
   /** Finds out where a known device is that was found at an address, by asking its other known addresses, too. */
-  async locate(before: Entry, finding: FoundDevice, timeoutMs: number): Promise<Location> {
+  async locate(before: DeviceRecord, finding: FoundDevice, timeoutMs: number): Promise<Location> {
     const { sighting, address } = finding;
     const here = { host: before.host, port: before.port };
     const former = this.formerAddress(before);
@@ -221,20 +221,20 @@ export class Trust {
   }
 
   /** What answers at an address, if it proves to be the device. */
-  async #identityAt(entry: Entry, at: Address, timeoutMs: number): Promise<Sighting | null> {
+  async #identityAt(record: DeviceRecord, at: Address, timeoutMs: number): Promise<Sighting | null> {
     const { host, port } = at;
-    const lead = { host, port, memory: this.#memoryOf(entry) };
-    const sighting = await this.#platformOf(entry.platform)
+    const lead = { host, port, memory: this.#memoryOf(record) };
+    const sighting = await this.#platformOf(record.platform)
       ?.identify(lead, this.#deps.platformHost, AbortSignal.timeout(timeoutMs))
       .catch(() => null);
     if (!sighting) return null;
-    if (provesToBe(sighting, entry)) return sighting;
-    return mayBe(sighting, entry, at) ? sightingOf(entry) : null;
+    if (provesToBe(sighting, record)) return sighting;
+    return mayBe(sighting, record, at) ? sightingOf(record) : null;
   }
 
-  #memoryOf(entry: Entry): unknown {
-    const platform = this.#platformOf(entry.platform);
-    return platform && memoryOf(entry, platform);
+  #memoryOf(record: DeviceRecord): unknown {
+    const platform = this.#platformOf(record.platform);
+    return platform && memoryOf(record, platform);
   }
 
   #platformOf(name: string): Platform | undefined {
@@ -242,53 +242,53 @@ export class Trust {
   }
 
   /** The error of adding a known device at another address, while it answers at its own or has secrets. */
-  elsewhereError(entry: Entry, address: Address, answering: readonly Address[]): ZapdError {
-    const [name, at, other] = [asShellWord(entry.name), addressText(entry), addressText(address)];
-    const anew = `if it has moved to ${other} for good: ${this.startOverHint(entry, address)}`;
-    return answering.some((one) => isSameAddress(one, entry))
+  elsewhereError(record: DeviceRecord, address: Address, answering: readonly Address[]): ZapdError {
+    const [name, at, other] = [asShellWord(record.name), addressText(record), addressText(address)];
+    const anew = `if it has moved to ${other} for good: ${this.startOverHint(record, address)}`;
+    return answering.some((one) => isSameAddress(one, record))
       ? new ZapdError(
           "device_elsewhere",
-          `${entry.name} answers at ${at}, where it is known: what is at ${other} says that it is the same device`,
+          `${record.name} answers at ${at}, where it is known: what is at ${other} says that it is the same device`,
           { hint: `Drive it as ${name}: it is at ${at}, not at ${other}; ${anew}` },
         )
       : new ZapdError(
           "device_elsewhere",
-          `${entry.name} is known at ${at}, and does not answer there now; it has secrets, and what is at ${other} may be another`,
+          `${record.name} is known at ${at}, and does not answer there now; it has secrets, and what is at ${other} may be another`,
           { hint: `Turn on the one at ${at} if it is there; ${anew}` },
         );
   }
 
   /** The commands for a user who knows that a device is at an address from now on. */
-  startOverHint(entry: Entry, address: Address): string {
-    const [name, at] = [asShellWord(entry.name), addressText(address)];
+  startOverHint(record: DeviceRecord, address: Address): string {
+    const [name, at] = [asShellWord(record.name), addressText(address)];
     const forget = `zapd forget ${name}, then zapd add ${at}`;
-    if (!this.canPair(entry)) return forget;
+    if (!this.canPair(record)) return forget;
     return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
-  #probationHint(entry: Entry): string {
-    const name = asShellWord(entry.name);
-    const { former, rivals } = entry.standing ?? initialStanding;
+  #probationHint(record: DeviceRecord): string {
+    const name = asShellWord(record.name);
+    const { former, rivals } = record.standing ?? initialStanding;
     // Another known device may have such an address by now.
-    const isOthers = (at: Address) => this.#deps.registry.entries.some((one) => isSameAddress(one, at));
+    const isOthers = (at: Address) => this.#deps.registry.records.some((one) => isSameAddress(one, at));
     const elsewhere = [...(former ? [former] : []), ...rivals].filter((at) => !isOthers(at));
-    const canPair = this.canPair(entry);
+    const canPair = this.canPair(record);
     const at = (one: Address) =>
       canPair
         ? `zapd pair ${name} --host ${addressText(one)}`
         : `zapd forget ${name}, then zapd add ${addressText(one)}`;
     const others = elsewhere.map((one) => `; if it is the one at ${addressText(one)}: ${at(one)}`).join("");
-    const anew = canPair ? `. To begin anew, without the old key: ${at(entry)}` : "";
-    return `If what is at ${addressText(entry)} is it: zapd trust ${name}${others}${anew}`;
+    const anew = canPair ? `. To begin anew, without the old key: ${at(record)}` : "";
+    return `If what is at ${addressText(record)} is it: zapd trust ${name}${others}${anew}`;
   }
 
-  #probation(entry: Entry, mac: string | null, now: number): Probation | undefined {
-    const known = probationAt(entry.standing, now);
+  #probation(record: DeviceRecord, mac: string | null, now: number): Probation | undefined {
+    const known = probationAt(record.standing, now);
     if (known) return known;
-    if (mac === null || !isStrangeMac(mac, entry.standing, entry.macs)) return undefined;
-    const change = standingWithStrangeMac(withoutExpired(entry.standing ?? initialStanding, now), mac, now);
+    if (mac === null || !isStrangeMac(mac, record.standing, record.macs)) return undefined;
+    const change = standingWithStrangeMac(withoutExpired(record.standing ?? initialStanding, now), mac, now);
     this.#deps.registry
-      .setStanding(entry.id, () => change)
+      .setStanding(record.id, () => change)
       .catch((error: unknown) =>
         this.#deps.log.recurring(`How far a device is believed could not be kept: ${textOf(error)}`),
       );
@@ -297,24 +297,24 @@ export class Trust {
 }
 
 /** Whether a sighting is of the device: by its identity, or, where that is provisional, by a hardware address. */
-export function provesToBe({ identity, provisional, facts: { macs } }: Sighting, entry: Entry): boolean {
-  if (identity === entry.identity) return !provisional || entry.provisional === true;
-  return provisional === true && macs.some((mac) => entry.macs.includes(mac));
+export function provesToBe({ identity, provisional, facts: { macs } }: Sighting, record: DeviceRecord): boolean {
+  if (identity === record.identity) return !provisional || record.provisional === true;
+  return provisional === true && macs.some((mac) => record.macs.includes(mac));
 }
 
 /**
  * Whether an unpaired device that reports nothing of itself may be the one known at that address. It holds its place against
  * rivals, but gets no secret.
  */
-function mayBe({ provisional, pairing, facts: { macs } }: Sighting, entry: Entry, at: Address): boolean {
-  const known = [entry, ...(entry.standing?.former ? [entry.standing.former] : [])];
+function mayBe({ provisional, pairing, facts: { macs } }: Sighting, record: DeviceRecord, at: Address): boolean {
+  const known = [record, ...(record.standing?.former ? [record.standing.former] : [])];
   return (
     provisional === true && pairing === "required" && macs.length === 0 && known.some((one) => isSameAddress(one, at))
   );
 }
 
 /** A sighting that reports nothing new of a device. */
-export function sightingOf({ identity, provisional }: Entry): Sighting {
+export function sightingOf({ identity, provisional }: DeviceRecord): Sighting {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, access: null };
   return {
     identity,
@@ -325,9 +325,9 @@ export function sightingOf({ identity, provisional }: Entry): Sighting {
   };
 }
 
-function probationText(entry: Entry, { reason, mac }: Probation): string {
-  const { former, rivals = [] } = entry.standing ?? initialStanding;
-  const here = addressText(entry);
+function probationText(record: DeviceRecord, { reason, mac }: Probation): string {
+  const { former, rivals = [] } = record.standing ?? initialStanding;
+  const here = addressText(record);
   const others = rivals.map(addressText);
   if (others.length > 0) return `is answered for at ${[here, ...others].join(" and at ")}, and only one can be it`;
   if (former) return `moved from ${addressText(former)} to ${here}, and what answers there may be another`;

@@ -16,7 +16,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     ...deps.listeners(),
     http_enabled: config.running.daemon.http_enabled,
     device_count: registry.devices.length,
-    default_device: registry.defaultEntry?.name ?? null,
+    default_device: registry.defaultRecord?.name ?? null,
     config_file: config.path,
     state_folder: resolve(deps.state),
     mqtt: deps.mqtt() ?? undefined,

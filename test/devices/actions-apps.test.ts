@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type { Entry } from "../../src/devices/entry.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Connection, InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 let listed: PlatformApp[];
 const app = (platformId: string, name: string): PlatformApp => ({ platformId, name, type: "app", version: null });
 beforeEach(async () => {
@@ -113,17 +113,17 @@ describe("development", () => {
   test("a package goes to the device, and the catalog is brought up to date, whether the set lists its apps or not", async () => {
     for (const fails of [false, true]) {
       const bench = await workbench(fails);
-      const entry = await bench.add("1");
+      const record = await bench.add("1");
       expect(
         await bench.actions.install(
-          entry,
+          record,
           { path: "/x.zip", bytes: 9 },
           { password: "secret" },
           { signal: neverAborted },
         ),
       ).toBe(result);
       expect(bench.set.done).toEqual(fails ? ["install /x.zip secret"] : ["install /x.zip secret", "apps"]);
-      expect(await bench.actions.reload(entry, { signal: neverAborted })).toMatchObject({
+      expect(await bench.actions.reload(record, { signal: neverAborted })).toMatchObject({
         id: "dev",
         type: "dev",
         name: "Mine",
@@ -134,9 +134,9 @@ describe("development", () => {
 
   test("the console is read once for all callers with the same cursor", async () => {
     const bench = await workbench(false);
-    const entry = await bench.add("1");
+    const record = await bench.add("1");
     bench.set.takes = 10;
-    const read = (cursor: string | null) => bench.actions.logs(entry, cursor, neverAborted);
+    const read = (cursor: string | null) => bench.actions.logs(record, cursor, neverAborted);
     await Promise.all([read(null), read(null), read("1"), read("1")]);
     expect(bench.set.done.sort()).toEqual(["read 1", "read null"]);
     await bench.remove();

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type { Entry } from "../../src/devices/entry.ts";
 import { readPress } from "../../src/devices/press.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 beforeEach(async () => {
   house = await openHouse();
   tv = await house.add("1", { name: "TV" });
@@ -166,9 +166,9 @@ describe("a sequence", () => {
             : set.do(wanted, signal, undefined),
       },
     }));
-    const entry = await breaking.add("1", { name: "TV" });
+    const record = await breaking.add("1", { name: "TV" });
     expect(
-      await failureOf(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, { signal: neverAborted })),
+      await failureOf(breaking.actions.sequence(record, ["home", "home", "up", "home"], 0, { signal: neverAborted })),
     ).toBe("device_timeout: TV did not answer; 2 of 4 keys were sent while running a sequence");
     expect(breaking.set.done).toEqual(["home", "home"]);
     await breaking.remove();

@@ -5,7 +5,7 @@ import { ConfigFile } from "../../src/config/config.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
-import type { Entry } from "../../src/devices/entry.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
@@ -44,7 +44,7 @@ beforeEach(async () => {
     },
   });
   const platformHost = { ...platformHostOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
-  const discovery = new Discovery<Entry>({
+  const discovery = new Discovery<DeviceRecord>({
     platforms: [platform],
     platformHost,
     config: () => config.running.discovery,
@@ -83,13 +83,13 @@ describe("a device that a scan finds", () => {
     await found("1", "192.0.2.1", 90);
     leads.set("192.0.2.1:90", 9);
     await found("1", "192.0.2.1");
-    expect(registry.entries).toMatchObject([{ host: "192.0.2.1", port: 9 }]);
+    expect(registry.records).toMatchObject([{ host: "192.0.2.1", port: 9 }]);
   });
 
   test("is added and logged once", async () => {
     await found("1", "192.0.2.1");
     await found("1", "192.0.2.1");
-    expect(registry.entries.length).toBe(1);
+    expect(registry.records.length).toBe(1);
     expect(lines.filter((line) => line.startsWith("found  Set 1"))).toHaveLength(1);
   });
 
@@ -128,26 +128,26 @@ describe("a device that a scan finds", () => {
 });
 
 describe("a device that falls silent while it is being taken in", () => {
-  const statusOf = (entry: Entry) => devices.endpointOf(entry).availability.status;
+  const statusOf = (record: DeviceRecord) => devices.endpointOf(record).availability.status;
 
   test("that answered earlier is offline until it answers again", async () => {
-    const entry = await found("1", "192.0.2.1");
-    expect(statusOf(entry)).toBe("online");
+    const record = await found("1", "192.0.2.1");
+    expect(statusOf(record)).toBe("online");
     const again = found("1", "192.0.2.1");
-    devices.endpointOf(entry).noteNoAnswer();
+    devices.endpointOf(record).noteNoAnswer();
     await again;
-    expect(statusOf(entry)).toBe("offline");
+    expect(statusOf(record)).toBe("offline");
     await found("1", "192.0.2.1");
-    expect(statusOf(entry)).toBe("online");
+    expect(statusOf(record)).toBe("online");
   });
 
   test("at its old address is where it was found", async () => {
-    const entry = await found("1", "192.0.2.1");
+    const record = await found("1", "192.0.2.1");
     homes.delete("192.0.2.1:9");
     const moved = found("1", "192.0.2.2");
-    devices.endpointOf(entry).noteNoAnswer();
+    devices.endpointOf(record).noteNoAnswer();
     expect((await moved).host).toBe("192.0.2.2");
-    expect(statusOf(entry)).toBe("online");
+    expect(statusOf(record)).toBe("online");
   });
 });
 
@@ -168,7 +168,7 @@ describe("a device that the user adds", () => {
     homes.delete("127.0.0.1:81");
     const second = await devices.add({ host: "127.0.0.1:82", name: "Attic" });
     expect(second.record).toMatchObject({ id: first.id, port: 82, name: "Attic" });
-    expect(registry.entries.length).toBe(1);
+    expect(registry.records.length).toBe(1);
   });
 
   test("again by a new name stays the default one", async () => {
@@ -185,11 +185,11 @@ describe("a device that the user adds", () => {
     await config.patch({ "daemon.default_device": "Den" });
     await registry.remove(first.id);
     expect((await devices.add({ host: "127.0.0.1:81", name: "Attic" })).id).toBe(first.id);
-    expect(registry.defaultEntry?.name).toBe("Attic");
+    expect(registry.defaultRecord?.name).toBe("Attic");
     await registry.remove(first.id);
     const second = await devices.add({ host: "127.0.0.1:82", name: "den" });
     await devices.add({ host: "127.0.0.1:81", name: "Attic" });
-    expect(registry.defaultEntry?.id).toBe(second.id);
+    expect(registry.defaultRecord?.id).toBe(second.id);
   });
 
   test("that cannot be is refused, and nothing is kept", async () => {
@@ -205,34 +205,34 @@ describe("a device that the user adds", () => {
     ] as const;
     for (const [code, addition] of refused)
       expect([addition, await codeOf(devices.add(addition))]).toEqual([addition, code]);
-    expect(registry.entries).toEqual([]);
+    expect(registry.records).toEqual([]);
   });
 
   test("under a name that another has is refused, and not kept", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
     await devices.add({ host: "127.0.0.1:81", name: "Den" });
     expect(await codeOf(devices.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
-    expect(registry.entries.length).toBe(1);
+    expect(registry.records.length).toBe(1);
   });
 });
 
 describe("a device that the user changes", () => {
   test("stays the default one under its new name, in the config too", async () => {
-    const entry = await found("1", "192.0.2.1");
-    for (const word of [entry.name, "dEN"]) {
-      const before = registry.get(entry.id) ?? entry;
+    const record = await found("1", "192.0.2.1");
+    for (const word of [record.name, "dEN"]) {
+      const before = registry.get(record.id) ?? record;
       await config.patch({ "daemon.default_device": word });
       await devices.change(devices.deviceOf(before), { name: before.name === "Den" ? "Attic" : "Den" });
-      expect(config.running.daemon.default_device).toBe(registry.get(entry.id)?.name ?? "");
+      expect(config.running.daemon.default_device).toBe(registry.get(record.id)?.name ?? "");
     }
     expect((await config.readCurrent()).daemon.default_device).toBe("Attic");
   });
 
   test("takes only ports that its platform has", async () => {
-    const entry = await found("1", "192.0.2.1");
-    const device = devices.deviceOf(entry);
+    const record = await found("1", "192.0.2.1");
+    const device = devices.deviceOf(record);
     await devices.change(device, { ports: { door: 8 } });
     expect(await codeOf(devices.change(device, { ports: { constructor: 8 } }))).toBe("invalid_payload");
-    expect(registry.get(entry.id)?.ports).toEqual({ door: 8 });
+    expect(registry.get(record.id)?.ports).toEqual({ door: 8 });
   });
 });

@@ -47,18 +47,18 @@ export async function comeAndGo(count: number): Promise<Left> {
   for (let done = 0; done < count; done += together) {
     callers.length = 0;
     const life = async (at: number) => {
-      const entry = await house.add(`${done}-${at}`);
-      const device = house.devices.deviceOf(entry);
+      const record = await house.add(`${done}-${at}`);
+      const device = house.devices.deviceOf(record);
       refs.push(new WeakRef(device), new WeakRef(device.leading));
       const asked = [
-        () => house.actions.key(entry, "home", { signal: caller() }),
+        () => house.actions.key(record, "home", { signal: caller() }),
         () => device.state(caller()),
         () => device.pair({}, caller()),
-        () => house.actions.refresh(entry, false, caller()),
+        () => house.actions.refresh(record, false, caller()),
         async () => device.watch.subscribe()(),
       ];
       // One thing is over, and another in its middle, when the device is removed.
-      if (at % 2 === 0) await house.actions.key(entry, "up", { signal: caller() });
+      if (at % 2 === 0) await house.actions.key(record, "up", { signal: caller() });
       const under = asked[at % asked.length]?.().catch(() => {});
       await house.devices.remove(device);
       await under;

@@ -1,10 +1,10 @@
-/** Which entries are one device: whatever came first, was lost, came late or twice. */
+/** Which records are one device: whatever came first, was lost, came late or twice. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { failureText } from "../../src/cli/explain.ts";
 import { groupsOf } from "../../src/devices/compose.ts";
-import { type Discovered, idOf } from "../../src/devices/entry.ts";
+import { type Discovered, idOf } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { Composition, Facts, HardwareId } from "../../src/platforms/platform.ts";
 import { codeOf } from "../support/failure.ts";
@@ -40,7 +40,7 @@ function seen(
 /** The groups, by platform and identity. */
 function groups(registry: Registry): string[] {
   const words = registry.devices.map((device) => {
-    const parts = registry.partsOf(device.id).map((entry) => `${entry.platform} ${entry.identity}`);
+    const parts = registry.partsOf(device.id).map((record) => `${record.platform} ${record.identity}`);
     return parts.toSorted().join(" + ");
   });
   return words.toSorted();
@@ -57,7 +57,7 @@ async function after(...sightings: readonly Discovered[]): Promise<string[]> {
 const together = ["alpha a + beta b"];
 const apart = ["alpha a", "beta b"];
 
-describe("entries of two platforms are one device", () => {
+describe("records of two platforms are one device", () => {
   test("with a hardware id in common at one host, whatever they are called", async () => {
     const own = [
       [{ macs: [mac] }, { macs: [mac] }],
@@ -129,9 +129,9 @@ describe("entries of two platforms are one device", () => {
   test("as soon as it is known: a name that is learned later, and no longer when it has moved away", () =>
     withRegistry(async (registry) => {
       await registry.merge(seen("alpha", "a", { name: "Den" }));
-      const { entry } = await registry.merge(seen("beta", "b", { name: null }));
+      const { record } = await registry.merge(seen("beta", "b", { name: null }));
       expect(groups(registry)).toEqual(apart);
-      await registry.learn(entry.id, { facts: { name: "Den" } });
+      await registry.learn(record.id, { facts: { name: "Den" } });
       expect(groups(registry)).toEqual(together);
       await registry.merge(seen("beta", "b", { name: "Den", host: elsewhere.host }));
       expect(groups(registry)).toEqual(apart);
@@ -171,20 +171,20 @@ describe("entries of two platforms are one device", () => {
   });
 });
 
-test("a host that announces itself a thousand times is joined with nothing, and takes time in proportion to its entries", () =>
+test("a host that announces itself a thousand times is joined with nothing, and takes time in proportion to its records", () =>
   withRegistry(async (registry) => {
-    const { entry } = await registry.merge(seen("alpha", "a", { name: "Den", macs: [mac] }));
+    const { record } = await registry.merge(seen("alpha", "a", { name: "Den", macs: [mac] }));
     const flood = (length: number) =>
       Array.from({ length }, (_, at) => {
         const platform = at % 2 === 0 ? "alpha" : "beta";
-        return { ...entry, platform, id: idOf(platform, `${at}`), name_on_device: `Den ${at % 7}` };
+        return { ...record, platform, id: idOf(platform, `${at}`), name_on_device: `Den ${at % 7}` };
       });
     const quickest = (length: number) => {
-      const entries = flood(length);
+      const records = flood(length);
       // Of the processor alone: others run beside this.
       const times = Array.from({ length: 40 }, () => {
         const start = process.cpuUsage();
-        expect(groupsOf(entries, composition).length).toBe(length);
+        expect(groupsOf(records, composition).length).toBe(length);
         const { user, system } = process.cpuUsage(start);
         return user + system;
       });
@@ -194,10 +194,10 @@ test("a host that announces itself a thousand times is joined with nothing, and 
     expect(quickest(2_000) / quickest(250)).toBeLessThan(32);
   }));
 
-describe("a device of several entries", () => {
+describe("a device of several records", () => {
   const two = async (registry: Registry) => {
-    const older = (await registry.merge(seen("beta", "b", { name: "Box" }))).entry;
-    const younger = (await registry.merge(seen("alpha", "a", { name: "Den" }))).entry;
+    const older = (await registry.merge(seen("beta", "b", { name: "Box" }))).record;
+    const younger = (await registry.merge(seen("alpha", "a", { name: "Den" }))).record;
     return { older, younger };
   };
 
@@ -212,10 +212,10 @@ describe("a device of several entries", () => {
       for (const word of ["Mine", "mine", older.id, younger.id]) expect(registry.resolve(word)?.id).toBe(older.id);
       expect(() => registry.resolve("Box")).toThrow();
       const again = await open(path);
-      expect(again.entries).toEqual(registry.entries);
-      expect(again.entries.map((entry) => entry.part_of)).toEqual([undefined, older.id]);
+      expect(again.records).toEqual(registry.records);
+      expect(again.records.map((record) => record.part_of)).toEqual([undefined, older.id]);
       // Its name is taken once, and that which nobody has any more is free.
-      expect((await again.merge(seen("delta", "d", { name: "Box", host: elsewhere.host }))).entry.name).toBe("Box");
+      expect((await again.merge(seen("delta", "d", { name: "Box", host: elsewhere.host }))).record.name).toBe("Box");
       expect(await codeOf(again.change(idOf("delta", "d"), { name: "mine" }))).toBe("device_name_taken");
       expect((await again.change(younger.id, { name: "MINE" })).name).toBe("MINE");
       expect(again.devices[0]?.name).toBe("MINE");
@@ -234,11 +234,11 @@ describe("a device of several entries", () => {
     withRegistry(async (registry) => {
       const scan = { by: "scan" } as const;
       await registry.merge(seen("alpha", "a", { name: "Den" }, scan));
-      const { entry } = await registry.merge(seen("beta", "b", { name: "Den" }, scan));
-      await registry.markUsed(entry.id);
+      const { record } = await registry.merge(seen("beta", "b", { name: "Den" }, scan));
+      await registry.markUsed(record.id);
       expect(await registry.removeUnused()).toEqual([]);
-      expect((await registry.remove(entry.id)).length).toBe(2);
-      expect(registry.entries).toEqual([]);
+      expect((await registry.remove(record.id)).length).toBe(2);
+      expect(registry.records).toEqual([]);
       await registry.merge(seen("alpha", "a", { name: "Den" }, scan));
       await registry.merge(seen("beta", "b", { name: "Den" }, scan));
       expect((await registry.removeUnused()).length).toBe(2);
@@ -249,11 +249,11 @@ describe("a device of several entries", () => {
       const { older, younger } = await two(registry);
       await registry.setDefaultName("Den");
       await registry.join(older.id, younger.id);
-      expect(registry.defaultEntry?.id).toBe(older.id);
+      expect(registry.defaultRecord?.id).toBe(older.id);
       await registry.setDefaultName(younger.id);
-      expect(registry.defaultEntry?.id).toBe(older.id);
+      expect(registry.defaultRecord?.id).toBe(older.id);
       await registry.setDefaultName("");
-      expect(registry.defaultEntry?.id).toBe(older.id);
+      expect(registry.defaultRecord?.id).toBe(older.id);
     }));
 
   test("counts as one of the thousand", () =>
@@ -265,7 +265,7 @@ describe("a device of several entries", () => {
         ),
       );
       await registry.merge(seen("beta", "b", { host: host(7), name: "N7" }));
-      expect([registry.devices.length, registry.entries.length]).toEqual([1_000, 1_001]);
+      expect([registry.devices.length, registry.records.length]).toEqual([1_000, 1_001]);
       expect(await codeOf(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe(
         "storage_error",
       );
@@ -276,8 +276,8 @@ describe("what the user decides", () => {
   test("holds whatever is found later: joined across hosts, split though all agrees, and back again", () =>
     withRegistry(async (registry, path) => {
       const far = seen("beta", "b", { name: "Box", host: elsewhere.host });
-      const one = (await registry.merge(seen("alpha", "a", { name: "Den" }))).entry;
-      const other = (await registry.merge(far)).entry;
+      const one = (await registry.merge(seen("alpha", "a", { name: "Den" }))).record;
+      const other = (await registry.merge(far)).record;
       expect((await registry.join(other.id, one.id)).id).toBe(one.id);
       await registry.merge(far);
       expect(groups(await open(path))).toEqual(together);
@@ -296,8 +296,8 @@ describe("what the user decides", () => {
     withRegistry(async (registry) => {
       const den = { name: "Den" };
       for (const identity of ["b1", "b2"]) await registry.merge(seen("beta", identity, den));
-      const { entry } = await registry.merge(seen("alpha", "a", den));
-      await registry.join(entry.id, idOf("beta", "b2"));
+      const { record } = await registry.merge(seen("alpha", "a", den));
+      await registry.join(record.id, idOf("beta", "b2"));
       expect(groups(registry)).toEqual(["alpha a + beta b2", "beta b1"]);
       await registry.merge(seen("gamma", "g", den));
       expect(groups(registry)).toEqual(["alpha a + beta b2 + gamma g", "beta b1"]);
@@ -306,7 +306,7 @@ describe("what the user decides", () => {
   test("when the oldest is split off, its id goes with it; the rest keeps the name, and is the default device as before", () =>
     withRegistry(async (registry) => {
       const den = { name: "Den" };
-      const oldest = (await registry.merge(seen("alpha", "a", den))).entry;
+      const oldest = (await registry.merge(seen("alpha", "a", den))).record;
       await registry.merge(seen("beta", "b", den));
       await registry.merge(seen("gamma", "g", { ...den, macs: [mac] }));
       await registry.learn(idOf("beta", "b"), { facts: { macs: [mac] } });
@@ -314,13 +314,13 @@ describe("what the user decides", () => {
       await registry.split(oldest.id, "alpha");
       expect(groups(registry)).toEqual(["alpha a", "beta b + gamma g"]);
       expect(registry.devices.map(({ name }) => name)).toEqual(["Den 2", "Den"]);
-      expect(registry.defaultEntry?.platform).toBe("beta");
+      expect(registry.defaultRecord?.platform).toBe("beta");
     }));
 
   test("is refused where it cannot be: two of one platform, itself, nothing to split", () =>
     withRegistry(async (registry) => {
-      const one = (await registry.merge(seen("alpha", "a1", { name: "One" }))).entry;
-      const other = (await registry.merge(seen("alpha", "a2", { name: "Two" }))).entry;
+      const one = (await registry.merge(seen("alpha", "a1", { name: "One" }))).record;
+      const other = (await registry.merge(seen("alpha", "a2", { name: "Two" }))).record;
       expect(await codeOf(registry.join(one.id, other.id))).toBe("invalid_payload");
       expect(await codeOf(registry.join(one.id, one.id))).toBe("invalid_payload");
       // On the command line, too, names are as they are.
@@ -349,6 +349,6 @@ describe("a file", () => {
       writeFileSync(path, JSON.stringify(kept));
       const again = await open(path);
       expect(again.devices.map(({ name }) => name)).toEqual(["Set 1", "Set 2", "Set 3", "Set 4"]);
-      expect(again.entries.every((entry) => entry.part_of === undefined)).toBe(true);
+      expect(again.records.every((record) => record.part_of === undefined)).toBe(true);
     }));
 });

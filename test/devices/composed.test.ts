@@ -99,15 +99,19 @@ afterEach(() => {
 });
 
 const den = () => devices.find("Den");
-const entryOf = (platform: string) => {
-  const entry = registry.entries.find((one) => one.platform === platform);
-  if (!entry) throw new Error(`no entry of ${platform}`);
-  return entry;
+const recordOf = (platform: string) => {
+  const record = registry.records.find((one) => one.platform === platform);
+  if (!record) throw new Error(`no record of ${platform}`);
+  return record;
 };
 
 describe("which endpoint takes a command", () => {
   test("the first that has the capability, in the order of the table; each key goes to an endpoint that has it", async () => {
-    expect(den().describe()).toMatchObject({ id: entryOf("beta").id, platform: "alpha", platforms: ["alpha", "beta"] });
+    expect(den().describe()).toMatchObject({
+      id: recordOf("beta").id,
+      platform: "alpha",
+      platforms: ["alpha", "beta"],
+    });
     await pressKey(den(), "home", now);
     await pressKey(den(), "mute", now);
     await stopApp(den(), now);
@@ -226,7 +230,7 @@ describe("its state", () => {
 });
 
 describe("what a stranger gains that passes for one of its protocols (SECURITY.md 2.4)", () => {
-  const paired = () => credentials.keeper(entryOf("beta").id).keep({ key: "0123456789" });
+  const paired = () => credentials.keeper(recordOf("beta").id).keep({ key: "0123456789" });
 
   test("no typed text: it goes to a paired endpoint even if another is preferred, and to no other when that is off", async () => {
     await paired();
@@ -239,7 +243,7 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
 
   test("nor while one of them is on probation; keys still work, and trusting the device trusts all of them", async () => {
     for (const platform of ["alpha", "beta"]) {
-      const { id } = entryOf(platform);
+      const { id } = recordOf(platform);
       await registry.setStanding(id, () => standingWithStrangeMac(initialStanding, "02:00:00:00:00:99", Date.now()));
       expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
       await pressKey(den(), "home", now);
@@ -250,10 +254,10 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
   });
 
   test("no place in it from another host, whatever hardware it claims; and no name", async () => {
-    await registry.change(entryOf("alpha").id, { name: "Mine" });
+    await registry.change(recordOf("alpha").id, { name: "Mine" });
     const stranger = sightingOf("gamma", { name: "Mine", serial: "alpha", macs: ["02:00:00:00:00:01"] });
-    await registry.learn(entryOf("alpha").id, { facts: { macs: ["02:00:00:00:00:01"] } });
-    const { entry } = await registry.merge({
+    await registry.learn(recordOf("alpha").id, { facts: { macs: ["02:00:00:00:00:01"] } });
+    const { record } = await registry.merge({
       platform: "gamma",
       sighting: stranger,
       address: { host: "192.0.2.66", port: 80 },
@@ -262,16 +266,16 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
       ["Mine", ["alpha", "beta"]],
       ["Mine 2", ["gamma"]],
     ]);
-    expect(registry.deviceOf(entry.id)?.id).toBe(entry.id);
+    expect(registry.deviceOf(record.id)?.id).toBe(record.id);
   });
 });
 
 test("a wait for one that becomes a part of another goes on with that", async () => {
-  await registry.split(entryOf("beta").id, "beta");
+  await registry.split(recordOf("beta").id, "beta");
   for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
-  const part = devices.deviceOf(entryOf("alpha"));
+  const part = devices.deviceOf(recordOf("alpha"));
   const waits = waitFor(part, [readCondition("power:standby")], 20_000, neverAborted);
-  const whole = devices.deviceOf(await registry.join(entryOf("beta").id, entryOf("alpha").id));
+  const whole = devices.deviceOf(await registry.join(recordOf("beta").id, recordOf("alpha").id));
   expect(whole).not.toBe(part);
   await until("it is read again", () => alpha.set.done.filter((what) => what === "state").length > 1);
   alpha.emit({ type: "state", patch: { power: "standby" } });
@@ -281,14 +285,14 @@ test("a wait for one that becomes a part of another goes on with that", async ()
 test("what is joined or split keeps its connections, and removed it leaves nothing", async () => {
   await pressKey(den(), "home", now);
   await pressKey(den(), "mute", now);
-  await registry.split(entryOf("beta").id, "beta");
+  await registry.split(recordOf("beta").id, "beta");
   expect(devices.describeAll().map(({ platforms }) => platforms)).toEqual([["beta"], ["alpha"]]);
-  const joined = devices.deviceOf(await registry.join(entryOf("alpha").id, entryOf("beta").id));
+  const joined = devices.deviceOf(await registry.join(recordOf("alpha").id, recordOf("beta").id));
   await pressKey(joined, "mute", now);
   expect([alpha.set.closed, beta.set.closed]).toEqual([[], []]);
-  await credentials.keeper(entryOf("alpha").id).keep({ key: "0123456789" });
-  const { id } = entryOf("alpha");
+  await credentials.keeper(recordOf("alpha").id).keep({ key: "0123456789" });
+  const { id } = recordOf("alpha");
   await devices.remove(joined);
-  expect([alpha.set.closed.length, beta.set.closed.length, registry.entries.length]).toEqual([1, 1, 0]);
+  expect([alpha.set.closed.length, beta.set.closed.length, registry.records.length]).toEqual([1, 1, 0]);
   expect(credentials.has(id)).toBe(false);
 });

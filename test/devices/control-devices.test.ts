@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Entry } from "../../src/devices/entry.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
 import { failureOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
@@ -7,7 +7,7 @@ import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 beforeEach(async () => {
   house = await openHouse();
   tv = await house.add("1", { name: "TV" });
@@ -30,39 +30,39 @@ describe("capabilities", () => {
       "text",
     ]);
     const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
-    const entry = await limited.add("1");
-    const view = limited.devices.deviceOf(entry).describe();
+    const record = await limited.add("1");
+    const view = limited.devices.deviceOf(record).describe();
     expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "hold", "text"]);
     expect(view.withheld.map(({ capability }) => capability)).toEqual(["apps", "power_on"]);
     expect(view.keys).toEqual(["home", "up", "down", "play", "power", "power-off"]);
-    await limited.actions.refresh(entry, false, neverAborted);
+    await limited.actions.refresh(record, false, neverAborted);
     expect(limited.set.done).toEqual(["apps"]);
     await limited.remove();
   });
 
   test("that a device lacks fail with unsupported_operation", async () => {
     const bare = await of({});
-    const entry = await bare.add("1", { name: "Bare" });
+    const record = await bare.add("1", { name: "Bare" });
     const { actions, devices } = bare;
-    expect(devices.deviceOf(entry).describe().capabilities).toEqual([]);
+    expect(devices.deviceOf(record).describe().capabilities).toEqual([]);
     const asked = [
       ...[
-        devices.deviceOf(entry).state(neverAborted),
-        actions.apps(entry, neverAborted),
-        actions.refresh(entry, true, neverAborted),
-        actions.stop(entry, { signal: neverAborted }),
+        devices.deviceOf(record).state(neverAborted),
+        actions.apps(record, neverAborted),
+        actions.refresh(record, true, neverAborted),
+        actions.stop(record, { signal: neverAborted }),
       ],
       ...[
-        actions.launch(entry, "12", {}, { signal: neverAborted }),
-        actions.key(entry, "home", { signal: neverAborted }),
-        actions.key(entry, "literal:x", { signal: neverAborted }),
+        actions.launch(record, "12", {}, { signal: neverAborted }),
+        actions.key(record, "home", { signal: neverAborted }),
+        actions.key(record, "literal:x", { signal: neverAborted }),
       ],
       ...[
-        actions.sequence(entry, ["home"], 0, { signal: neverAborted }),
-        actions.reload(entry, { signal: neverAborted }),
-        actions.logs(entry, null, neverAborted),
+        actions.sequence(record, ["home"], 0, { signal: neverAborted }),
+        actions.reload(record, { signal: neverAborted }),
+        actions.logs(record, null, neverAborted),
       ],
-      actions.install(entry, { path: "/nowhere", bytes: 1 }, { password: "x" }, { signal: neverAborted }),
+      actions.install(record, { path: "/nowhere", bytes: 1 }, { password: "x" }, { signal: neverAborted }),
     ];
     for (const work of asked)
       expect(await failureOf(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
@@ -70,14 +70,14 @@ describe("capabilities", () => {
   });
 
   test("of a device on an unknown platform are none, and every request to it fails with that", async () => {
-    const { entry } = await house.registry.merge({
+    const { record } = await house.registry.merge({
       platform: "gone",
       sighting: sightingOf("9", { name: "Old" }),
       address: { host: "192.0.2.1", port: 9 },
     });
-    expect(house.devices.deviceOf(entry).describe().capabilities).toEqual([]);
-    expect(outcomeOf(() => house.devices.deviceOf(entry).leading.connection)).toBe("unsupported_operation");
-    expect(await failureOf(house.devices.deviceOf(entry).state(neverAborted))).toStartWith("unsupported_operation");
+    expect(house.devices.deviceOf(record).describe().capabilities).toEqual([]);
+    expect(outcomeOf(() => house.devices.deviceOf(record).leading.connection)).toBe("unsupported_operation");
+    expect(await failureOf(house.devices.deviceOf(record).state(neverAborted))).toStartWith("unsupported_operation");
   });
 });
 
@@ -126,7 +126,7 @@ describe("the default device", () => {
     }
     house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: "Kitchen" } };
     expect(outcomeOf(() => house.devices.find("default"))).toBe("default_device_missing");
-    expect(house.registry.defaultEntry).toBeUndefined();
+    expect(house.registry.defaultRecord).toBeUndefined();
   });
 });
 

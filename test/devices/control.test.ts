@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type { Entry } from "../../src/devices/entry.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 beforeEach(async () => {
   house = await openHouse();
   tv = await house.add("1", { name: "TV" });

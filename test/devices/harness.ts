@@ -8,8 +8,8 @@ import * as commands from "../../src/devices/commands.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
 import { Devices } from "../../src/devices/devices.ts";
-import type { Entry } from "../../src/devices/entry.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust, type TrustDependencies } from "../../src/devices/trust.ts";
 import type {
@@ -77,7 +77,7 @@ export interface House {
   /** Connections made so far. */
   readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
   config: Config;
-  add(identity: string, more?: Partial<Facts>): Promise<Entry>;
+  add(identity: string, more?: Partial<Facts>): Promise<DeviceRecord>;
   remove(): Promise<void>;
 }
 
@@ -86,8 +86,8 @@ function actionsOf(devices: Devices) {
   type Rest<F> = F extends (device: Device, ...rest: infer R) => unknown ? R : never;
   const of =
     <F extends (device: Device, ...rest: never[]) => unknown>(command: F) =>
-    (entry: Entry, ...rest: Rest<F>) =>
-      command(devices.deviceOf(entry), ...rest) as ReturnType<F>;
+    (record: DeviceRecord, ...rest: Rest<F>) =>
+      command(devices.deviceOf(record), ...rest) as ReturnType<F>;
   return {
     apps: of(commands.listApps),
     refresh: of(commands.refreshApps),
@@ -145,7 +145,7 @@ export async function openHouse(
     catalog,
     trust,
     config: () => house.config,
-    onUnreachable: (entry) => lost.push(entry.name),
+    onUnreachable: (record) => lost.push(record.name),
     ...withoutDiscovery,
     ...(wake && { wake }),
   });
@@ -171,9 +171,9 @@ export async function openHouse(
     },
     async add(identity, more) {
       const sighting = sightingOf(identity, more);
-      const { entry } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
-      devices.deviceOf(entry).leading.noteAnswer();
-      return entry;
+      const { record } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
+      devices.deviceOf(record).leading.noteAnswer();
+      return record;
     },
     async remove() {
       devices.close();

@@ -1,13 +1,13 @@
 /** Keys that are held, most of them by the device itself: it is told when they go down and, in any case, when they are up. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type { Entry } from "../../src/devices/entry.ts";
 import { holdKey } from "../../src/devices/hold.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 beforeEach(async () => {
   house = await openHouse((set) => ({
     ...set.connection(),

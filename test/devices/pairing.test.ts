@@ -4,8 +4,8 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DeviceError, pairingFailed, type ZapdError } from "../../src/api/errors.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
-import type { Entry } from "../../src/devices/entry.ts";
 import type { PairingRequest } from "../../src/devices/pairing.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Paired, Pairing } from "../../src/platforms/platform.ts";
 import { factsOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
@@ -46,7 +46,7 @@ class Asked {
 }
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 /** Each time that the set was asked, the last one last. */
 let asked: Asked[];
 let next: () => Asked | Promise<Asked>;

@@ -7,8 +7,8 @@ import { Catalog } from "../../src/devices/catalog.ts";
 import { mergeStates } from "../../src/devices/compose.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
-import type { Discovered } from "../../src/devices/entry.ts";
 import { pressKey } from "../../src/devices/press.ts";
+import type { Discovered } from "../../src/devices/record.ts";
 import type { Registry } from "../../src/devices/registry.ts";
 import type { Capability, Composition, Facts } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
@@ -35,7 +35,7 @@ function house(registry: Registry): string[] {
       ({ id, name }) =>
         `${name}: ${registry
           .partsOf(id)
-          .map((entry) => entry.identity)
+          .map((record) => record.identity)
           .toSorted()
           .join(" + ")}`,
     )
@@ -85,14 +85,14 @@ describe("what reaches a part of a device belongs", () => {
       const come = (one: Discovered, from = since) => registry.merge({ ...one, by: "scan", scanStartedAt: from });
       const early = await come(seen("part", "Den"));
       const late = await come(seen("alpha", "Den"));
-      expect(registry.devices.map(({ id, name }) => [id, name])).toEqual([[late.entry.id, "Den"]]);
-      expect(registry.deviceOf(early.entry.id)?.id).toBe(late.entry.id);
+      expect(registry.devices.map(({ id, name }) => [id, name])).toEqual([[late.record.id, "Den"]]);
+      expect(registry.deviceOf(early.record.id)?.id).toBe(late.record.id);
       for (const how of ["later", "used"]) {
         const host = `192.0.2.${how.length}`;
         const first = await come(seen("part", how, {}, host));
-        if (how === "used") await registry.markUsed(first.entry.id);
+        if (how === "used") await registry.markUsed(first.record.id);
         await come(seen("alpha", how, {}, host), how === "used" ? since : new Date(Date.now() + 60_000).toISOString());
-        expect(registry.partsOf(first.entry.id).map(({ id }) => id)[0]).toBe(first.entry.id);
+        expect(registry.partsOf(first.record.id).map(({ id }) => id)[0]).toBe(first.record.id);
       }
     }));
 
@@ -143,10 +143,10 @@ describe("what reaches a part of a device belongs", () => {
   test("to no device from which its user split it, and keeps the name that its user gave it", () =>
     withRegistry(async (registry) => {
       const first = await registry.merge(seen("part", "Renderer"));
-      await registry.change(first.entry.id, { name: "Mine" });
+      await registry.change(first.record.id, { name: "Mine" });
       const tv = await registry.merge(seen("alpha", "Den"));
       expect(house(registry)).toEqual(["Mine: alpha Den + part Renderer"]);
-      await registry.split(tv.entry.id, "part");
+      await registry.split(tv.record.id, "part");
       await registry.merge(seen("beta", "Far", {}, "192.0.2.7"));
       expect(house(registry)).toHaveLength(3);
     }));

@@ -76,17 +76,17 @@ test("each command has the parts polled that it can change, and no others", asyn
     volume: { set: (level, signal) => set.do(`volume ${level}`, signal, undefined) },
     notify: (message, signal) => set.do(`notify ${message}`, signal, undefined),
   }));
-  const entry = await house.add("1", { name: "TV" });
-  const device = house.devices.deviceOf(entry);
+  const record = await house.add("1", { name: "TV" });
+  const device = house.devices.deviceOf(record);
   const looks = () => house.set.done.filter((one) => one.startsWith("look"));
   const turn = { signal: neverAborted };
   for (const [command, expected] of [
     [() => notify(device, "hello", turn), []],
     [() => setVolume(device, { level: 30 }, turn), ["look at volume"]],
-    [() => house.actions.key(entry, "home", turn), ["look at app+screensaver+playback+input"]],
-    [() => house.actions.launch(entry, "99", {}, turn), ["look at app+screensaver+playback+input"]],
+    [() => house.actions.key(record, "home", turn), ["look at app+screensaver+playback+input"]],
+    [() => house.actions.launch(record, "99", {}, turn), ["look at app+screensaver+playback+input"]],
   ] as const) {
-    const release = house.devices.watchDevices(new Set([entry.id]));
+    const release = house.devices.watchDevices(new Set([record.id]));
     await until("all is read", () => looks().length > 0);
     await command();
     house.set.done.length = 0;

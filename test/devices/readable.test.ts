@@ -64,7 +64,7 @@ test("of a device", async () => {
       const address = { host: "192.0.2.1", port: 1 };
       // One that no file could hold is refused, and takes nothing with it.
       await Promise.allSettled(all.map((one) => registry.merge({ platform: "fake", sighting: one, address })));
-      expect((await Registry.open({ path, damaged })).entries).toEqual(registry.entries);
+      expect((await Registry.open({ path, damaged })).records).toEqual(registry.records);
     }),
     { numRuns: 25 },
   );

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Discovered, idOf } from "../../src/devices/entry.ts";
+import { type Discovered, idOf } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { Facts } from "../../src/platforms/platform.ts";
 import { codeOf } from "../support/failure.ts";
@@ -31,7 +31,7 @@ const found = (identity: string, facts: Partial<Facts> = {}, more: Partial<Disco
   address: at("192.0.2.1"),
   ...more,
 });
-const merge = async (...args: Parameters<typeof found>) => (await registry.merge(found(...args))).entry;
+const merge = async (...args: Parameters<typeof found>) => (await registry.merge(found(...args))).record;
 
 describe("the id of a device", () => {
   test("is UUID v5 of its platform and identity in zapd's namespace, today and tomorrow", () => {
@@ -50,35 +50,35 @@ describe("the id of a device", () => {
     expect((await merge("1")).id).toBe(id);
     rmSync(path);
     registry = await open();
-    expect(registry.entries).toEqual([]);
+    expect(registry.records).toEqual([]);
     expect((await merge("1")).id).toBe(id);
   });
 });
 
 describe("a device that is seen", () => {
   test("for the first time is added, on disk when that is said, 0600, and there after a restart", async () => {
-    const { entry, isNew } = await registry.merge(found("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
+    const { record, isNew } = await registry.merge(found("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
     expect(isNew).toBe(true);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const kept = JSON.parse(readFileSync(path, "utf8"));
-    expect(kept).toEqual({ version: 1, devices: [entry] });
+    expect(kept).toEqual({ version: 1, devices: [record] });
     expect(readFileSync(path, "utf8")).toEndWith("}\n");
-    expect((await open()).entries).toEqual([entry]);
+    expect((await open()).records).toEqual([record]);
   });
 
   test("one after the other, in one breath and in the next, is added each time", async () => {
     for (let number = 0; number < 4; number++) await registry.merge(found(String(number)));
     await Promise.all(Array.from({ length: 20 }, (_, number) => registry.merge(found(`b${number}`))));
-    expect(registry.entries.length).toBe(24);
-    expect((await open()).entries.length).toBe(24);
+    expect(registry.records.length).toBe(24);
+    expect((await open()).records.length).toBe(24);
   });
 
   test("again is the same device, with its new address and what it says now over what it said", async () => {
     const before = await merge("1", { manufacturer: "TCL", model: "A", softwareVersion: "1" });
     const facts = { manufacturer: null, model: "B", softwareVersion: "2" };
-    const after = (await registry.merge(found("1", facts, { address: at("192.0.2.7", 80) }))).entry;
+    const after = (await registry.merge(found("1", facts, { address: at("192.0.2.7", 80) }))).record;
     expect(after).toEqual({ ...before, model: "B", software_version: "2", host: "192.0.2.7", port: 80 });
-    expect(registry.entries).toEqual([after]);
+    expect(registry.records).toEqual([after]);
   });
 
   test("that says less than before loses nothing", async () => {
@@ -97,24 +97,24 @@ describe("a device that is seen", () => {
   test("of two platforms with one identity is two devices", async () => {
     await merge("1");
     await merge("1", {}, { platform: "other" });
-    expect(new Set(registry.entries.map((entry) => entry.id)).size).toBe(2);
+    expect(new Set(registry.records.map((record) => record.id)).size).toBe(2);
   });
 
   test("with texts of any length and any characters is kept within bounds", async () => {
     const wild = `x\n\0${"y".repeat(5_000)}`;
-    const entry = await merge("1", { name: wild, manufacturer: wild, model: "\0\n", softwareVersion: wild });
-    expect(entry.name.length).toBeLessThanOrEqual(128);
-    expect(entry.manufacturer?.length).toBeLessThanOrEqual(256);
-    expect(entry.model).toBeNull();
-    expect(JSON.stringify(entry)).not.toMatch(/\\n|\\u0000/);
-    expect((await open()).entries).toEqual([entry]);
+    const record = await merge("1", { name: wild, manufacturer: wild, model: "\0\n", softwareVersion: wild });
+    expect(record.name.length).toBeLessThanOrEqual(128);
+    expect(record.manufacturer?.length).toBeLessThanOrEqual(256);
+    expect(record.model).toBeNull();
+    expect(JSON.stringify(record)).not.toMatch(/\\n|\\u0000/);
+    expect((await open()).records).toEqual([record]);
   });
 
   test("with an identity that no file of ours could hold is refused, and the others stay", async () => {
     const other = await merge("1");
     for (const identity of ["", "x".repeat(5_000)])
       expect(await codeOf(registry.merge(found(identity)))).toBe("device_error");
-    expect((await open()).entries).toEqual([other]);
+    expect((await open()).records).toEqual([other]);
   });
 
   test("is one of a thousand at most", async () => {
@@ -151,7 +151,7 @@ describe("the name", () => {
     expect((await merge("1", {}, { name: " Mine " })).name).toBe("Mine");
     expect(await codeOf(registry.merge(found("2", {}, { name: "mine" })))).toBe("device_name_taken");
     expect(await codeOf(registry.merge(found("2", {}, { name: "a/b" })))).toBe("invalid_device_name");
-    expect(registry.entries.length).toBe(1);
+    expect(registry.records.length).toBe(1);
     expect((await merge("1", {}, { name: "MINE" })).name).toBe("MINE");
   });
 
@@ -196,9 +196,9 @@ describe("ports, contact and removal", () => {
 
   test("a removed device is unknown, now and after a restart, and removing it again fails", async () => {
     const { id } = await merge("1");
-    expect((await registry.remove(id)).map((entry) => entry.id)).toEqual([id]);
+    expect((await registry.remove(id)).map((record) => record.id)).toEqual([id]);
     expect(registry.get(id)).toBeUndefined();
-    expect((await open()).entries).toEqual([]);
+    expect((await open()).records).toEqual([]);
     expect(await codeOf(registry.remove(id))).toBe("device_not_found");
   });
 
@@ -206,6 +206,6 @@ describe("ports, contact and removal", () => {
     const { id } = await merge("1");
     await registry.remove(id);
     await registry.learn(id, { facts: factsOf("1") });
-    expect(registry.entries).toEqual([]);
+    expect(registry.records).toEqual([]);
   });
 });

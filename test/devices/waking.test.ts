@@ -1,7 +1,7 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
-import type { Entry } from "../../src/devices/entry.ts";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { WakeOptions } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
@@ -9,7 +9,7 @@ import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
-let tv: Entry;
+let tv: DeviceRecord;
 /** What the set does when it is called; by default it wakes. */
 let wakes: (waking: WakeOptions, signal: AbortSignal) => Promise<void>;
 const silent = () => new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });

@@ -43,8 +43,8 @@ test("one that pushes everything is not polled, but is as soon as its connection
 test("a part not observed yet counts as empty neither for a wait nor in events", async () => {
   const read = Promise.withResolvers<PlatformState>();
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: () => read.promise } }));
-  const entry = await house.add("Late");
-  const device = house.devices.deviceOf(entry);
+  const record = await house.add("Late");
+  const device = house.devices.deviceOf(record);
   const events = house.devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: "oldest" });
   const waits = ["app:none", "playback:stopped", "power:on", "app:netflix"].map((text) =>
     waitFor(device, [readCondition(text)], 60_000, neverAborted).then(({ matched }) => [text, matched]),

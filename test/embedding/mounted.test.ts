@@ -69,8 +69,8 @@ test("two in one process share nothing", async () => {
     fetch: (request) => other.fetch(withHost(request, "127.0.0.1")),
   });
   expect(await mine.listDevices()).toEqual([]);
-  expect(other.registry.entries).toHaveLength(0);
-  expect(one.registry.entries).toHaveLength(1);
+  expect(other.registry.records).toHaveLength(0);
+  expect(one.registry.records).toHaveLength(1);
 });
 
 test("only the hosts of loopback and of the caller's own list are let in", async () => {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { groups } from "../../src/cli/commands.ts";
 import { exitTable } from "../../src/cli/help.ts";
-import { withHolding } from "../../src/devices/entry.ts";
+import { withHolding } from "../../src/devices/record.ts";
 import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
 import { dlna } from "../../src/platforms/dlna/adapter.ts";

@@ -89,9 +89,9 @@ describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with 
 
 describe("R11 at every length and with every byte changed, what is opened is the file, its backup, or nothing", () => {
   const damaged = () => {};
-  /** Opens a file as the daemon does; resolves with the number of its entries. */
+  /** Opens a file as the daemon does; resolves with the number of its records. */
   const kinds: Readonly<Record<string, { readonly holds: readonly number[]; open(path: string): Promise<number> }>> = {
-    "devices.json": { holds: [3], open: async (path) => (await Registry.open({ path, damaged })).entries.length },
+    "devices.json": { holds: [3], open: async (path) => (await Registry.open({ path, damaged })).records.length },
     "credentials.json": {
       holds: [0, 1],
       async open(path) {

@@ -1,10 +1,10 @@
 /** Registries of any size, of devices as zapd would have learned them from real sets. None of them is there to answer. */
-import { type Entry, idOf, newEntry, withLearned } from "../../../src/devices/entry.ts";
+import { type DeviceRecord, idOf, newRecord, withLearned } from "../../../src/devices/record.ts";
 import type { Facts, Sighting } from "../../../src/platforms/platform.ts";
 
 /** So many devices, `TV 0` and so on, at addresses where nothing answers. */
-export function devicesOf(count: number): Entry[] {
-  const entries: Entry[] = [];
+export function devicesOf(count: number): DeviceRecord[] {
+  const records: DeviceRecord[] = [];
   for (let at = 0; at < count; at++) {
     const hex = at.toString(16).padStart(6, "0");
     const facts: Facts = {
@@ -20,8 +20,8 @@ export function devicesOf(count: number): Entry[] {
     const memory = { volume: true, power: true, inputs: true, developer: false };
     const sighting: Sighting = { identity: `X0BENCH${hex}`, facts, memory, pairing: "none" };
     const address = { host: `127.250.${at >> 8}.${at & 255}`, port: 8060 };
-    const entry = newEntry(entries, idOf("roku", sighting.identity), { platform: "roku", sighting, address });
-    entries.push(withLearned(entry, sighting, entries));
+    const record = newRecord(records, idOf("roku", sighting.identity), { platform: "roku", sighting, address });
+    records.push(withLearned(record, sighting, records));
   }
-  return entries;
+  return records;
 }

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Entry } from "../../../src/devices/entry.ts";
+import type { DeviceRecord } from "../../../src/devices/record.ts";
 import type { RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { freePort } from "../../support/daemon.ts";
 import { lane } from "../../support/lane.ts";
@@ -28,7 +28,7 @@ export interface Daemon extends BareServer {
 
 export interface DaemonSetup {
   /** What its registry holds when it starts. */
-  readonly devices?: readonly Entry[];
+  readonly devices?: readonly DeviceRecord[];
   /** Sets that are added once it runs, as `S0`, `S1` and so on. */
   readonly sets?: readonly SetPlace[];
   /** Sections of the config, over those of a benchmark: no scan, the log quiet. */

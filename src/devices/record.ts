@@ -1,4 +1,4 @@
-/** One entry of the registry: its shape on disk, its id, and how reported facts are merged into it. */
+/** One record of the registry: its shape on disk, its id, and how reported facts are merged into it. */
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
@@ -21,16 +21,16 @@ import { type NamedDevice, uniqueName } from "./names.ts";
 import { initialStanding, type Place, standingSchema } from "./standing.ts";
 
 export const maxDevices = 1_000;
-/** Entries of all devices together. */
-export const maxEntries = 4 * maxDevices;
+/** Records of all devices together. */
+export const maxRecords = 4 * maxDevices;
 const maxText = 512;
-/** Ids of each kind that are kept with one entry. */
+/** Ids of each kind that are kept with one record. */
 export const maxIds = 64;
 
 const fact = z.string().max(maxText).nullable();
 const nonEmptyText = z.string().min(1).max(maxText);
 
-/** A device over one protocol; entries that are one device have the same `part_of`. */
+/** A device over one protocol; records that are one device have the same `part_of`. */
 const shape = z.object({
   id: uuid,
   platform: z.string().min(1).max(64),
@@ -71,19 +71,19 @@ const shape = z.object({
   /** It is a device of its own, whatever else is at its host; the user may still join it. */
   alone: z.boolean().optional().catch(undefined),
   // Damage in these does not lose the device: they are computed again.
-  /** The id of its device's oldest entry; missing in that entry itself. */
+  /** The id of its device's oldest record; missing in that record itself. */
   part_of: uuid.optional().catch(undefined),
   /** The user's labels, by which groups of devices are named. */
   labels: Labels.readonly().optional().catch(undefined),
-  /** The entries with which the user joined it, and those from which the user split it. */
+  /** The records with which the user joined it, and those from which the user split it. */
   joined: z.array(uuid).max(maxIds).readonly().optional().catch(undefined),
   apart: z.array(uuid).max(maxIds).readonly().optional().catch(undefined),
 });
 
-export type Entry = Readonly<z.infer<typeof shape>>;
+export type DeviceRecord = Readonly<z.infer<typeof shape>>;
 
 /** Unknown keys are kept, so that an older zapd does not lose what a newer one wrote. */
-export const entrySchema: z.ZodType<Entry> = shape.loose();
+export const recordSchema: z.ZodType<DeviceRecord> = shape.loose();
 
 /** A device that was found or added. */
 export interface Discovered {
@@ -94,41 +94,41 @@ export interface Discovered {
   /** A name given by the user. */
   readonly name?: string | undefined;
   /** What the user adds is never evicted. */
-  readonly by?: Entry["added_by"];
+  readonly by?: DeviceRecord["added_by"];
   /** The hardware address that the neighbour table shows for a new device. */
   readonly mac?: string | null | undefined;
-  /** When the scan began that found it: of the entries found since, a device's leading one counts as its oldest. */
+  /** When the scan began that found it: of the records found since, a device's leading one counts as its oldest. */
   readonly scanStartedAt?: string | undefined;
   /** The id of a device that is evicted for it, if nobody has used that. */
   readonly evicts?: string | null | undefined;
-  /** The new place of a known device, and the entry from which that was decided; ignored where its place has changed since. */
-  readonly place?: { readonly from: Entry; readonly to: Place } | undefined;
+  /** The new place of a known device, and the record from which that was decided; ignored where its place has changed since. */
+  readonly place?: { readonly from: DeviceRecord; readonly to: Place } | undefined;
 }
 
-export function isUsed({ used }: Entry): boolean {
+export function isUsed({ used }: DeviceRecord): boolean {
   return used !== false;
 }
 
 /** Whether a device may be evicted for a new one: a scan found it, and nobody used it. */
-export function isEvictable(entry: Entry): boolean {
-  return entry.added_by === "scan" && !isUsed(entry);
+export function isEvictable(record: DeviceRecord): boolean {
+  return record.added_by === "scan" && !isUsed(record);
 }
 
-export function factsOf(entry: Entry): Facts {
-  const { kind, manufacturer, model, serial, macs, software_version, access } = entry;
-  const name = entry.name_on_device;
+export function factsOf(record: DeviceRecord): Facts {
+  const { kind, manufacturer, model, serial, macs, software_version, access } = record;
+  const name = record.name_on_device;
   return { name, kind, manufacturer, model, serial, macs, softwareVersion: software_version, access };
 }
 
 /** What its platform remembers of a device; nothing where that cannot be read. */
-export function memoryOf(entry: Entry, { memory }: Pick<Platform, "memory">): unknown {
-  const read = memory.safeParse(entry.memory ?? entry.traits);
+export function memoryOf(record: DeviceRecord, { memory }: Pick<Platform, "memory">): unknown {
+  const read = memory.safeParse(record.memory ?? record.traits);
   return read.success ? read.data : memory.parse({});
 }
 
 /** What a device can do. */
-export function descriptionOf(entry: Entry, platform: Platform, paired: boolean): Description {
-  return withHolding(platform.describe(factsOf(entry), memoryOf(entry, platform), paired));
+export function descriptionOf(record: DeviceRecord, platform: Platform, paired: boolean): Description {
+  return withHolding(platform.describe(factsOf(record), memoryOf(record, platform), paired));
 }
 
 /** Adds `hold` to `keys`: zapd repeats a key that is held. */
@@ -137,12 +137,12 @@ export function withHolding(own: Description): Description {
   return { ...own, has: withHold(own.has), withheld: withHold(own.withheld) };
 }
 
-export function isSameEntry(one: Entry, other: Entry): boolean {
+export function isSameRecord(one: DeviceRecord, other: DeviceRecord): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The entry of a new device; `others` are the devices whose names are taken. */
-export function newEntry(others: readonly NamedDevice[], id: string, discovered: Discovered): Entry {
+/** The record of a new device; `others` are the devices whose names are taken. */
+export function newRecord(others: readonly NamedDevice[], id: string, discovered: Discovered): DeviceRecord {
   const { platform, address } = discovered;
   const { identity, facts, pairing } = discovered.sighting;
   if (identity === "" || identity.length > maxText)
@@ -195,26 +195,30 @@ export function mergeLearned(one: Learned, next: Learned): Learned {
   return { facts: { ...one.facts, ...next.facts }, memory: { ...before, ...after } };
 }
 
-/** An entry updated with what was learned; what is missing there stays. `devices` are those whose names are taken. */
-export function withLearned(entry: Entry, { facts = {}, memory }: Learned, devices: readonly NamedDevice[]): Entry {
+/** A record updated with what was learned; what is missing there stays. `devices` are those whose names are taken. */
+export function withLearned(
+  record: DeviceRecord,
+  { facts = {}, memory }: Learned,
+  devices: readonly NamedDevice[],
+): DeviceRecord {
   const { name = null, kind = "unknown", macs = [] } = facts;
-  const others = devices.filter((device) => device.id !== entry.id);
+  const others = devices.filter((device) => device.id !== record.id);
   // On probation it may be another device: the name and the hardware addresses stay.
-  const isDoubted = entry.standing?.probation !== undefined;
+  const isDoubted = record.standing?.probation !== undefined;
   const reported = isDoubted ? null : cleanText(name);
-  const isRenamed = entry.named_by === "device" && reported !== null && reported !== entry.name_on_device;
+  const isRenamed = record.named_by === "device" && reported !== null && reported !== record.name_on_device;
   return {
-    ...entry,
-    name: isRenamed ? uniqueName(reported, others) : entry.name,
-    name_on_device: reported ?? entry.name_on_device,
-    kind: kind === "unknown" ? entry.kind : kind,
-    manufacturer: cleanText(facts.manufacturer) ?? entry.manufacturer,
-    model: cleanText(facts.model) ?? entry.model,
-    serial: cleanText(facts.serial) ?? entry.serial,
-    macs: macs.length > 0 && !isDoubted ? [...macs] : entry.macs,
-    software_version: cleanText(facts.softwareVersion) ?? entry.software_version,
-    access: facts.access ?? entry.access,
-    ...(isObject(memory) && { memory: { ...(entry.memory ?? entry.traits), ...memory } }),
+    ...record,
+    name: isRenamed ? uniqueName(reported, others) : record.name,
+    name_on_device: reported ?? record.name_on_device,
+    kind: kind === "unknown" ? record.kind : kind,
+    manufacturer: cleanText(facts.manufacturer) ?? record.manufacturer,
+    model: cleanText(facts.model) ?? record.model,
+    serial: cleanText(facts.serial) ?? record.serial,
+    macs: macs.length > 0 && !isDoubted ? [...macs] : record.macs,
+    software_version: cleanText(facts.softwareVersion) ?? record.software_version,
+    access: facts.access ?? record.access,
+    ...(isObject(memory) && { memory: { ...(record.memory ?? record.traits), ...memory } }),
   };
 }
 
