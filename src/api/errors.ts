@@ -96,7 +96,7 @@ export const codes = {
     status: 400,
     exit: exits.failed,
     when: "The archive is no ZIP, is damaged, or is no package; nothing was sent to the device",
-    message: "The archive is no ZIP, or is cut short: it has no end of directory",
+    message: "The archive is not a ZIP, or is incomplete: it has no end of directory",
     hint: "Give the folder instead: zapd install ./my-app",
   },
   package_rejected: {
@@ -105,7 +105,7 @@ export const codes = {
     when: "The device refused the package; `details` holds its compile errors",
     message:
       "Workbench could not compile the package: Install Failure: Compilation Failed.; Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)",
-    hint: "The whole log: zapd logs -d Workbench",
+    hint: "See the whole log: zapd logs -d Workbench",
     details: {
       problems: [
         { text: "Install Failure: Compilation Failed.", file: null, line: null },
@@ -242,7 +242,7 @@ export const codes = {
   device_unreachable: {
     ...unreachable,
     when: "Nothing answers at the device's address, or another device does",
-    message: "Bedroom did not answer at 192.168.1.41:8060 (nothing answers there) while pressing home",
+    message: "Bedroom did not answer at 192.168.1.41:8060 (no answer within 2 s) while pressing home",
     hint: "It may be asleep: try zapd key power-on -d Bedroom, or check that 192.168.1.41 is still its address with zapd discover",
   },
   device_timeout: {
@@ -303,19 +303,19 @@ export const codes = {
     ...refused,
     when: "The device refused the developer password",
     message: "Workbench refused the developer password",
-    hint: "Give this set's own: zapd install PACKAGE --password - -d Workbench; or one for all sets without: zapd config set dev.vendor_password -",
+    hint: "Give the password of this device: zapd install PACKAGE --password - -d Workbench; or set the one for all devices without their own: zapd config set dev.vendor_password -",
   },
   dev_update_required: {
     ...failed,
     when: "The device accepts no package before it has checked for a software update",
-    message: "Workbench broke the installation off: it wants to look for a software update first",
+    message: "Workbench stopped the installation: it must check for a software update first",
     hint: "On the set: Settings > System > Software update > Check now, then install again",
   },
   console_in_use: {
     ...failed,
     when: "The developer console of the device serves another program",
     message: "Workbench already serves its developer console to another program",
-    hint: "Close the editor, telnet or log viewer that is connected to it, and ask again",
+    hint: "Close the editor, telnet or log viewer that is connected to it, then try again",
   },
   config_invalid: {
     ...failed,

@@ -163,7 +163,7 @@ export class Discovery<D> {
     const { interfaces, hosts } = config();
     const asked = wantedInterfaces(interfaces);
     debug(
-      `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
+      `searching on ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
     const identify = (platform: Platform, lead: Lead) => platform.identify(lead, platformHost, this.#stopped.signal);
     const probes = new ProbeQueue<D>({ ...this.#deps, identify });
@@ -201,7 +201,7 @@ export class Discovery<D> {
           for (const { platform, query } of queriesOver("mdns"))
             if (query.type === service.type) void probes.add(platform, query.read(service));
         },
-      }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
+      }).catch((error: unknown) => warn(`The mDNS search failed: ${textOf(error)}`)),
       // A name that resolves slowly must not delay the scan.
       ...hosts.map((host) => Promise.race([this.#ask(host, probes), window.over])),
     ]);
@@ -253,6 +253,6 @@ export function mostInformative(failures: readonly unknown[]): unknown {
   );
   if (recognized) return recognized;
   const foreign = answered.filter((one) => hasReason(one, "protocol"));
-  if (foreign.length > 1) return protocolError("answers as nothing that zapd knows", foreign[0]);
+  if (foreign.length > 1) return protocolError("does not answer like a device that zapd knows", foreign[0]);
   return answered[0] ?? failures[0];
 }

@@ -118,8 +118,8 @@ class Browser {
     this.#line.on("error", (error) => {
       if (isReplaced) return;
       isReplaced = true;
-      const why = `port 5353 cannot be shared with the program that has it (${systemCode(error)})`;
-      onTrouble?.(`${one.name} (${one.address}) is asked over mDNS from another port: ${why}`);
+      const why = `another program has port 5353 and does not share it (${systemCode(error)})`;
+      onTrouble?.(`The mDNS search on ${one.name} (${one.address}) uses another port: ${why}`);
       this.#line.destroy();
       this.#line = this.#open(one, true);
       this.ask();

@@ -143,7 +143,7 @@ export class ProbeQueue<D> {
       );
       return true;
     } catch (error) {
-      this.#deps.debug(`${lead.host}:${lead.port} is no ${platform.name} device: ${textOf(error)}`);
+      this.#deps.debug(`${lead.host}:${lead.port} is not a ${platform.name} device: ${textOf(error)}`);
       return false;
     }
   }

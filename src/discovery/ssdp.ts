@@ -38,7 +38,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
       open = false;
       for (const timer of timers) clearTimeout(timer);
       socket.close();
-      if (trouble) search.onTrouble(`${one.name} (${one.address}) could not be asked: ${String(trouble)}`);
+      if (trouble) search.onTrouble(`The SSDP search on ${one.name} (${one.address}) failed: ${String(trouble)}`);
       resolve();
     };
     const send = () => {

@@ -314,7 +314,7 @@ export interface MediaItem {
 /** The type of a file, for a device that needs it. Fails with `unsupported_media` where it is unknown. */
 export function mimeOf({ mime }: MediaItem): string {
   if (mime !== null) return mime;
-  const problem = "must be told what kind of file it is handed, and the address does not say";
+  const problem = "needs the type of the file, and the address does not show it";
   throw new ZapdError("unsupported_media", problem, {
     hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API",
   });

@@ -46,7 +46,7 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     socket.destroy();
     options.onEnd({ code: null, reason });
   };
-  socket.on("error", () => end("broke the connection off"));
+  socket.on("error", () => end("broke the connection"));
   const frames = new FrameSplitter(options);
   const reader = inSlices(socket, {
     slice: { ms: 100, frames: 100 },
@@ -56,7 +56,7 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     isOpen: () => isOpen,
     failed: (error) => end(textOf(error)),
   });
-  for (const event of ["close", "end"]) socket.on(event, () => reader.whenRead(() => end("hung up")));
+  for (const event of ["close", "end"]) socket.on(event, () => reader.whenRead(() => end("closed the connection")));
   socket.on("data", (bytes: Buffer) => {
     lastReceivedAt = performance.now();
     reader.push(bytes);
@@ -78,9 +78,9 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
       isOpen = false;
       socket.end();
       setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
-      options.onEnd({ code: null, reason: "was closed" });
+      options.onEnd({ code: null, reason: "was disconnected by zapd" });
     },
-    destroy: () => end("was closed"),
+    destroy: () => end("was disconnected by zapd"),
   };
 }
 
@@ -108,8 +108,8 @@ export class FrameSplitter {
     const { readHead, headBytes, maxBytes } = this.#options;
     for (;;) {
       const read = readHead(rest);
-      if (read === null && rest.length >= headBytes) throw new Error("said a frame whose length is none");
-      if (read && read.body > maxBytes) throw new Error("said a frame that is longer than any");
+      if (read === null && rest.length >= headBytes) throw new Error("sent a frame with an invalid length");
+      if (read && read.body > maxBytes) throw new Error("sent a frame that is too long");
       const end = read === null ? rest.length + 1 : read.head + read.body;
       if (read === null || rest.length < end) {
         // Copied, so that the received piece is not kept in memory for its end.

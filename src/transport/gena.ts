@@ -95,7 +95,7 @@ class Subscriptions implements Subscribed {
     const request = { CALLBACK: callback, NT: "upnp:event", ...timeout };
     const { headers } = await this.#call(path, request, AbortSignal.timeout(callTimeoutMs));
     const sid = headers.get("sid") ?? "";
-    if (sid === "" || sid.length > 256) throw subscriptionFailed("gave no id for its events");
+    if (sid === "" || sid.length > 256) throw subscriptionFailed("sent no subscription id");
     if (!this.alive) return this.#unsubscribe(sid, path);
     this.#paths.set(sid, path);
     void this.#renew(sid, path, headers);
@@ -140,7 +140,7 @@ class Subscriptions implements Subscribed {
         await sleep(Math.min(maxRenewalMs, Math.max(minRenewalMs, seconds * 500)), signal);
         // The device calls the address of the first subscription, which this machine may no longer have.
         if ((await addressFacing(this.#options.peer)) !== this.#listener?.address)
-          throw subscriptionFailed("calls an address that this machine does not have now");
+          throw subscriptionFailed("sends events to an address that this machine no longer has");
         ({ headers } = await this.#call(path, { SID: sid, ...timeout }, deadline(callTimeoutMs, signal)));
       }
     } catch {
@@ -153,7 +153,7 @@ class Subscriptions implements Subscribed {
   async #call(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer> {
     const exchange = { method: "SUBSCRIBE", path, headers, wanted: "head", maxBytes: maxAnswerBytes } as const;
     const answer = await this.#options.http.exchangeOnce(exchange, signal);
-    if (answer.status !== 200) throw subscriptionFailed(`tells nothing by itself: it answered ${answer.status}`);
+    if (answer.status !== 200) throw subscriptionFailed(`refused the event subscription: it answered ${answer.status}`);
     return answer;
   }
 }

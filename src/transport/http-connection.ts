@@ -142,7 +142,7 @@ export class HttpConnection {
     const reader = this.#reader;
     if (!reader) return;
     try {
-      if (cause) throw hungUp("broke the connection off", cause);
+      if (cause) throw hungUp("broke the connection", cause);
       reader.end();
       this.#settle?.();
     } catch (error) {
@@ -157,7 +157,7 @@ function headOf(exchange: Exchange, host: string): string {
   if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
   else if (exchange.method === "POST") lines.push("Content-Length: 0");
   if (exchange.path.includes(" ") || lines.some((line) => /[^\x20-\x7e]/.test(line))) {
-    throw new ZapdError("internal_error", "A request to a device held characters that no request may hold");
+    throw new ZapdError("internal_error", "A request to a device contained invalid characters");
   }
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
@@ -213,13 +213,15 @@ export class AnswerReader {
   end(): void {
     if (this.answer) return;
     if (this.#head && this.#framing.by === "close") return this.#finish(false);
-    throw hungUp(this.begun ? "closed the connection in mid-answer" : "closed the connection without an answer");
+    throw hungUp(
+      this.begun ? "closed the connection before its answer was complete" : "closed the connection without an answer",
+    );
   }
 
   #readHead(): boolean {
     for (;;) {
       const end = headEnd(this.#pending);
-      if (end === -1 ? this.#pending.length > maxHeadBytes : end > maxHeadBytes) throw malformed("a head over 16 KiB");
+      if (end === -1 ? this.#pending.length > maxHeadBytes : end > maxHeadBytes) throw malformed("headers over 16 KiB");
       if (end === -1) {
         const start = latin1.decode(this.#pending.subarray(0, 5));
         if (!"HTTP/".startsWith(start)) throw malformed("something that is not HTTP");
@@ -229,7 +231,7 @@ export class AnswerReader {
       this.#pending = this.#pending.subarray(end);
       if (head.status >= 100 && head.status < 200) {
         if (head.status === 101 || ++this.#interim > maxInterimAnswers)
-          throw malformed("an upgrade that nobody asked for");
+          throw malformed("an upgrade that zapd did not request");
         continue;
       }
       this.#head = head;
@@ -241,7 +243,7 @@ export class AnswerReader {
 
   #refuseUnreadable(headers: Answer["headers"]): void {
     const encoding = headers.get("content-encoding");
-    if (encoding && encoding !== "identity") throw malformed("a compressed answer that nobody asked for");
+    if (encoding && encoding !== "identity") throw malformed("a compressed body that zapd did not request");
     if (this.#framing.by === "length" && this.#framing.left > this.#maxBytes) throw tooLong(this.#maxBytes);
   }
 
@@ -269,7 +271,7 @@ export class AnswerReader {
       }
       const end = this.#pending.indexOf(10);
       if (end === -1) {
-        if (this.#pending.length > 1024) throw malformed("a broken chunk");
+        if (this.#pending.length > 1024) throw malformed("an invalid chunk");
         return;
       }
       if (++this.#chunkLines > maxChunkLines) throw malformed(`more than ${maxChunkLines / 2} chunks`);
@@ -280,7 +282,7 @@ export class AnswerReader {
       }
       if (line === "") continue; // the end of the chunk before
       const size = /^([0-9a-f]{1,8})(?:\s*;.*)?$/i.exec(line)?.[1];
-      if (size === undefined) throw malformed("a broken chunk");
+      if (size === undefined) throw malformed("an invalid chunk");
       framing.left = Number.parseInt(size, 16);
       framing.trailer = framing.left === 0;
     }
@@ -309,7 +311,7 @@ export class AnswerReader {
 
 /** Fails with `device_error` for a redirect: none is ever followed. */
 export function refuseRedirect({ status }: Pick<Answer, "status">): void {
-  if (status >= 300 && status < 400) throw protocolError("answered with a redirect, and none is ever followed");
+  if (status >= 300 && status < 400) throw protocolError("answered with a redirect, which zapd does not follow");
 }
 
 /** The body as UTF-8 text; other bytes become U+FFFD. */
@@ -376,13 +378,13 @@ function parseHead(text: string): Head {
 
 function framingOf({ status, headers }: Head, hasNoBody: boolean): Framing {
   const [length, ...others] = headers.all("content-length");
-  if (others.some((one) => one !== length)) throw malformed("two lengths");
+  if (others.some((one) => one !== length)) throw malformed("two different lengths");
   if (hasNoBody || status === 204 || status === 304) return { by: "none" };
   if (headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
     return { by: "chunks", left: 0, trailer: false };
   }
   if (length === undefined) return { by: "close" };
-  if (!/^\d{1,15}$/.test(length)) throw malformed("a broken length");
+  if (!/^\d{1,15}$/.test(length)) throw malformed("an invalid length");
   return length === "0" ? { by: "none" } : { by: "length", left: Number(length) };
 }
 

@@ -17,12 +17,12 @@ export async function readOwnPicture(
 ): Promise<Uint8Array | null> {
   const isSecure = address.protocol === "https:";
   if (address.hostname !== own.host || (!isSecure && address.protocol !== "http:"))
+    throw new ZapdError("picture_not_found", "names a picture on another host, from which zapd fetches nothing");
+  if (isSecure && own.certificate === null)
     throw new ZapdError(
       "picture_not_found",
-      "says that the picture is elsewhere than on itself, where none is fetched",
+      "serves its pictures over TLS, but zapd has no certificate of it to check",
     );
-  if (isSecure && own.certificate === null)
-    throw new ZapdError("picture_not_found", "shows its pictures over a connection that nothing proves to be its own");
   const from = { host: own.host, port: Number(address.port) || (isSecure ? 443 : 80) };
   refuseOwnListener(from, platformHost);
   const within = deadline(platformHost.requestTimeoutMs(), signal);

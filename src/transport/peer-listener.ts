@@ -144,12 +144,16 @@ function addressInNetworkOf(peer: string, family: "ipv4" | "ipv6"): string {
 }
 
 function noAddressFacing(peer: string, cause?: unknown): DeviceError {
-  return new DeviceError("device_unreachable", `cannot be served from here: no address of this machine faces ${peer}`, {
-    phase: "connect",
-    reason: "no_route",
-    hint: "Check that this machine is in the network of the device",
-    cause,
-  });
+  return new DeviceError(
+    "device_unreachable",
+    `cannot connect to this machine, which has no address on the way to ${peer}`,
+    {
+      phase: "connect",
+      reason: "no_route",
+      hint: "Check that this machine is in the network of the device",
+      cause,
+    },
+  );
 }
 
 /** Without a zone, and IPv4 in its own notation, however a runtime writes it. */
@@ -190,7 +194,7 @@ class Connection {
     });
     socket.on("close", () => {
       clearTimeout(this.#timer);
-      this.#ended.abort(new Error("The peer hung up"));
+      this.#ended.abort(new Error("The peer closed the connection"));
       closed();
     });
   }

@@ -41,18 +41,18 @@ export class Message {
         value += (byte % 0x80) * 0x80 ** shift;
         if (byte < 0x80) return value;
       }
-      throw new Error("said a message that ends in the midst");
+      throw new Error("sent an incomplete message");
     };
     for (let count = 0; at < body.length; count++) {
-      if (count === maxFields) throw new Error("said a message of too many fields");
+      if (count === maxFields) throw new Error("sent a message with too many fields");
       const key = number();
       const kind = key % 8;
       const field = Math.floor(key / 8);
       if (kind === 0) this.#numbers.set(field, number());
       else {
         const length = { 1: 8, 2: kind === 2 ? number() : 0, 5: 4 }[kind];
-        if (length === undefined) throw new Error("said a message of a strange kind");
-        if (at + length > body.length) throw new Error("said a message that ends in the midst");
+        if (length === undefined) throw new Error("sent a message with a field of an unknown type");
+        if (at + length > body.length) throw new Error("sent an incomplete message");
         if (kind === 2) this.#bytes.set(field, body.subarray(at, at + length));
         at += length;
       }

@@ -133,7 +133,7 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
 
   #ended(why: ConnectionEnd): void {
     clearInterval(this.#heartbeat);
-    const failure = hungUp("hung up before it answered");
+    const failure = hungUp("closed the connection before it answered");
     for (const { reject } of this.#waiting.values()) reject(failure);
     this.#onEnd({ retry: !this.leaving, why });
   }

@@ -80,7 +80,7 @@ export class ReconnectingSession<S extends Session> {
    */
   async use(signal: AbortSignal, { eager = false }: { eager?: boolean } = {}): Promise<S> {
     if (signal.aborted) throw signal.reason;
-    if (this.#closed) throw disconnected("is no longer connected: what is known of it has changed");
+    if (this.#closed) throw disconnected("is no longer connected: what zapd knows about it has changed");
     this.#usedAt = performance.now();
     const { current } = this;
     if (current) return current;
@@ -184,7 +184,7 @@ export class ReconnectingSession<S extends Session> {
     const { debug, firstRetryMs = firstRetryDelayMs } = this.#options;
     const delayMs =
       Math.min(maxRetryDelayMs, firstRetryMs * 2 ** this.#tries++) * (1 + retryJitter * (2 * Math.random() - 1));
-    debug(`the connection broke; it is tried again in ${Math.round(delayMs)} ms`);
+    debug(`the connection broke; zapd connects again in ${Math.round(delayMs)} ms`);
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       if (!this.#closed && !this.current && !this.#opening && this.#isInUse()) this.#open(true);
@@ -209,7 +209,7 @@ export class ReconnectingSession<S extends Session> {
       const session = this.#session;
       if (!session || this.#closed) return;
       if (this.#isInUse() || session.pending > 0) return this.#closeWhenIdle();
-      this.#options.debug("the connection has not been used for a while: it is closed");
+      this.#options.debug("the connection has not been used for a while; zapd closes it");
       this.drop();
     }, leftMs + 10);
     this.#idle.unref?.();

@@ -88,4 +88,4 @@ export function sendIfRead(socket: net.Socket, bytes: Uint8Array): boolean {
 }
 
 /** The reason of the end of such a connection. */
-export const unread = "does not read what it is sent";
+export const unread = "does not read what zapd sends";

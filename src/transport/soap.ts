@@ -93,7 +93,7 @@ function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const fault = within(body, "Fault");
   if (fault || status === 500) throw faultOf(action, status, fault);
   const response = within(body, `${action}Response`);
-  if (!response) throw protocolError(`answered ${action} with something else`);
+  if (!response) throw protocolError(`sent an unexpected answer to ${action}`);
   return new Map(response.children.map((value) => [localName(value), value.textUpTo(maxValueLength)]));
 }
 

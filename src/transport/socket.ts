@@ -37,12 +37,15 @@ export async function connectSocket(address: Address, secure: Secure, signal: Ab
       reject(error);
     };
     const aborted = () => done(tooLate(signal, "device_unreachable"));
-    const timer = setTimeout(() => done(unreachable(address, "nothing answers there", "timeout")), connectTimeoutMs);
+    const timer = setTimeout(
+      () => done(unreachable(address, `no answer within ${connectTimeoutMs / 1_000} s`, "timeout")),
+      connectTimeoutMs,
+    );
     socket.once("error", (error) => {
       const code = systemCode(error);
       done(tlsErrors.test(code) ? unsupportedTls() : unreachable(address, ...failureOf(code, address.host), error));
     });
-    socket.once("close", () => done(unreachable(address, "it hung up", "closed")));
+    socket.once("close", () => done(unreachable(address, "it closed the connection", "closed")));
     socket.once(secure ? "secureConnect" : "connect", () => done());
     if (signal.aborted) aborted();
     else signal.addEventListener("abort", aborted, { once: true });
@@ -94,10 +97,10 @@ export function requireCertificate(certificate: string | null | undefined, socke
 }
 
 export function otherCertificate(): DeviceError {
-  return new DeviceError("device_unproven", "shows another certificate than before: it may be another device", {
+  return new DeviceError("device_unproven", "showed a different certificate than before: it may be another device", {
     phase: "connect",
     reason: "wrong_device",
-    hint: "If it was really replaced or reset: zapd pair {device}, which begins without what was kept of it",
+    hint: "If it was replaced or reset, pair it again: zapd pair {device}",
   });
 }
 
@@ -110,7 +113,7 @@ const failures: Readonly<Record<string, Failure>> = {
   EHOSTUNREACH: noRouteFailure,
   ENETUNREACH: noRouteFailure,
   EHOSTDOWN: noRouteFailure,
-  ECONNRESET: ["it hung up", "closed"],
+  ECONNRESET: ["it closed the connection", "closed"],
 };
 
 /** Bun 1.4.5 says ECONNREFUSED of every connection that cannot be made: who really refused has said where it is. */
@@ -122,10 +125,10 @@ function failureOf(code: string, host: string): Failure {
 const tlsErrors = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
 
 function unsupportedTls(): DeviceError {
-  return new DeviceError("device_error", "speaks a TLS that is not spoken here, most likely one that is too old", {
+  return new DeviceError("device_error", "uses a version of TLS that is not supported here, most likely an old one", {
     phase: "connect",
     reason: "protocol",
-    hint: "The compiled program speaks TLS from 1.0 on",
+    hint: "Use the compiled program, which supports TLS 1.0 and newer",
   });
 }
 
@@ -154,7 +157,7 @@ export function hostLine(address: Address): string {
 /** zapd never calls itself, whatever address a device gives. */
 export function refuseOwnListener(address: Address, { isOwnListener }: Pick<PlatformHost, "isOwnListener">): void {
   if (!isOwnListener(address)) return;
-  throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
+  throw new ZapdError("device_error", "has the address of zapd itself, and zapd does not connect to itself", {
     hint: "Remove it with zapd forget {device}, and add it with its own address",
   });
 }

@@ -35,7 +35,7 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
   const root = readXml(text, "root");
   const device = deviceIn(child(root, "device"), type, maxDepth);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
-  if (!device || udn === "" || udn.length > maxUdnLength) throw protocolError("is no such device");
+  if (!device || udn === "" || udn.length > maxUdnLength) throw protocolError("is not a device of that type");
   const location = `http://${addressText(at)}${path}`;
   const base = childText(root, "URLBase");
   const from = base !== null && URL.canParse(base) ? base : location;

@@ -83,8 +83,8 @@ export class FrameReader {
     if (this.#kept < 2) return undefined;
     const start = this.#peek(Math.min(this.#kept, 10));
     const [first = 0, second = 0] = start;
-    if ((first & 0x70) !== 0) throw protocolError("set bits that nobody has agreed on");
-    if ((second & 0x80) !== 0) throw protocolError("masked a frame, which only a client does");
+    if ((first & 0x70) !== 0) throw protocolError("sent a frame with reserved bits set");
+    if ((second & 0x80) !== 0) throw protocolError("sent a masked frame, which only a client may do");
     const short = second & 0x7f;
     const bytes = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0);
     if (this.#kept < bytes) return undefined;
@@ -98,10 +98,10 @@ export class FrameReader {
   #check({ opcode, final, length }: { opcode: number; final: boolean; length: number }): void {
     const { maxBytes } = this.#limits;
     if (opcode >= opcodes.close) {
-      if (opcode > opcodes.pong) throw protocolError("sent a frame of a kind that does not exist");
-      if (!final || length > maxControl) throw protocolError("sent a control frame that is too long or in pieces");
+      if (opcode > opcodes.pong) throw protocolError("sent a frame of an unknown type");
+      if (!final || length > maxControl) throw protocolError("sent a control frame that is too long or fragmented");
     } else {
-      if (opcode > opcodes.binary) throw protocolError("sent a frame of a kind that does not exist");
+      if (opcode > opcodes.binary) throw protocolError("sent a frame of an unknown type");
       if ((opcode === opcodes.more) !== (this.#message !== undefined))
         throw protocolError("sent fragments out of order");
       if ((this.#message?.bytes ?? 0) + length > maxBytes)
@@ -118,7 +118,7 @@ export class FrameReader {
     message.parts.push(payload);
     message.bytes += payload.length;
     if (message.parts.length > this.#limits.maxFragments)
-      throw protocolError(`sent a message in more than ${this.#limits.maxFragments} pieces`);
+      throw protocolError(`sent a message in more than ${this.#limits.maxFragments} fragments`);
     if (!final) return { kind: "passed" };
     this.#message = undefined;
     if (!message.isText) return { kind: "passed" };
@@ -146,7 +146,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
-    throw protocolError("sent text that is no UTF-8", error);
+    throw protocolError("sent text that is not UTF-8", error);
   }
 }
 

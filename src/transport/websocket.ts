@@ -77,7 +77,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
 }
 
 export function handshakeTimedOut(): DeviceError {
-  const problem = "took the connection, and then said nothing";
+  const problem = "accepted the connection, but sent nothing";
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout" });
 }
 
@@ -92,7 +92,7 @@ function upgradeRequest({ address, path }: WebSocketOptions, key: string): strin
     `${loopHeader}: 1`,
   ];
   if (head.some((line) => !/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(line)) || /\s/.test(path))
-    throw new ZapdError("device_error", "gave an address that cannot be called");
+    throw new ZapdError("device_error", "gave an address with invalid characters");
   return `${head.join("\r\n")}\r\n\r\n`;
 }
 
@@ -103,7 +103,7 @@ type TakeOver = () => { readonly rest: Buffer; readonly isOver: boolean };
 async function upgrade(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<TakeOver> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let head = Buffer.alloc(0);
-  const problem = "hung up before the conversation began";
+  const problem = "closed the connection before the session began";
   let end = -1;
   let isOver = false;
   const hungUp = () => {
@@ -116,7 +116,7 @@ async function upgrade(socket: net.Socket, request: string, key: string, signal:
     end = head.indexOf("\r\n\r\n");
     if (end === -1 && head.length <= maxHeadBytes) return;
     const wrong =
-      end === -1 ? "answered with a head that has no end" : upgradeProblem(head.toString("latin1", 0, end), key);
+      end === -1 ? "answered with headers over 16 KiB" : upgradeProblem(head.toString("latin1", 0, end), key);
     if (wrong === null) resolve();
     else reject(protocolError(wrong));
   });
@@ -142,8 +142,8 @@ async function upgrade(socket: net.Socket, request: string, key: string, signal:
 function upgradeProblem(head: string, key: string): string | null {
   const [first = "", ...lines] = head.split("\r\n");
   const status = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
-  if (status === undefined) return "answered something that is no HTTP";
-  if (status !== "101") return `opens no WebSocket there: it answered ${status}`;
+  if (status === undefined) return "answered with something that is not HTTP";
+  if (status !== "101") return `refused to open a WebSocket: it answered ${status}`;
   const header = (name: string) =>
     lines
       .find((line) => line.toLowerCase().startsWith(`${name}:`))
@@ -151,8 +151,8 @@ function upgradeProblem(head: string, key: string): string | null {
       .trim();
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
   if (header("upgrade")?.toLowerCase() !== "websocket" || header("sec-websocket-accept") !== accept)
-    return "answered an upgrade that it was not asked for";
-  return header("sec-websocket-extensions") ? "compresses though nobody asked for it" : null;
+    return "answered with an upgrade that zapd did not request";
+  return header("sec-websocket-extensions") ? "turned on compression that zapd did not request" : null;
 }
 
 function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketConnection {
@@ -179,7 +179,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
   };
   const handleFrame = (frame: Frame) => {
     // After our close frame all is ignored: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
-    if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
+    if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was disconnected by zapd" });
     // A close frame is answered with the same code (RFC 6455 5.5.1).
     if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
     if (frame.kind === "text") options.onText(frame.text);
@@ -200,8 +200,8 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
   };
   const { rest, isOver } = takeOver();
   socket.on("data", received);
-  socket.on("error", () => end({ code: null, reason: "broke the connection off" }));
-  const hungUp = () => reader.whenRead(() => end({ code: null, reason: "hung up" }));
+  socket.on("error", () => end({ code: null, reason: "broke the connection" }));
+  const hungUp = () => reader.whenRead(() => end({ code: null, reason: "closed the connection" }));
   for (const event of ["close", "end"]) socket.on(event, hungUp);
   // Read once the caller has the connection.
   if (rest.length > 0) queueMicrotask(() => received(rest));
@@ -233,9 +233,9 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
       if (!isOpen || isClosing) return;
       send(opcodes.close, codeBytes(normalClosure));
       isClosing = true;
-      setTimeout(() => end({ code: null, reason: "was closed" }), closeTimeoutMs).unref?.();
+      setTimeout(() => end({ code: null, reason: "was disconnected by zapd" }), closeTimeoutMs).unref?.();
     },
-    destroy: () => end({ code: null, reason: "was closed" }),
+    destroy: () => end({ code: null, reason: "was disconnected by zapd" }),
   };
 }
 

@@ -54,7 +54,7 @@ export function readXml(text: string, expected?: string): Element {
   if (!root) throw unreadable();
   if (root.name.includes(":")) dropPrefix(root, root.name.slice(0, root.name.indexOf(":") + 1));
   if (expected !== undefined && root.name.toLowerCase() !== expected)
-    throw protocolError("answered with another document than the one that was asked for");
+    throw protocolError("answered with a different document from the one requested");
   return root;
 }
 

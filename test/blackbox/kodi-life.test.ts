@@ -59,7 +59,10 @@ describe.concurrent("a Kodi that has quit while its machine answers", () => {
       ["pressKeys", { keys: ["left", "right"], delay_ms: 0 }],
     ] as const) {
       const { message, hint } = await within(1_500, () => refuse(daemon, name, { id, body }, "device_unreachable"));
-      expect([message, hint]).toEqual([expect.stringContaining("does not run"), expect.stringContaining("Start Kodi")]);
+      expect([message, hint]).toEqual([
+        expect.stringContaining("is not running"),
+        expect.stringContaining("Start Kodi"),
+      ]);
     }
     // Commands that would turn it off succeed without doing anything.
     await within(1_500, () => succeed(daemon, "pressKey", { id, body: { key: "power-off" } }));
@@ -68,7 +71,7 @@ describe.concurrent("a Kodi that has quit while its machine answers", () => {
     const { message } = await within(12_000, () =>
       refuse(daemon, "pressKey", { id, body: { key: "power-on" } }, "device_unreachable"),
     );
-    expect([message, packets.count() > 0]).toEqual([expect.stringContaining("does not run"), true]);
+    expect([message, packets.count() > 0]).toEqual([expect.stringContaining("is not running"), true]);
     await packets.stop();
     await set.start();
     expect(await power(id)).toBe("on");
@@ -146,7 +149,7 @@ describe.concurrent("pairing", () => {
     expect([(await device(id)).access, await power(id)]).toEqual(["full", "on"]);
     await set.stop();
     const { message } = await refuse(daemon, "pairDevice", pair("right-71"), "device_unreachable");
-    expect(message).toContain("does not run");
+    expect(message).toContain("is not running");
   }, 60_000);
 });
 

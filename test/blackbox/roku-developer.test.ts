@@ -51,7 +51,7 @@ test("its screen is shown while it is in front, and it is removed once", async (
   await daemon.api("POST", `${at}/remote/key`, { key: "home" });
   expect(await code("GET", "/screenshot")).toBe("picture_not_found");
   const remedy = async () => (await daemon.api("GET", `${at}/screenshot`)).body.error.hint;
-  expect(await remedy()).toStartWith("Bring it there: zapd reload");
+  expect(await remedy()).toStartWith("Start it: zapd reload");
   expect(await code("DELETE", "/dev")).toBe("ok");
   expect(set.state.sideloaded).toBeNull();
   expect(await remedy()).toStartWith("Install one: zapd install");

@@ -362,7 +362,7 @@ describe("what cannot be", () => {
     await add(den, "Den");
     const refused = await run(file("film.mp4"), "-d", "Den");
     expect(refused.status).toBe(2);
-    expect(refused.said).toContain("Add it on the Roku, from its channel store: Media Assistant (channel 782875)");
+    expect(refused.said).toContain("On the Roku, add it from the channel store: Media Assistant (channel 782875)");
   }, 60_000);
 
   test("an address of a file, as a file manager gives it", async () => {

@@ -336,7 +336,7 @@ test("of all errors at an address, one with a hint comes first, then one from so
   const lamp = protocolError("is no lamp");
   expect(mostInformative([silent, lamp, silent])).toBe(lamp);
   expect(mostInformative([lamp, protocolError("is no radio")])).toMatchObject({
-    message: "answers as nothing that zapd knows",
+    message: "does not answer like a device that zapd knows",
   });
   expect(mostInformative([silent, silent])).toBe(silent);
 });

@@ -185,9 +185,9 @@ test.skipIf(inOwnNetwork === null)(
       encoding: "utf8",
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const why = "port 5353 cannot be shared with the program that has it (EADDRINUSE)";
+    const why = "another program has port 5353 and does not share it (EADDRINUSE)";
     expect(JSON.parse(said)).toEqual({
-      troubles: [`lo (127.0.0.1) is asked over mDNS from another port: ${why}`],
+      troubles: [`The mDNS search on lo (127.0.0.1) uses another port: ${why}`],
       from: "number",
     });
   },

@@ -155,7 +155,7 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
     const { answers, troubles } = await search([target], 300, { interfaces: [gone, lo] });
     expect(answers.length).toBeGreaterThan(0);
     expect(troubles.length).toBe(1);
-    expect(troubles[0]).toStartWith("wlan9 (203.0.113.7) could not be asked: ");
+    expect(troubles[0]).toStartWith("The SSDP search on wlan9 (203.0.113.7) failed: ");
   });
 
   test("without a target or an interface asks nothing, and ends at once", async () => {

@@ -56,12 +56,8 @@ const tooLong = /more than 8388608 bytes/;
 const floods: readonly (readonly [what: string, flood: (socket: net.Socket) => void, reason: RegExp])[] = [
   ["a frame that says 512 MB", then(frame(0x81, megabyte, 512 * 1024 * 1024), pour(megabyte, 512)), tooLong],
   ["two thousand fragments of 1 MB", then(frame(0x01, megabyte), pour(frame(0x00, megabyte), 2_000)), tooLong],
-  ["a million empty fragments", then(frame(0x01), pour(repeated(10_000, empty), 100)), /more than 1024 pieces/],
-  [
-    "a compressed bomb",
-    then(frame(0xc1, deflateRawSync(Buffer.alloc(64 * 1024 * 1024)))),
-    /bits that nobody has agreed on/,
-  ],
+  ["a million empty fragments", then(frame(0x01), pour(repeated(10_000, empty), 100)), /more than 1024 fragments/],
+  ["a compressed bomb", then(frame(0xc1, deflateRawSync(Buffer.alloc(64 * 1024 * 1024)))), /reserved bits set/],
   ["a length of 2^63", then(frame(0x81, empty, 2 ** 53)), /more than/],
   ["a ping of a megabyte", then(frame(0x89, megabyte)), /control frame/],
 ];
@@ -124,7 +120,7 @@ describe("T10 T34 a device that floods with small frames", () => {
       socket.pause();
       pour(repeated(10_000, frame(0x89, Buffer.alloc(125))))(socket);
     });
-    expect((await untilEnd(port)).reason).toBe("does not read what it is sent");
+    expect((await untilEnd(port)).reason).toBe("does not read what zapd sends");
   });
 
   test("T34 values without end are counted before they are parsed, and long lists are read", () => {

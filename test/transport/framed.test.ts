@@ -33,10 +33,10 @@ describe("frames", () => {
 
   test("that are too long, or whose length has no end, are refused at once", () => {
     const push = (splitter: FrameSplitter, ...bytes: number[]) => [...splitter.push(Buffer.from(bytes))];
-    expect(() => push(new FrameSplitter(short), 65)).toThrow("longer than any");
+    expect(() => push(new FrameSplitter(short), 65)).toThrow("too long");
     const endless = new FrameSplitter({ readHead: () => null, headBytes: 3, maxBytes: 64 });
     expect(push(endless, 1, 2)).toEqual([]);
-    expect(() => push(endless, 3)).toThrow("whose length is none");
+    expect(() => push(endless, 3)).toThrow("an invalid length");
   });
 });
 
@@ -79,7 +79,7 @@ describe("a line of frames", () => {
     await until("both have come back", () => heard.length === 2);
     line.close();
     line.destroy();
-    expect([line.open, heard, ended]).toEqual([false, ["one", "two"], ["was closed"]]);
+    expect([line.open, heard, ended]).toEqual([false, ["one", "two"], ["was disconnected by zapd"]]);
     // Nobody hears it any more, and nothing fails.
     line.send(frame("three"));
   });
@@ -87,7 +87,7 @@ describe("a line of frames", () => {
   test("ends with its reason: hung up, a frame that is none, an answer that nobody reads", async () => {
     const hung = await opened((socket) => void socket.end(frame("bye")));
     await until("it has ended", () => hung.ended.length > 0);
-    expect([hung.heard, hung.ended]).toEqual([["bye"], ["hung up"]]);
+    expect([hung.heard, hung.ended]).toEqual([["bye"], ["closed the connection"]]);
     const bad = await opened(
       (socket) => void socket.write(Buffer.concat([frame("good"), frame("bad"), frame("late")])),
     );
@@ -99,6 +99,6 @@ describe("a line of frames", () => {
       deaf.line.send(block);
       return deaf.ended.length > 0;
     });
-    expect(deaf.ended).toEqual(["does not read what it is sent"]);
+    expect(deaf.ended).toEqual(["does not read what zapd sends"]);
   });
 });

@@ -29,12 +29,16 @@ describe.each([
   const answers: readonly (readonly [string, (head: string) => string, string])[] = [
     ["a refusal with a body", () => "HTTP/1.1 401 No\r\nContent-Length: 6\r\n\r\nsecret", "answered 401"],
     ["200, and a page", () => "HTTP/1.1 200 OK\r\n\r\n<html>", "answered 200"],
-    ["another Accept", (head) => opened(head, { "Sec-WebSocket-Accept": "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" }), "not asked"],
-    ["no Accept", (head) => opened(head, { "Sec-WebSocket-Accept": null }), "not asked"],
-    ["another Upgrade", (head) => opened(head, { Upgrade: "h2c" }), "not asked"],
-    ["no Upgrade", (head) => opened(head, { Upgrade: null }), "not asked"],
-    ["HTTP/1.0", (head) => opened(head).replace("1.1", "1.0"), "no HTTP"],
-    ["another protocol", () => "SSH-2.0-OpenSSH_9.2\r\n\r\n", "no HTTP"],
+    [
+      "another Accept",
+      (head) => opened(head, { "Sec-WebSocket-Accept": "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" }),
+      "did not request",
+    ],
+    ["no Accept", (head) => opened(head, { "Sec-WebSocket-Accept": null }), "did not request"],
+    ["another Upgrade", (head) => opened(head, { Upgrade: "h2c" }), "did not request"],
+    ["no Upgrade", (head) => opened(head, { Upgrade: null }), "did not request"],
+    ["HTTP/1.0", (head) => opened(head).replace("1.1", "1.0"), "not HTTP"],
+    ["another protocol", () => "SSH-2.0-OpenSSH_9.2\r\n\r\n", "not HTTP"],
   ];
   test.each(answers)("answered with %s fails, and the body is told to nobody", async (_what, answer, reason) => {
     const one = await device((socket, head) => socket.write(answer(head)));

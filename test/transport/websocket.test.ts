@@ -144,7 +144,7 @@ describe.each([
       await until("it has ended", () => ends.length > 0);
       expect(performance.now() - start).toBeLessThan(2_500);
       await until("it is hung up", () => peer.gone);
-      expect(ends).toEqual([{ code: null, reason: "was closed" }]);
+      expect(ends).toEqual([{ code: null, reason: "was disconnected by zapd" }]);
     });
   });
 });

@@ -48,7 +48,7 @@ const basic: readonly Capability[] = ["state", "apps", "launch", "stop", "keys",
 const controls: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
 /** Only its web server gives pictures. */
 const pictures: readonly Capability[] = ["icons", "artwork", "screenshot"];
-const pairHint = "It wants a name and a password: zapd pair {device}";
+const pairHint = "Run zapd pair {device}: it requires a user name and a password";
 
 function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description {
   const { tuner = false, screenshots = false, socketOnly = null } = memory;
@@ -99,8 +99,8 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
   // Kodi answers OK to text without a keyboard as well (7.3).
   if (!takesText(window)) {
     device.field.forget();
-    throw new ZapdError("device_refused", "shows no keyboard", {
-      hint: "Open one in Kodi first, such as a search, then try again",
+    throw new ZapdError("device_refused", "has no on-screen keyboard open", {
+      hint: "Open a text field in Kodi first, such as its search, then try again",
     });
   }
   await device.field.type(device, window, text, signal);

@@ -87,7 +87,7 @@ async function runAddon(
   const addon = await readAddonDetails(device, addonid, ["enabled", "name"], signal);
   if (addon["enabled"] === false)
     throw new ZapdError("device_refused", `has ${addonid} installed, but disabled`, {
-      hint: "In Kodi: Settings > Add-ons > My add-ons, and enable it",
+      hint: "Enable it in Kodi: Settings > Add-ons > My add-ons",
     });
   const name = text(addon["name"]);
   if (name !== null) device.pushed.rememberName(addonid, name);
@@ -109,7 +109,7 @@ async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal
   if (favourite["type"] === "media") return openFile(device, path, signal);
   if (favourite["type"] === "script") return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);
   if (favourite["type"] !== "window")
-    throw new ZapdError("device_refused", "has a favourite of that name that no remote can open");
+    throw new ZapdError("device_refused", "has that favourite, but cannot open it by remote control");
   const parameters = text(favourite["windowparameter"]);
   const before = await windowOf(device, signal);
   await device.command(
@@ -159,7 +159,7 @@ async function open(
   isPlaying: () => Promise<boolean>,
 ): Promise<Confirmed> {
   await device.command("Player.Open", { item }, signal).catch((error: unknown) => {
-    if (codeOf(error) === -32_602) throw new ZapdError("app_not_found", "cannot find what it was to play");
+    if (codeOf(error) === -32_602) throw new ZapdError("app_not_found", "cannot find the item to play");
     throw error;
   });
   let begun = false;
@@ -173,7 +173,7 @@ async function open(
     if (!begun) throw dialogOpen(await windowOf(device, signal));
     // A file that cannot be fetched plays for a moment, until a dialog says so.
     if (await until(async () => !(await isPlaying()), { timeoutMs: 400, signal })) {
-      throw new ZapdError("device_refused", "began to play it, and stopped at once: it cannot be played there");
+      throw new ZapdError("device_refused", "started to play it and stopped at once: it cannot play this item");
     }
     return true;
   }
@@ -201,7 +201,7 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
   const isOver = async () => (await device.players(signal, true)).length === 0;
   if (await until(isOver, { timeoutMs: stopTimeoutMs, signal })) return true;
   await blameDialog(device, signal);
-  throw new ZapdError("device_error", "took the command, but goes on playing");
+  throw new ZapdError("device_error", "accepted the command, but continues to play");
 }
 
 /** Presses Home until it is shown: a folder that is still being opened swallows the key, or comes up after it. */
@@ -213,7 +213,7 @@ export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<v
     if (await until(isHome, { timeoutMs: homeTimeoutMs, signal })) return;
   }
   await blameDialog(device, signal);
-  throw new ZapdError("device_error", "took the key, but does not show its home screen");
+  throw new ZapdError("device_error", "accepted the key, but does not show its home screen");
 }
 
 function notInstalled(what: string): ZapdError {

@@ -28,7 +28,7 @@ export function kodiControls(device: KodiDevice): Controls {
       async seek(positionMs, signal) {
         const playerid = await activePlayer(device, signal);
         const { canseek } = await device.read("Player.GetProperties", { playerid, properties: ["canseek"] }, signal);
-        if (canseek === false) throw new ZapdError("device_refused", "cannot seek in what it plays");
+        if (canseek === false) throw new ZapdError("device_refused", "cannot seek in what it is playing");
         const seconds = Math.floor(positionMs / 1_000);
         const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
         const time = { hours, minutes, seconds: seconds % 60, milliseconds: positionMs % 1_000 };

@@ -149,8 +149,8 @@ export class KodiDevice {
   async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const http = this.#http;
     if (!http)
-      throw new ZapdError("unsupported_operation", "gives no pictures without its web server", {
-        hint: "In Kodi: Settings > Services > Control > Allow remote control via HTTP; then zapd discover",
+      throw new ZapdError("unsupported_operation", "cannot send pictures without its web server", {
+        hint: "In Kodi: Settings > Services > Control > Allow remote control via HTTP; then run zapd discover",
       });
     this.#refuseDuringShutdown();
     try {
@@ -166,7 +166,7 @@ export class KodiDevice {
     this.#reconnecting.use(AbortSignal.timeout(followTimeoutMs)).catch((error: unknown) => {
       this.#followNotBefore = performance.now() + followRetryMs;
       this.#platformHost.debug(
-        `${this.target.host}: nothing is pushed: ${error instanceof Error ? error.message : ""}`,
+        `${this.target.host}: cannot receive its notifications: ${error instanceof Error ? error.message : ""}`,
       );
     });
   }
@@ -240,9 +240,9 @@ export class KodiDevice {
 
   #refuseDuringShutdown(): void {
     if (performance.now() >= this.#shutsDownUntil) return;
-    if (!this.isAsleep) throw this.#ended("has just ended, as it said");
+    if (!this.isAsleep) throw this.#ended("has just quit");
     const options = { phase: "connect", reason: "closed", hint: this.#wakeHint } as const;
-    throw new DeviceError("device_unreachable", "is on its way off", options);
+    throw new DeviceError("device_unreachable", "is turning off", options);
   }
 
   /** Runs a call over HTTP, and remembers what its outcome says of the access and of who is there. */
@@ -267,7 +267,7 @@ export class KodiDevice {
     if (hasReason(error, "refused")) {
       this.pushed.invalidate();
       this.#emit({ type: "disconnected", why: "going_off" });
-      return this.#ended(`does not run: its machine refuses the connection to ${addressText(this.target)}`);
+      return this.#ended(`is not running: its machine refused the connection to ${addressText(this.target)}`);
     }
     if (!hasCode(error, "device_unreachable", "device_timeout") || hasReason(error, "wrong_device")) return error;
     return error.reworded(error.message, { hint: this.#wakeHint });
@@ -275,7 +275,7 @@ export class KodiDevice {
 
   #ended(problem: string): DeviceError {
     const hint =
-      "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
+      "Start Kodi with Settings > Services > Control > Allow remote control via HTTP turned on; if its address has changed, run zapd discover";
     return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 

@@ -156,7 +156,7 @@ async function readFacts(ask: Ask): Promise<KodiFacts> {
     ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }),
   ]);
   const version = application["version"];
-  if (!isJson(version) || !(nameLabel in labels)) throw new ZapdError("device_error", "is no Kodi");
+  if (!isJson(version) || !(nameLabel in labels)) throw new ZapdError("device_error", "is not a Kodi");
   return {
     name: text(labels[nameLabel]),
     mac: readMac(labels[macLabel]) ?? (await sleep(macRetryMs).then(() => macOf(ask))),

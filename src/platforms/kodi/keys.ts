@@ -27,8 +27,8 @@ const closesKeyboard =
 export async function activePlayer(device: KodiDevice, signal: AbortSignal): Promise<number> {
   const [playerid] = await device.players(signal);
   if (playerid !== undefined) return playerid;
-  throw new ZapdError("device_refused", "plays nothing", {
-    hint: "Play something first, such as with zapd launch APP -d {device}",
+  throw new ZapdError("device_refused", "is not playing anything", {
+    hint: "Start something first: zapd launch APP -d {device}",
   });
 }
 
@@ -47,7 +47,7 @@ const setPlaying =
     // The answer may hold the speed from before.
     const isSet = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
     if (!(await until(isSet, { timeoutMs: 2_000, signal })))
-      throw new ZapdError("device_error", `took the key, but ${play ? "does not play" : "plays on"}`);
+      throw new ZapdError("device_error", `accepted the key, but ${play ? "does not play" : "continues to play"}`);
   };
 
 /** Kodi answers OK to channel keys without a tuner as well (9). */
@@ -56,7 +56,7 @@ const changeChannel =
   async (device, signal) => {
     if ((await readPlayer(device, signal))?.live !== true) {
       await refuseWithoutTuner(device, signal);
-      throw new ZapdError("device_refused", "shows no channel", {
+      throw new ZapdError("device_refused", "is not showing a channel", {
         hint: "Open one first: zapd key input-tuner -d {device}",
       });
     }
@@ -72,7 +72,7 @@ const openTuner: Press = async (device, signal) => {
   await device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
   const isLive = async () => (await readPlayer(device, signal))?.live === true;
   if (!(await until(isLive, { timeoutMs: 6_000, signal })))
-    throw new ZapdError("device_error", "took the key, but plays no channel");
+    throw new ZapdError("device_error", "accepted the key, but does not show a channel");
 };
 
 const powerOffMethods = [
@@ -86,8 +86,8 @@ export async function turnOff(device: KodiDevice, signal: AbortSignal): Promise<
   const can = await device.read("System.GetProperties", { properties: powerOffMethods.map(([name]) => name) }, signal);
   const allowed = powerOffMethods.find(([name]) => can[name] === true);
   if (!allowed)
-    throw new ZapdError("device_refused", "may not turn off the machine that it runs on", {
-      hint: "The system under Kodi must allow it: on Linux by polkit or systemd-logind; Kodi itself would only end, and could not be called back",
+    throw new ZapdError("device_refused", "is not allowed to turn off the machine that it runs on", {
+      hint: "Allow it in the operating system, on Linux with polkit or systemd-logind. zapd does not quit Kodi alone, because nothing could start it again",
     });
   await device.command(allowed[1], {}, signal).catch((error: unknown) => {
     // The machine may be off before Kodi has answered.

@@ -60,9 +60,9 @@ export async function pairKodi(
 
 /** A login that was not asked for cannot be checked, so it is not kept. */
 function nothingToPair(): DeviceError {
-  return new DeviceError("unsupported_operation", "needs no pairing: it asks for no name and no password", {
+  return new DeviceError("unsupported_operation", "needs no pairing: it requires no user name and no password", {
     phase: "answered",
     reason: "open",
-    hint: "Use it as it is. To have it ask, in Kodi: Settings > Services > Control > Require authentication",
+    hint: "Use it as it is. To protect it with a password, in Kodi: Settings > Services > Control > Require authentication",
   });
 }

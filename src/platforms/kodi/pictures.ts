@@ -42,7 +42,7 @@ async function readFirst(
     if (picture !== null) return picture;
   }
   if (paths.length === 0) return null;
-  throw new ZapdError("picture_not_found", "names a picture, but its web server does not give it", {
-    hint: "Kodi gives what is in its sources. In Kodi, add the folder that it is in: Videos, Music or Pictures > Add",
+  throw new ZapdError("picture_not_found", "names a picture, but its web server does not serve it", {
+    hint: "In Kodi, add the folder of the picture as a source: Videos, Music or Pictures > Add. Kodi serves only files in its sources",
   });
 }

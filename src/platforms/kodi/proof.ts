@@ -75,7 +75,7 @@ export class KodiProof {
     }
     this.#silentAt = performance.now();
     throw unproven(
-      "has announced itself before, and what is at its address now does not: it gets no password and no typed text",
+      "announced itself before, but the device at its address now does not: zapd sends it no password and no typed text",
     );
   }
 
@@ -125,7 +125,7 @@ export class KodiProof {
       isAnnounced = await announcement;
       if (isAnnounced === null && isOwnMac === null && isOwnName)
         throw unproven(
-          "cannot be told from another of its name: it announces nothing now, and does not tell its hardware's address",
+          "cannot be told apart from another Kodi of the same name: it does not announce itself now, and does not report its hardware address",
         );
       if (!isAnnounced) throw wrongDevice(target.host);
     }
@@ -177,11 +177,11 @@ export class KodiProof {
 
 function unproven(problem: string): ZapdError {
   return new ZapdError("device_unproven", problem, {
-    hint: "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget {device}, then zapd add {address}",
+    hint: "In Kodi, turn on Settings > Services > General > Announce services to other systems. If it should stay off, add the device again: zapd forget {device}, then zapd add {address}",
   });
 }
 
 /** Not `wrong_device`: the web server of the one that is meant may answer all the same. */
 function neighbour(): ZapdError {
-  return new ZapdError("device_error", "has its socket elsewhere: that of another Kodi answers at the usual port");
+  return new ZapdError("device_error", "has its WebSocket on another port: another Kodi answers on the default port");
 }

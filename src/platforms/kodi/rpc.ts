@@ -10,7 +10,7 @@ const maxAnswerBytes = 4 * 1024 * 1024;
 export const passwordHint =
   "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
-export function loginWanted(problem = "asks for a name and a password"): DeviceError {
+export function loginWanted(problem = "requires a user name and a password"): DeviceError {
   return pairingRequired(problem, passwordHint);
 }
 
@@ -20,7 +20,7 @@ export function isLoginWanted(error: unknown): error is DeviceError {
 }
 
 function notKodi(problem: string): DeviceError {
-  return protocolError(`is no Kodi: ${problem}`);
+  return protocolError(`is not a Kodi: ${problem}`);
 }
 
 export interface HttpRpcOptions {
@@ -44,7 +44,7 @@ export interface Login {
   readonly password: string;
 }
 
-const loginRefused = "refused this name and password";
+const loginRefused = "refused this user name and password";
 /** Several calls at the same time send a login that is refused only once. */
 const refusalHoldsMs = 1_000;
 
@@ -199,7 +199,7 @@ function isSameLogin(one: Login, other: Login): boolean {
 function refuseForeignChallenge({ headers }: Answer): void {
   const challenge = headers.get("www-authenticate")?.trim() ?? "";
   if (/^basic +realm="(.*)"$/i.exec(challenge)?.[1] !== "Kodi")
-    throw notKodi("it asks for a login in another way than Kodi does");
+    throw notKodi("it does not ask for a login as Kodi does");
 }
 
 function throwIfLoginWanted(answer: Answer): void {
@@ -217,25 +217,25 @@ function fileOf(answer: Answer): Uint8Array | null {
 function resultOf(answer: Answer): unknown {
   throwIfLoginWanted(answer);
   refuseRedirect(answer);
-  if (answer.status !== 200) throw notKodi("it answers no JSON-RPC");
+  if (answer.status !== 200) throw notKodi("it does not answer JSON-RPC");
   return resultIn(readJson(bodyText(answer)));
 }
 
 /** The result in an answer. Throws the failure that it holds, with Kodi's own code in the cause (7.1). */
 export function resultIn(answer: unknown): unknown {
   if (!isJson(answer) || (!("result" in answer) && !isJson(answer["error"])))
-    throw new ZapdError("device_error", "answered something that cannot be read");
+    throw new ZapdError("device_error", "sent an answer that is not valid JSON-RPC");
   const error = answer["error"];
   if (!isJson(error)) return answer["result"];
   const cause = { code: Number(error["code"]), message: String(error["message"]).slice(0, 200) };
   if (cause.code === -32_601)
-    throw new ZapdError("unsupported_operation", "has no such function", {
-      hint: "Update Kodi there: zapd drives Kodi 19 and newer",
+    throw new ZapdError("unsupported_operation", "does not support that", {
+      hint: "Update Kodi: zapd requires Kodi 19 or newer",
       cause,
     });
-  if (cause.code === -32_602) throw new ZapdError("device_error", "did not know what was meant", { cause });
+  if (cause.code === -32_602) throw new ZapdError("device_error", "refused the parameters of a call", { cause });
   if (cause.code === -32_100) throw new ZapdError("device_refused", "cannot do that now", { cause });
-  throw new ZapdError("device_error", "answered with a failure of its own", { cause });
+  throw new ZapdError("device_error", "reported an internal error", { cause });
 }
 
 /** Kodi's own code of a failure that `resultIn` threw. */

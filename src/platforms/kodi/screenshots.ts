@@ -16,27 +16,27 @@ const pollEveryMs = 60;
 const maxFiles = 20_000;
 
 export const screenshotHint =
-  "In Kodi: Settings > System > Logging > Screenshot folder, and the same folder once more under Pictures > Add pictures";
+  "In Kodi, set Settings > System > Logging > Screenshot folder, and add the same folder under Pictures > Add pictures";
 
 export async function takeScreenshot(device: KodiDevice, signal: AbortSignal): Promise<Uint8Array | null> {
   const folder = await folderOf(device, signal);
   const listed = folder === null ? null : await filesIn(device, folder, maxFiles, signal);
   device.rememberFeatures({ screenshots: listed !== null });
-  if (folder === null) throw refused("has no folder for pictures of its screen");
-  if (listed === null) throw refused("keeps pictures of its screen in a folder that is none of its sources");
+  if (folder === null) throw refused("has no screenshot folder");
+  if (listed === null) throw refused("has a screenshot folder that is not one of its sources");
   // With the screen saver on, the action would only end that, and take no picture.
   const saver = "System.ScreenSaverActive";
   if ((await device.read("XBMC.GetInfoBooleans", { booleans: [saver] }, signal))[saver] === true)
-    throw new ZapdError("device_refused", "shows its screen saver, of which it takes no picture", {
-      hint: "End it first, with any key: zapd key select -d {device}",
+    throw new ZapdError("device_refused", "cannot take a screenshot while its screen saver is on", {
+      hint: "End the screen saver with any key: zapd key select -d {device}",
     });
   const before = new Set(listed.map(({ file }) => file));
   await device.command("Input.ExecuteAction", { action: "screenshot" }, signal);
   const taken = await newPicture(device, folder, before, signal);
   if (taken === null)
-    throw new ZapdError("device_error", "took the command, but no new picture is in its folder for them");
+    throw new ZapdError("device_error", "accepted the command, but no new file appeared in its screenshot folder");
   const picture = await device.file(`/vfs/${encoded(taken)}`, pictureBytes.screenshot, signal);
-  if (picture === null) throw refused("does not give the picture that it took of its screen");
+  if (picture === null) throw refused("took a screenshot, but its web server does not serve it");
   return picture;
 }
 

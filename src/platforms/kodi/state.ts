@@ -110,8 +110,8 @@ export async function blameDialog(device: KodiDevice, signal: AbortSignal): Prom
 
 export function dialogOpen({ id, label }: Window): ZapdError {
   if (id === busyWindow)
-    return new ZapdError("device_busy", "is busy, and takes nothing", { hint: "Try again in a moment" });
-  return new ZapdError("device_refused", `has a dialog open (${label || id}), which takes all that is sent`, {
+    return new ZapdError("device_busy", "is busy and accepts no commands", { hint: "Try again in a moment" });
+  return new ZapdError("device_refused", `has a dialog open (${label || id}), which blocks all commands`, {
     hint: "Answer it with zapd key select -d {device}, or close it with zapd key back -d {device}",
   });
 }

@@ -4,7 +4,7 @@ import type { KodiDevice } from "./device.ts";
 import { codeOf } from "./rpc.ts";
 import { readPlayer } from "./state.ts";
 
-export const tunerHint = "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one";
+export const tunerHint = "Enable a PVR client in Kodi: Settings > Add-ons > My add-ons > PVR clients";
 const maxChannels = 20_000;
 
 /** Kodi answers -32100 to a question about a tuner where none has started (xbmc/interfaces/json-rpc/PVROperations.cpp). */

@@ -113,7 +113,7 @@ async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
 
 async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | null> {
   const text = await ecp
-    .document(paths.mediaPlayer, "say what plays", signal, { check: ecp.mustBeOn })
+    .document(paths.mediaPlayer, "report what is playing", signal, { check: ecp.mustBeOn })
     .catch((error: unknown) => {
       if (ecp.inStandby) throw error;
       return null;
@@ -128,13 +128,16 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
     for (const character of text) {
       if (sent > 0) await sleep(characterIntervalMs, signal);
       if (watch.sleepCount > 0)
-        throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
+        throw new ZapdError(
+          "device_timeout",
+          `accepted ${sent} characters; the rest was not sent, because this machine slept`,
+        );
       const mustStayOn = () => {
         // Not `device_unreachable`: the set would be turned on, and the text typed again from its start.
-        if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
+        if (ecp.inStandby) throw new ZapdError("device_error", `accepted ${sent} characters, then went to standby`);
       };
       const check = sent === 0 ? ecp.mustBeOn : mustStayOn;
-      if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
+      if ((await ecp.command(paths.character(character), "type text", signal, check)) >= 400) {
         throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
       }
       sent++;
@@ -142,7 +145,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   } catch (error) {
     if (sent === 0 || !hasCode(error, "device_unreachable")) throw error;
     // `device_unreachable` would have the text typed again from its start.
-    throw new ZapdError("device_error", `${error.message}, after it took ${sent} characters`, {
+    throw new ZapdError("device_error", `${error.message}, after it accepted ${sent} characters`, {
       hint: error.hint,
       cause: error,
     });

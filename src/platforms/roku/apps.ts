@@ -36,7 +36,7 @@ export class RokuApps {
 
   /** The app that is shown, `null` for the home screen, `undefined` where the set does not tell. */
   async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
-    const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
+    const text = await this.#ecp.document(paths.activeApp, "report which app is shown", signal);
     if (text === null) return undefined;
     return readActiveApp(text).app;
   }
@@ -50,7 +50,7 @@ export class RokuApps {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
         hint: this.#ecp.listsApps
           ? "See what is installed: zapd refresh -d {device}, then zapd apps -d {device}"
-          : `It says what is installed once this is set. ${accessHint}`,
+          : `It lists its apps only with this setting. ${accessHint}`,
       });
     }
     return this.#isShown((app) => app?.platformId === id, launchTimeoutMs, signal);
@@ -78,8 +78,8 @@ export class RokuApps {
     await sleep(reloadCheckDelayMs, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
-      throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
-        hint: "It may have crashed at its start: see zapd logs -d {device}",
+      throw new ZapdError("device_error", `accepted the launch of "${dev.name}", but does not show it`, {
+        hint: "Check whether it crashed when it started: zapd logs -d {device}",
       });
     }
     return dev;
@@ -115,9 +115,9 @@ export class RokuApps {
   async #home(signal: AbortSignal): Promise<void> {
     if ((await this.active(signal)) === null) return;
     if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
-      throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
+      throw new ZapdError("device_error", "refused the home key");
     if ((await this.#isShown((app) => app === null, homeTimeoutMs, signal)) === false) {
-      throw new ZapdError("device_error", "took the home key but still shows the app");
+      throw new ZapdError("device_error", "accepted the home key, but still shows the app");
     }
   }
 

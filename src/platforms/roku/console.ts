@@ -91,7 +91,7 @@ export class RokuConsole implements Console {
     if (replay.newest(overlapLines).some((line) => inUseMessage.test(line))) {
       connection.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {
-        hint: "Close the editor, telnet or log viewer that is connected to it, and ask again",
+        hint: "Close the editor, telnet or log viewer that is connected to it, then try again",
       });
     }
     isLive = true;
@@ -299,7 +299,7 @@ class Connection {
 
 function withoutConsole(error: unknown): unknown {
   if (hasReason(error, "refused"))
-    return new ZapdError("device_refused", "does not open its developer console", {
+    return new ZapdError("device_refused", "refused the connection to its developer console", {
       hint: developerHint,
       cause: error,
     });

@@ -75,10 +75,10 @@ async function mute(
   wanted: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const text = await ecp.document(paths.audioDevice, "say its volume", signal, { check: ecp.mustBeOn });
+  const text = await ecp.document(paths.audioDevice, "report its volume", signal, { check: ecp.mustBeOn });
   const muted = text === null ? null : (readVolume(text)?.muted ?? null);
   if (muted === null)
-    throw new ZapdError("unsupported_operation", "only toggles its sound, and does not say whether it is muted", {
+    throw new ZapdError("unsupported_operation", "can only toggle its sound, and does not report whether it is muted", {
       hint: "Toggle it: zapd key mute -d {device}",
     });
   if (muted !== wanted) await press("mute", signal);
@@ -112,7 +112,7 @@ async function tune(ecp: Ecp, apps: RokuApps, id: string, signal: AbortSignal): 
   let shown: Confirmed = null;
   await until(
     async () => {
-      const text = await ecp.document(paths.tvActiveChannel, "say its channel", signal);
+      const text = await ecp.document(paths.tvActiveChannel, "report its channel", signal);
       shown = text === null ? null : readActiveChannel(text) === id;
       return shown !== false;
     },
@@ -130,12 +130,16 @@ function mediaTypeOf(mime: string | null): "v" | "a" | "p" | null {
 
 async function play(apps: RokuApps, { url, mime }: MediaItem, signal: AbortSignal): Promise<void> {
   const kind = mediaTypeOf(mime);
-  if (kind === null) throw new ZapdError("unsupported_media", `plays no ${mime}`);
+  if (kind === null) throw new ZapdError("unsupported_media", `cannot play ${mime}`);
   await apps.launch(mediaAssistant.id, { u: url, t: kind }, signal).catch((error: unknown) => {
     if (!hasCode(error, "app_not_found")) throw error;
-    throw new ZapdError("unsupported_media", `plays files only with the app ${mediaAssistant.name}, and has it not`, {
-      hint: `Add it on the Roku, from its channel store: ${mediaAssistant.name} (channel ${mediaAssistant.id})`,
-      cause: error,
-    });
+    throw new ZapdError(
+      "unsupported_media",
+      `plays files only with the app ${mediaAssistant.name}, which is not installed`,
+      {
+        hint: `On the Roku, add it from the channel store: ${mediaAssistant.name} (channel ${mediaAssistant.id})`,
+        cause: error,
+      },
+    );
   });
 }

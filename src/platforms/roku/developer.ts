@@ -15,7 +15,7 @@ export const developerPorts = { installer: 80, console: 8085 } as const;
 
 /** Smaller archives are refused as corrupt by every set (roku-deploy#312). */
 const minArchiveBytes = 512;
-const logHint = "The whole log: zapd logs -d {device}";
+const logHint = "See the whole log: zapd logs -d {device}";
 /** The console writes the compile errors a moment after the page has answered. */
 const consolePollMs = 100;
 const consolePolls = 10;
@@ -43,7 +43,7 @@ export function connectDeveloper(
     async remove(password, signal) {
       const { name } = await apps.sideloaded(signal);
       if (await removePackage(http, loginOf(password), signal)) return;
-      throw new ZapdError("dev_package_missing", `lists "${name}", and says that it has no package to remove`);
+      throw new ZapdError("dev_package_missing", `lists "${name}", but reports that it has no package to remove`);
     },
     async install(archive, password, signal, params) {
       const contents = await readPackage(archive);
@@ -69,7 +69,7 @@ export function connectDeveloper(
       if (page.outcome === "installed" || page.outcome === "identical")
         return { package: contents, messages: page.messages };
       if (page.outcome === "unknown")
-        throw new ZapdError("device_error", "answered the package with a page that says neither yes nor no");
+        throw new ZapdError("device_error", "did not report whether it installed the package");
       // Only then, as the console still holds the compile errors of older packages.
       const compiler = page.messages.some(isCompileError) ? await readCompileErrors(logs, signal) : [];
       throw rejected(page.messages, compiler, archive.bytes);
@@ -84,8 +84,8 @@ export function connectDeveloper(
         if (picture) return picture;
       }
       const hasPackage = (await apps.list(signal)).some(({ type }) => type === "dev");
-      throw new ZapdError("picture_not_found", "shows its screen only while the sideloaded app is in front", {
-        hint: hasPackage ? "Bring it there: zapd reload -d {device}" : "Install one: zapd install ./my-app -d {device}",
+      throw new ZapdError("picture_not_found", "takes screenshots only while the sideloaded app is in front", {
+        hint: hasPackage ? "Start it: zapd reload -d {device}" : "Install one: zapd install ./my-app -d {device}",
       });
     },
     close() {
@@ -120,7 +120,7 @@ function rejected(messages: readonly string[], compiler: readonly string[], byte
     "package_rejected",
     `${compiles ? "could not compile" : "refused"} the package: ${problems.join("; ")}`,
     {
-      hint: bytes < minArchiveBytes ? "Sets refuse archives under 512 bytes: add a file to it" : logHint,
+      hint: bytes < minArchiveBytes ? "Add a file to the archive: a Roku refuses archives under 512 bytes" : logHint,
       details: { problems: problems.map(problemIn) },
     },
   );
@@ -142,7 +142,7 @@ export function readPackage(archive: Archive): Promise<InstallResult["package"]>
       const nested = zip.entries.find((entry) => /(^|\/)manifest$/.test(entry.name));
       throw new ZapdError("invalid_archive", "The archive has no file `manifest` at its root", {
         hint: nested
-          ? `There is one at ${nested.name}: zip what is in that folder, not the folder itself`
+          ? `There is one at ${nested.name}: zip the contents of that folder, not the folder itself`
           : "A Roku package is a ZIP with `manifest` and `source/` at its root",
       });
     }

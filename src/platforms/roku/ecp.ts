@@ -37,10 +37,10 @@ export const ecpPort = 8060;
 export const accessHint =
   "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled";
 
-const remoteHint = "Turn it on with its own remote, and see that it is on the network";
+const remoteHint = "Turn it on with its own remote, and check that it is on the network";
 
 export const developerHint =
-  "Turn developer mode on at the set: press Home three times, Up twice, Right, Left, Right, Left, Right, and choose a password";
+  "Turn on developer mode on the Roku: press Home three times, Up twice, Right, Left, Right, Left, Right, and choose a password";
 
 const maxDocumentBytes = 1024 * 1024;
 
@@ -109,7 +109,7 @@ export class Ecp {
   readonly mustBeOn = (): void => {
     if (!this.inStandby) return;
     const access = this.#recentPower?.access;
-    if (access === "limited" || access === "disabled") throw refused("is in standby, and cannot be turned on", access);
+    if (access === "limited" || access === "disabled") throw refused("is in standby and cannot be turned on", access);
     throw inStandby(remoteHint);
   };
 
@@ -134,7 +134,7 @@ export class Ecp {
   async picture(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const answer = await this.http.read(path, signal, { maxBytes, proven: true });
     if (answer.status === 404 || answer.status === 400) return null;
-    await this.#requireOk(answer, "give that picture", signal);
+    await this.#requireOk(answer, "send that picture", signal);
     return answer.body;
   }
 
@@ -151,7 +151,7 @@ export class Ecp {
   async #identity(read: Read): Promise<DeviceInfo | null> {
     const answerer = await readIdentity(read);
     if (!answerer.ids.includes(this.#target.identity)) {
-      if (answerer.isIncomplete) throw protocolError("did not say who it is");
+      if (answerer.isIncomplete) throw protocolError("did not report its identity");
       throw wrongDevice(this.#target.host);
     }
     const { facts, memory, power } = answerer;
@@ -167,13 +167,12 @@ export class Ecp {
     refuseRedirect(answer);
     const problem = `refused to ${what}`;
     if (answer.status === 401) throw refused(problem, "disabled");
-    if (answer.status !== 403)
-      throw new ZapdError("device_error", `could not ${what}: it answered with a failure of its own`);
+    if (answer.status !== 403) throw new ZapdError("device_error", `could not ${what}: it reported an internal error`);
     if (/limited mode/i.test(bodyText(answer))) throw refused(problem, "limited");
     const info = await this.info(signal).catch(() => null);
     if (info?.access !== "full") throw refused(problem, info?.access === "disabled" ? "disabled" : "limited");
-    throw new ZapdError("device_refused", `${problem}: it takes commands only from its own network`, {
-      hint: accessHint.replace("Enabled", "Permissive, or run zapd in the network of the set"),
+    throw new ZapdError("device_refused", `${problem}: it accepts commands only from its own network`, {
+      hint: accessHint.replace("Enabled", "Permissive, or run zapd in the network of the Roku"),
     });
   }
 }
@@ -202,8 +201,7 @@ export async function identifyRoku(
     () => http.close(),
   );
   const [identity] = ids;
-  if (identity === undefined)
-    throw new ZapdError("device_error", "says no serial number, nor anything else that it could be known by");
+  if (identity === undefined) throw new ZapdError("device_error", "reports no serial number and no other id");
   return {
     identity,
     facts,

@@ -48,7 +48,7 @@ export async function upload(
   );
   // 577: the set wants to phone home before it takes packages (roku-deploy#180).
   if (answer.status === 577) throw updateRequired();
-  if (!isOk(answer)) throw new ZapdError("device_error", "answered the package in a way that is not understood");
+  if (!isOk(answer)) throw new ZapdError("device_error", "sent an unknown answer to the package");
   const page = readInstallPage(bodyText(answer));
   if (page.outcome === "update-required") throw updateRequired();
   return page;
@@ -60,7 +60,7 @@ export async function removePackage(http: DeviceHttp, login: Login, signal: Abor
   const { outcome, messages } = readInstallPage(isOk(answer) ? bodyText(answer) : "");
   if (outcome === "installed") return true;
   if (messages.some((text) => /no such file/i.test(text))) return false;
-  throw new ZapdError("device_error", "did not say that it has removed the package");
+  throw new ZapdError("device_error", "did not confirm that it removed the package");
 }
 
 /** A screenshot of the sideloaded app; `null` where that is not in front (2.1). */
@@ -72,7 +72,7 @@ export async function takeScreenshot(http: DeviceHttp, login: Login, signal: Abo
   const answer = await send(http, { path: `/${picture}`, maxBytes: pictureBytes.screenshot }, login, signal);
   if (isOk(answer)) return answer.body;
   refuseRedirect(answer);
-  throw new ZapdError("picture_not_found", "names a picture of its screen, and does not give it");
+  throw new ZapdError("picture_not_found", "took a screenshot, but does not serve it");
 }
 
 interface InstallerRequest {
@@ -121,13 +121,13 @@ async function getChallenge(
 ): Promise<Challenge | null> {
   const answer = await getPage(http, {}, signal).catch((error: unknown) => {
     if (!hasCode(error, "device_unreachable")) throw error;
-    throw error.reworded("does not answer on its developer installer", { hint: developerHint });
+    throw error.reworded("did not answer on the port of its developer installer", { hint: developerHint });
   });
   if (isOk(answer)) return null;
   const header = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
   const challenge = readChallenge(header);
   if (!challenge && header !== "")
-    throw passwordWithheld("in another way than sets do, which would show it to whoever listens", wrongSetHint);
+    throw passwordWithheld("without Digest authentication, which would expose it on the network", wrongSetHint);
   if (!challenge)
     throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
   checkRealm(challenge, realm);
@@ -154,7 +154,7 @@ async function explainBrokenUpload(
 /** The realm of every set (2.1); emulators have others. */
 const usualRealm = "rokudev";
 
-const wrongSetHint = "Check with zapd devices that this address is that of your set";
+const wrongSetHint = "Check with zapd devices that this is the address of your Roku";
 
 /**
  * A password can be guessed from its digest, so that is sent only to the realm that has accepted it before, or where none has,
@@ -165,19 +165,19 @@ function checkRealm({ realm, qop }: Challenge, keptRealm: string | undefined): v
   if (realm !== (keptRealm ?? usualRealm)) {
     if (keptRealm === undefined)
       throw passwordWithheld(
-        `for the realm ${quoted}, and the password for all sets is given only to the realm "${usualRealm}"`,
+        `for the realm ${quoted}, but zapd sends it only to the realm "${usualRealm}"`,
         emulatorHint,
       );
     throw passwordWithheld(
-      `for the realm ${quoted}, and has accepted it as ${JSON.stringify(keptRealm)} before`,
-      `${wrongSetHint}. If it was really set up anew, begin anew with it: zapd forget {device}, then zapd add {address}`,
+      `for the realm ${quoted}, but accepted it for the realm ${JSON.stringify(keptRealm)} before`,
+      `${wrongSetHint}. If it was reset, add it again: zapd forget {device}, then zapd add {address}`,
     );
   }
-  if (!qop) throw passwordWithheld("in the old way, without qop", noQopHint);
+  if (!qop) throw passwordWithheld("with an old form of Digest authentication, without qop", noQopHint);
 }
 
-const emulatorHint = `${wrongSetHint}. An emulator asks for a realm of its own: give it the realm "${usualRealm}", or install with its own tools`;
-const noQopHint = `${wrongSetHint}. On the Roku: Settings > System > Software update > Check now, since current software asks with qop`;
+const emulatorHint = `${wrongSetHint}. If it is an emulator, set its realm to "${usualRealm}", or install with its own tools`;
+const noQopHint = `${wrongSetHint}. If it is, update it, as current software asks with qop: Settings > System > Software update > Check now`;
 
 function passwordWithheld(how: string, hint: string): ZapdError {
   return new ZapdError("dev_auth_failed", `asks for the developer password ${how}: nothing was sent`, { hint });
@@ -189,19 +189,15 @@ function authorize(challenge: Challenge, method: string, password: string, uri =
 
 function wrongPassword(): ZapdError {
   return new ZapdError("dev_auth_failed", "refused the developer password", {
-    hint: "Give this set's own: zapd install PACKAGE --password - -d {device}; or one for all sets without: zapd config set dev.vendor_password -",
+    hint: "Give the password of this device: zapd install PACKAGE --password - -d {device}; or set the one for all devices without their own: zapd config set dev.vendor_password -",
   });
 }
 
 function updateRequired(cause?: unknown): ZapdError {
-  return new ZapdError(
-    "dev_update_required",
-    "broke the installation off: it wants to look for a software update first",
-    {
-      hint: "On the Roku: Settings > System > Software update > Check now, then install again",
-      cause,
-    },
-  );
+  return new ZapdError("dev_update_required", "stopped the installation: it must check for a software update first", {
+    hint: "On the Roku: Settings > System > Software update > Check now, then install again",
+    cause,
+  });
 }
 
 /** The multipart form of the installer; the archive is streamed from disk, under a constant file name. Without an archive its field must be empty (2.1). */

@@ -55,10 +55,10 @@ export class RokuState {
     const document = (path: string, what: string) => ecp.document(path, what, signal, { proven: false });
     const settled = await Promise.allSettled([
       wantsPower ? ecp.info(signal) : undefined,
-      wantsApp ? document(paths.activeApp, "say which app is shown") : undefined,
-      wants("playback") ? document(paths.mediaPlayer, "say what plays") : undefined,
+      wantsApp ? document(paths.activeApp, "report which app is shown") : undefined,
+      wants("playback") ? document(paths.mediaPlayer, "report what is playing") : undefined,
       wants("volume") && this.#target.memory.volume === true
-        ? document(paths.audioDevice, "say its volume")
+        ? document(paths.audioDevice, "report its volume")
         : undefined,
     ] as const);
     const [info, active, player, audio] = settled;

@@ -15,8 +15,9 @@ export interface ZipEntry {
 }
 
 const madeHint = "Give the folder instead: zapd install ./my-app";
-const nameHint = "Give that file another name: without backslashes and control characters, and not . or ..";
-const sizeHint = "Leave large files out that hold nearly nothing: 1 GiB is the most, and 200 times what is sent";
+const nameHint = "Rename that file: no backslashes, no control characters, and not . or ..";
+const sizeHint =
+  "Remove large files that are nearly empty: the limits are 1 GiB, and 200 times the size of the archive";
 
 const limits = { entries: 10_000, directory: 4 * 1024 * 1024, total: 1024 ** 3, ratio: 200, name: 1_024 } as const;
 
@@ -57,15 +58,15 @@ async function findEnd(file: FileHandle, size: number): Promise<End> {
     const directoryAt = view.getUint32(at + 16, true);
     const endAt = size - tail.length + at;
     if (view.getUint16(at + 4, true) !== 0 || view.getUint16(at + 8, true) !== count)
-      throw invalid("is one part of several");
+      throw invalid("is one part of a split ZIP");
     if (count === 0xffff || directoryAt === 0xffffffff || directoryBytes === 0xffffffff)
-      throw invalid("is in ZIP64 form, which no set takes");
-    if (count > limits.entries || directoryBytes > limits.directory) throw invalid("holds more than 10,000 files");
+      throw invalid("uses ZIP64, which no Roku accepts");
+    if (count > limits.entries || directoryBytes > limits.directory) throw invalid("contains more than 10,000 files");
     if (directoryAt + directoryBytes !== endAt)
-      throw invalid("does not fit together: its directory is not where its end says");
+      throw invalid("is damaged: its directory is not where its end record says");
     return { count, directoryAt, directoryBytes };
   }
-  throw invalid("is no ZIP, or is cut short: it has no end of directory");
+  throw invalid("is not a ZIP, or is incomplete: it has no end of directory");
 }
 
 function readDirectory(bytes: Uint8Array, count: number): ZipEntry[] {
@@ -78,9 +79,9 @@ function readDirectory(bytes: Uint8Array, count: number): ZipEntry[] {
     const next = at + 46 + nameBytes + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
     if (next > bytes.length) throw invalid("has a broken directory");
     const name = nameDecoder.decode(bytes.subarray(at + 46, at + 46 + nameBytes));
-    if ((view.getUint16(at + 8, true) & 1) !== 0) throw invalid(`holds an encrypted file, "${shown(name)}"`);
+    if ((view.getUint16(at + 8, true) & 1) !== 0) throw invalid(`contains an encrypted file, "${shown(name)}"`);
     if (((view.getUint32(at + 38, true) >>> 16) & 0xf000) === 0xa000)
-      throw invalid(`holds a symbolic link, "${shown(name)}"`);
+      throw invalid(`contains a symbolic link, "${shown(name)}"`);
     entries.push({
       name,
       method: view.getUint16(at + 10, true),
@@ -105,14 +106,14 @@ function checkEntries(entries: readonly ZipEntry[], size: number): void {
       /^([a-z]:|\/)/i.test(name) ||
       parts.some((part) => /^(|\.|\.\.)$/.test(part))
     ) {
-      throw invalid(`holds a file with a name that is not allowed, "${shown(name)}"`, nameHint);
+      throw invalid(`contains a file with a name that is not allowed, "${shown(name)}"`, nameHint);
     }
-    if (names.has(name)) throw invalid(`holds "${shown(name)}" twice`);
+    if (names.has(name)) throw invalid(`contains "${shown(name)}" twice`);
     names.add(name);
     total += bytes;
   }
   if (total > limits.total || total > Math.max(size * limits.ratio, 1024 * 1024))
-    throw invalid("unpacks to far more than it should", sizeHint);
+    throw invalid("unpacks to more than is allowed", sizeHint);
 }
 
 /** Each file must lie before the directory, begin with its own header, and share no byte with another. */
@@ -120,8 +121,7 @@ async function checkPlaces(file: FileHandle, entries: readonly ZipEntry[], direc
   let free = 0;
   for (const entry of [...entries].sort((one, other) => one.offset - other.offset)) {
     const end = (await dataAt(file, entry)) + entry.compressed;
-    if (entry.offset < free || end > directoryAt)
-      throw invalid("does not fit together: its files overlap or are cut short");
+    if (entry.offset < free || end > directoryAt) throw invalid("is damaged: its files overlap or are incomplete");
     free = end;
   }
 }
@@ -138,7 +138,7 @@ async function inflate(file: FileHandle, entry: ZipEntry, cap: number): Promise<
   if (entry.bytes > cap || entry.compressed > cap * 2) throw tooLarge(entry, cap);
   const data = await slice(file, await dataAt(file, entry), entry.compressed);
   if (entry.method === 0) return data;
-  if (entry.method !== 8) throw invalid(`packs "${shown(entry.name)}" in a way that no set reads`);
+  if (entry.method !== 8) throw invalid(`compresses "${shown(entry.name)}" with a method that no Roku supports`);
   try {
     return inflateRawSync(data, { maxOutputLength: cap });
   } catch (cause) {
@@ -149,7 +149,7 @@ async function inflate(file: FileHandle, entry: ZipEntry, cap: number): Promise<
 }
 
 function tooLarge({ name }: ZipEntry, cap: number): ZapdError {
-  return invalid(`holds a "${shown(name)}" of more than ${cap / 1024} KiB`, "Shorten that file");
+  return invalid(`contains a "${shown(name)}" of more than ${cap / 1024} KiB`, "Make that file smaller");
 }
 
 const nameDecoder = new TextDecoder();

@@ -229,7 +229,7 @@ describe.concurrent("the identity of a Cast device", () => {
     const mute = await startCast({ port, id, reportsId: null });
     try {
       expect(await refusal(has(again().volume?.step)(1, never))).toBe(
-        "device_unreachable: took the connection, and then said nothing",
+        "device_unreachable: accepted the connection, but sent nothing",
       );
       expect(doneTo(mute)).toEqual([]);
     } finally {
@@ -243,7 +243,7 @@ describe.concurrent("the identity of a Cast device", () => {
     await set.stop();
     const answers = [
       [{ id: newId(), setup: false }, "is not at 127.0.0.1 any more: another device answers there"],
-      [{ id, reportsId: null }, "took the connection, and then said nothing"],
+      [{ id, reportsId: null }, "accepted the connection, but sent nothing"],
     ] as const;
     for (const [options, said] of answers) {
       const other = await startCast({ port, ...options });

@@ -51,13 +51,13 @@ describe("messages in bytes", () => {
         try {
           decode(Buffer.from(bytes));
         } catch (error) {
-          expect(String(error)).toContain("said a message");
+          expect(String(error)).toMatch(/sent an? (incomplete )?message/);
         }
       }),
       { numRuns: 5_000 },
     );
     // A length of 2 to the 63rd.
-    expect(() => decode(Buffer.from("12ffffffffffffffff7f00", "hex"))).toThrow("in the midst");
+    expect(() => decode(Buffer.from("12ffffffffffffffff7f00", "hex"))).toThrow("incomplete message");
   });
 });
 

@@ -79,7 +79,7 @@ test("an answer that was on its way when it said that it sleeps does not make it
   relay.give();
   await asked;
   expect(await failureOf(Promise.resolve(connection.notify?.("Dinner", never)))).toBe(
-    "device_unreachable: is on its way off",
+    "device_unreachable: is turning off",
   );
   await asleep;
 });

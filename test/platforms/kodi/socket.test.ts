@@ -29,7 +29,7 @@ test.each([
   const connection = kodi.connect(target, platformHost, told.emit);
   try {
     const outcome = await failureOf(Promise.resolve(connection.keys?.press("left", never)));
-    expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: does not run/);
+    expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: is not running/);
     expect(doneTo(now)).toEqual(isOwn ? ["Input.Left"] : []);
   } finally {
     connection.close();

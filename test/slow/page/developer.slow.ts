@@ -145,7 +145,7 @@ describePage("the developer view", (visitAt) => {
       await drop(page, [join(folder, "notes.txt")]);
       await shows(page, "notes.txt is neither a ZIP nor a folder");
       await drop(page, [folderOf("nested", { "inside/manifest": manifest(1), "inside/noise.txt": noise })]);
-      await shows(page, "zip what is in that folder, not the folder itself");
+      await shows(page, "zip the contents of that folder, not the folder itself");
     }, 60_000);
 
     test("a long name of a package, of its file or of a parameter sticks out of nothing", async () => {
