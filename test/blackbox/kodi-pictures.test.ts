@@ -111,7 +111,7 @@ test("without a folder for screenshots, or with one that is no source, the hint 
     set.setScreenshots(screenshots);
     const { message, hint } = await none(id, "/screenshot", "device_refused");
     expect(hint).toContain("Settings > System > Logging > Screenshot folder");
-    expect(message).toContain(screenshots === null ? "no folder" : "sources");
+    expect(message).toContain(screenshots === null ? "no screenshot folder" : "sources");
   }
   // Kodi would have asked the person in front of it for a folder.
   expect(set.calls.some(({ method }) => method === "Input.ExecuteAction")).toBe(false);

@@ -55,7 +55,7 @@ const strangers: Readonly<Record<string, readonly [string, RegExp]>> = {
   "no qop": ['Digest realm="rokudev", nonce="1"', /without qop/],
   "an empty qop": ['Digest realm="rokudev", qop="", nonce="1"', /qop/],
   "a qop that nobody knows": ['Digest realm="rokudev", qop="auth-int", nonce="1"', /qop/],
-  "the password in clear": ['Basic realm="rokudev"', /another way/],
+  "the password in clear": ['Basic realm="rokudev"', /without Digest/],
   "both, for another realm": ['Basic realm="rokudev", Digest qop="auth", realm="x", nonce="1"', /realm "x"/],
   "two realms": ['Digest qop="auth", realm="rokudev", nonce="1", Digest qop="auth", realm="y", nonce="2"', /realm "y"/],
 };
@@ -124,7 +124,7 @@ test("T27 the realm that was accepted is known after a restart, and a refused pa
     turn(set, 'Digest qop="auth", realm="evil", nonce="1"');
     set.forget();
     const error = refused(await install(again, id, packageWith("realm")), "dev_auth_failed");
-    expect(error.message).toContain('accepted it as "rokudev" before');
+    expect(error.message).toContain('accepted it for the realm "rokudev" before');
     expect(secretsAt(set)).toEqual([]);
   } finally {
     await again.stop();
