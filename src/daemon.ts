@@ -78,7 +78,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven over HTTP without storage and without the command line.
-    unwritable = `${textOf(error)}: nothing can be remembered, and there is no control socket`;
+    unwritable = `${textOf(error)}: nothing can be saved, and there is no control socket`;
   }
   const socket = unwritable === undefined ? wanted : null;
   const zapd = await createZapd({

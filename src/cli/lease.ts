@@ -163,7 +163,7 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
     const hint =
       data.length === 0
         ? "Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40"
-        : "Give a device one: zapd label NAME add LABEL";
+        : "Label a device: zapd label NAME add LABEL";
     throw new CommandError(message, exits.notFound, hint, { code: "group_not_found" });
   }
   const rank = ({ lease, status }: Device) => (lease ? 3 : ["online", "unknown", "offline"].indexOf(status));

@@ -54,7 +54,7 @@ export class Catalog {
   /** Merges a device's list; `clear` first drops the cache of its whole platform. On disk when it returns. */
   refresh(deviceId: string, platform: string, listed: readonly PlatformApp[], clear = false): Promise<Refreshed> {
     if (listed.length > maxApps) {
-      const problem = `lists ${listed.length} apps, and ${maxApps} are the most that are kept: its list is left as it was`;
+      const problem = `lists ${listed.length} apps; zapd keeps at most ${maxApps}, so its list was not updated`;
       return Promise.reject(new ZapdError("device_error", problem));
     }
     return this.#store.update(({ catalogs }) => {
@@ -226,13 +226,13 @@ export function serviceNotFound(wanted: string, { services }: Pick<Platform, "se
   const known = names.length > 0 ? `, or one of: ${names.join(", ")}` : "";
   return new ZapdError(
     "app_not_found",
-    `does not tell which apps it has, and none is known as ${JSON.stringify(wanted.slice(0, 128))}`,
-    { hint: `${meant ? `Did you mean ${meant}? ` : ""}Use its own id of the app${known}` },
+    `does not list its apps, and zapd knows no app called ${JSON.stringify(wanted.slice(0, 128))}`,
+    { hint: `${meant ? `Did you mean ${meant}? ` : ""}Use the device's own id of the app${known}` },
   );
 }
 
 function ambiguousError(wanted: string, found: readonly App[]): ZapdError {
-  return new ZapdError("ambiguous_app", `${JSON.stringify(wanted)} could be ${found.length} apps`, {
+  return new ZapdError("ambiguous_app", `${JSON.stringify(wanted)} matches ${found.length} apps`, {
     hint: `Use the id of one: ${found.map((app) => `${app.id} ("${app.name}", ${app.platform_id})`).join(", ")}`,
   });
 }

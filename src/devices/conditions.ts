@@ -67,15 +67,15 @@ const examples = Object.values(parts)
 export function readCondition(text: string): Condition {
   const [, name = "", word = ""] = /^([a-z]+):(.+)$/s.exec(text.trim()) ?? [];
   const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
-  if (!part) throw notOne(text, `Such as ${examples}`);
+  if (!part) throw notOne(text, `Examples: ${examples}`);
   const wanted = word.trim();
   if (part.words && !part.words.includes(wanted))
-    throw notOne(text, `It may be ${part.words.map((one) => `${name}:${one}`).join(", ")}`);
+    throw notOne(text, `It can be ${part.words.map((one) => `${name}:${one}`).join(", ")}`);
   return { text, part: part.part, holds: (state) => part.holds(state, wanted) };
 }
 
 function notOne(text: string, hint: string): ZapdError {
-  return new ZapdError("invalid_payload", `${JSON.stringify(text.slice(0, 64))} is nothing that can be waited for`, {
+  return new ZapdError("invalid_payload", `${JSON.stringify(text.slice(0, 64))} is not a condition`, {
     hint,
   });
 }

@@ -69,7 +69,7 @@ export function setVolume(
           : await stepped(control, step, { before, read, taken }, signal);
       // Steps that its settings withhold need those changed first.
       const { hint } = endpoint.description;
-      const remedy = endpoint.withholds("volume") && hint ? `, after this. ${hint}` : "";
+      const remedy = endpoint.withholds("volume") ? hint : undefined;
       const isOutOfReach = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
       taken();
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
@@ -119,7 +119,11 @@ async function stepped(
 async function toLevel(
   control: VolumeControl,
   wanted: number,
-  { before, read, remedy }: { before(): Promise<number | null>; read(): Promise<Volume>; readonly remedy: string },
+  {
+    before,
+    read,
+    remedy,
+  }: { before(): Promise<number | null>; read(): Promise<Volume>; readonly remedy: string | undefined },
   signal: AbortSignal,
 ): Promise<boolean> {
   if (control.set) {
@@ -127,9 +131,10 @@ async function toLevel(
     return true;
   }
   let level = await before();
+  const stepping = "zapd volume +5 -d {device}";
   if (level === null)
-    throw new ZapdError("unsupported_operation", "takes steps of volume alone, and does not tell its volume", {
-      hint: `Step it: zapd volume +5 -d {device}${remedy}`,
+    throw new ZapdError("unsupported_operation", "supports only volume steps, and does not report its volume", {
+      hint: remedy ? `${remedy}. Then step it: ${stepping}` : `Step it: ${stepping}`,
     });
   // The first step shows how far one goes; a step that changes nothing is at the end of the scale, or is not allowed.
   let stride: number | null = null;
@@ -296,15 +301,15 @@ async function sendToPlayer(
   const key = commandKeys.find((one) => one === what);
   if (key && keys.has(key)) return requireCapability(connection.keys, "keys").press(key, signal);
   const does = [...(playback?.does ?? []), ...commandKeys.filter((one) => keys.has(one))];
-  throw new ZapdError("unsupported_operation", `cannot be told ${what}`, {
-    hint: does.length > 0 ? `It can be told: ${[...new Set(does)].join(", ")}` : undefined,
+  throw new ZapdError("unsupported_operation", `does not support the playback command ${what}`, {
+    hint: does.length > 0 ? `It supports: ${[...new Set(does)].join(", ")}` : undefined,
   });
 }
 
 /** Gives the device a media file to play; whether it was seen to play. */
 export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
   return device.command(turn, {
-    activity: "handing it a file to play",
+    activity: "sending it a file to play",
     timeoutMs: timeoutMs.other,
     needs: "media",
     changes: shownParts,
@@ -428,7 +433,9 @@ export async function appIcon(
 }
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const work = checked("picture of what plays", (one, within) => requireCapability(one.artwork, "artwork")(within));
+  const work = checked("picture of what is playing", (one, within) =>
+    requireCapability(one.artwork, "artwork")(within),
+  );
   return device.read("artwork", signal, {
     activity: "reading its artwork",
     timeoutMs: timeoutMs.other,

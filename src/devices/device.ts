@@ -539,7 +539,7 @@ export class Device {
     const endpoint = this.endpoints.find(({ record }) => record.platform === platform);
     if (endpoint) return endpoint;
     const over = this.endpoints.map(({ record }) => record.platform).join(" and ");
-    const problem = `Nothing of ${this.record.name} is reached over ${JSON.stringify(platform)}`;
+    const problem = `There is no connection to ${this.record.name} over ${JSON.stringify(platform)}`;
     throw new ZapdError("invalid_payload", problem, { hint: `It is reached over ${over}`, namesDevice: true });
   }
 
@@ -591,9 +591,9 @@ export class Device {
     const own = credentials.developer(this.preferredEndpoint("dev").id).readAnyway()?.["password"];
     const password = own ?? config().dev.vendor_password;
     if (password !== "") return password;
-    const problem = `${attempt} ${this.record.name} needs its developer password, and none is set`;
+    const problem = `${attempt} ${this.record.name} requires its developer password, but none is set`;
     throw new ZapdError("dev_password_missing", problem, {
-      hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
+      hint: "Set the one that was chosen on the device: zapd config set dev.vendor_password -",
       namesDevice: true,
     });
   }
@@ -693,7 +693,7 @@ export class Device {
     this.#isSavingUse = true;
     registry
       .markUsed(this.id)
-      .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`))
+      .catch((error: unknown) => log.recurring(`Could not save that a device is used: ${textOf(error)}`))
       .finally(() => {
         this.#isSavingUse = false;
       });

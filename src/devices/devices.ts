@@ -196,9 +196,9 @@ export class Devices {
     if (meant.length > 0) return meant;
     const labels = [...new Set(all.flatMap((device) => device.labels))].toSorted();
     const known =
-      labels.length === 0 ? "Give a device one: zapd label NAME add LABEL" : `The labels are: ${labels.join(", ")}`;
+      labels.length === 0 ? "Label a device: zapd label NAME add LABEL" : `The labels are: ${labels.join(", ")}`;
     const none =
-      word === allWord ? "There is no device" : `No device has the label ${JSON.stringify(label.slice(0, 64))}`;
+      word === allWord ? "There are no devices" : `No device has the label ${JSON.stringify(label.slice(0, 64))}`;
     throw new ZapdError("group_not_found", none, {
       hint: all.length === 0 ? noDevicesHint : known,
     });
@@ -268,7 +268,7 @@ export class Devices {
       const before = registry.find(platform, sighting, address);
       const impostor = before && trust.impostorReason(before, answer);
       if (impostor) {
-        log.recurring(`${before.name} ${impostor}: it is not taken for it`);
+        log.recurring(`Ignored a device: ${before.name} ${impostor}`);
         throw new ZapdError("device_error", impostor);
       }
       if (before) {
@@ -276,7 +276,7 @@ export class Devices {
         return this.#saveLocation(before, answer, await trust.locate(before, answer, oldAddressMs));
       }
       const seat = seats?.take(address.host);
-      if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
+      if (seat === null) throw new ZapdError("device_busy", "was not added: one scan found too many new devices");
       const mac = trust.macOf(address.host);
       const merged = await registry.merge({
         ...answer,
@@ -317,7 +317,7 @@ export class Devices {
       const impostor = trust.impostorReason(before, answer);
       if (impostor)
         throw new ZapdError("device_elsewhere", `${before.name} ${impostor}`, {
-          hint: `It is driven where it is known, at ${addressText(before)}; if it was really replaced, or shows another since: ${trust.startOverHint(before, address)}`,
+          hint: `zapd keeps using ${addressText(before)}; if the device was replaced, or has a new certificate: ${trust.startOverHint(before, address)}`,
         });
       const timeoutMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
       const location = await trust.locate(before, answer, timeoutMs);
@@ -347,7 +347,7 @@ export class Devices {
     if (sighting.provisional)
       throw new ZapdError(
         "device_error",
-        `${record.name} could not be recognized: what answers at ${at} does not say who it is`,
+        `${record.name} could not be recognized: the device at ${at} does not identify itself`,
         { hint: "Check that the device is on and has finished starting, then try again" },
       );
     const who = other?.name ?? sighting.facts.name ?? sighting.facts.model ?? sighting.identity;
@@ -459,7 +459,7 @@ export class Devices {
     throw new ZapdError(
       "invalid_payload",
       `ports: ${JSON.stringify(unknown.slice(0, 64))} is not a port of this platform`,
-      { hint: `It has: ${known.join(", ")}` },
+      { hint: `Its ports are: ${known.join(", ")}` },
     );
   }
 
@@ -556,6 +556,7 @@ export class Devices {
 /** Host and port of an address given by the user; the port may be given separately. */
 function addressIn(text: string, port?: number): { host: string; port: number | null } {
   const given = splitHost(text);
-  if (given.port !== null && port !== undefined && given.port !== port) throw invalidHost(text, "two ports are given");
+  if (given.port !== null && port !== undefined && given.port !== port)
+    throw invalidHost(text, "it gives two different ports");
   return { host: given.host, port: port ?? given.port };
 }

@@ -307,7 +307,7 @@ export class Endpoint {
     const platform = this.#platform;
     if (platform) return platform;
     const { name, platform: unknown } = this.record;
-    const problem = `${name} is on a platform that this zapd does not know, "${unknown}"`;
+    const problem = `${name} uses the platform "${unknown}", which this version of zapd does not support`;
     throw new ZapdError("unsupported_operation", problem, { namesDevice: true });
   }
 
@@ -516,7 +516,7 @@ export class Endpoint {
       reportedOnAt: () => this.#pushedOnAt,
       sendPackets: () => {
         const destinations = destinationsFor(host, platformHost.broadcasts());
-        platformHost.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        platformHost.debug(`${name}: sending magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
         return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
       },
     };
@@ -631,7 +631,7 @@ export class Endpoint {
         () => {
           if (this.#learned === learned) this.#learned = undefined;
         },
-        (error: unknown) => log.recurring(`What a device reported could not be kept: ${textOf(error)}`),
+        (error: unknown) => log.recurring(`Could not save what a device reported: ${textOf(error)}`),
       );
     } else if (event.type === "state") {
       const { power = "unknown" } = event.patch;

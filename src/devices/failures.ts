@@ -5,7 +5,7 @@ import { addressText } from "../system/text.ts";
 import { asShellWord } from "./names.ts";
 import { type DeviceRecord, descriptionOf } from "./record.ts";
 
-const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
+const developerModeHint = "Turn on its developer mode on the device, if it has one, then run zapd discover";
 
 /** A part of a connection; fails with `unsupported_operation` where the device lacks it. */
 export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {
@@ -18,7 +18,7 @@ export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>)
     capability === "dev"
       ? developerModeHint
       : capability === "stop" && keys?.has("stop")
-        ? "It has no apps to leave; to end what it plays: zapd key stop -d {device}"
+        ? "It has no apps to stop; to stop playback: zapd key stop -d {device}"
         : undefined;
   return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, { hint });
 }

@@ -45,7 +45,7 @@ function platformsIn(records: readonly DeviceRecord[]): string {
 /** The message does not begin with the name, since the command line writes the first letter small. */
 function cannotJoin({ name }: DeviceRecord, why: string): ZapdError {
   return new ZapdError("invalid_payload", `Cannot be joined: ${name} ${why}`, {
-    hint: "See what is known, and over which platforms: zapd devices",
+    hint: "List the devices and their platforms: zapd devices",
     namesDevice: true,
   });
 }
@@ -183,10 +183,10 @@ export function joinDevices(
 ): Change<Content, DeviceRecord> {
   const [one, other] = [partsIn(content, first), partsIn(content, second)];
   const device = firstOf(one);
-  if (device === firstOf(other)) throw cannotJoin(device, `is that device already: ${platformsIn(one)}`);
+  if (device === firstOf(other)) throw cannotJoin(device, `is already that device, over ${platformsIn(one)}`);
   const both = one.find((record) => other.some(({ platform }) => platform === record.platform));
   if (both) {
-    const why = `and ${firstOf(other).name} are both ${both.platform} devices, and a device is reached over a platform once`;
+    const why = `and ${firstOf(other).name} are both ${both.platform} devices, and one device has each platform only once`;
     throw cannotJoin(device, why);
   }
   const { name, named_by } = [...one, ...other].find((record) => record.named_by === "user") ?? device;
@@ -209,8 +209,8 @@ export function splitDevice(
   const device = firstOf(parts);
   const split = parts.find((record) => record.platform === platform);
   if (!split || parts.length < 2) {
-    const over = split ? `"${platform}" is all that ${device.name} is reached over` : undefined;
-    const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
+    const over = split ? `The only platform of ${device.name} is "${platform}"` : undefined;
+    const message = over ?? `There is no connection to ${device.name} over "${platform}"`;
     throw new ZapdError("invalid_payload", message, {
       hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${asShellWord(device.name)}`,
       namesDevice: true,

@@ -27,7 +27,7 @@ export async function holdKey(device: Device, key: string, how: HoldRequest, tur
   readPress(key);
   if (onceOnlyKeys.has(key) || !held)
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
-      hint: "Keys of power and text are sent once",
+      hint: "Power keys and text are sent once",
     });
   if (phase === "up") {
     await device.heldKey.release(key);
@@ -85,7 +85,8 @@ async function repeatPress(
   let due = performance.now();
   try {
     for (let count = 0; ; ) {
-      if (watch.sleepCount > 0) throw new ZapdError("device_timeout", "was let go of the key: this machine slept");
+      if (watch.sleepCount > 0)
+        throw new ZapdError("device_timeout", "had the held key released, because this machine slept");
       signal.throwIfAborted();
       await press(count++ === 0);
       due = Math.max(due + repeatEveryMs, performance.now());
@@ -98,7 +99,7 @@ async function repeatPress(
 }
 
 function releasedError(): ZapdError {
-  return new ZapdError("device_busy", "was let go of the key");
+  return new ZapdError("device_busy", "had the held key released");
 }
 
 /** The one key of a device that is down, until it goes up or is not renewed. */

@@ -179,7 +179,7 @@ export class Leases {
     if (!held?.term) return false;
     const isHolder = digestsIn(carried).some((one) => isTokenOf(one, held));
     if (!isHolder && !force)
-      throw this.#leasedError(held, id, () => "Its holder frees it, with its token in $ZAPD_LEASE");
+      throw this.#leasedError(held, id, () => "Its holder frees it with the token in $ZAPD_LEASE");
     this.#end(held, isHolder ? "freed" : "broken");
     // If this is not saved and the daemon is killed, the next daemon has the lease until it expires.
     await this.#save().catch(this.#failed);
@@ -219,8 +219,8 @@ export class Leases {
     const held = this.#held.get(id);
     if (held) throw this.#leasedError(held);
     const name = this.#hooks.nameOf(id);
-    throw new ZapdError("device_leased", `${name} was not asked: the lease that was given with the call has ended`, {
-      hint: `Nobody has ${name} now. Take it anew, without the old token (unset ZAPD_LEASE): zapd lease -d ${asShellWord(name)}`,
+    throw new ZapdError("device_leased", `${name} got no command: the lease of this call has ended`, {
+      hint: `Nobody leases ${name} now. Lease it again, without the old token (unset ZAPD_LEASE): zapd lease -d ${asShellWord(name)}`,
       namesDevice: true,
       details: { lease: null },
     });
@@ -298,8 +298,8 @@ export class Leases {
   async #waitUntilIdle(id: string, wait_s: number, signal: AbortSignal): Promise<void> {
     const late = new AbortController();
     const busy = () =>
-      new ZapdError("device_busy", `${this.#hooks.nameOf(id)} is still busy with what was asked of it before`, {
-        hint: "Ask again, with a longer wait",
+      new ZapdError("device_busy", `${this.#hooks.nameOf(id)} is still busy with an earlier request`, {
+        hint: "Try again with a longer wait",
         namesDevice: true,
       });
     const timer = setTimeout(() => late.abort(busy()), wait_s * 1_000 + idleTimeoutMs);
@@ -375,8 +375,8 @@ export class Leases {
 
   #endedError(id: string, why: Why): ZapdError {
     const name = this.#hooks.nameOf(id);
-    return new ZapdError("device_leased", `What was under way at ${name} has ended with its lease, which is ${why}`, {
-      hint: `Renew a lease before its end. Take it anew: zapd lease -d ${asShellWord(name)}`,
+    return new ZapdError("device_leased", `What was running on ${name} ended with its lease (${why})`, {
+      hint: `Renew a lease before it ends. Lease it again: zapd lease -d ${asShellWord(name)}`,
       namesDevice: true,
       details: { lease: null },
     });
@@ -388,7 +388,7 @@ export class Leases {
     const { owner, note, term } = held ?? {};
     const until = term ? ` until ${term.until}` : "";
     const holder =
-      owner === undefined ? "The next in line gets it" : `${owner} has it${until}${note ? ` (${note})` : ""}`;
+      owner === undefined ? "The next caller that waits gets it" : `${owner} has it${until}${note ? ` (${note})` : ""}`;
     return new ZapdError("device_leased", `${name} is leased${owner === undefined ? "" : ` to ${owner}`}`, {
       hint: `${holder}. ${otherwise(word)}; to take it away: zapd lease break -d ${word}`,
       namesDevice: true,

@@ -18,18 +18,18 @@ export function checkName(given: string, others: readonly NamedDevice[]): string
   const name = given.trim().normalize("NFC");
   const refuse = (reason: string) =>
     new ZapdError("invalid_device_name", `A device cannot be called ${JSON.stringify(given.slice(0, 160))}: ${reason}`);
-  if (name.includes("/") || name.includes("%")) throw refuse("a name holds no / and no %");
-  if (name === "") throw refuse("a name has at least one character");
-  if (isDots(name)) throw refuse("a path cannot hold it: it means the folder itself, or the one above");
-  if ([...name].length > maxName) throw refuse(`a name has at most ${maxName} characters`);
-  if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
+  if (name.includes("/") || name.includes("%")) throw refuse("a name cannot contain / or %");
+  if (name === "") throw refuse("a name must have at least one character");
+  if (isDots(name)) throw refuse("in a path it means the folder itself, or the one above");
+  if ([...name].length > maxName) throw refuse(`a name must have at most ${maxName} characters`);
+  if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name cannot contain control characters");
   if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
-  if (caseFolded(name) === defaultWord) throw refuse(`"${defaultWord}" stands for the default device`);
-  if (caseFolded(name) === allWord) throw refuse(`"${allWord}" stands for all devices`);
-  if (caseFolded(name).startsWith(labelPrefix)) throw refuse(`"${labelPrefix}" stands before a label`);
+  if (caseFolded(name) === defaultWord) throw refuse(`"${defaultWord}" means the default device`);
+  if (caseFolded(name) === allWord) throw refuse(`"${allWord}" means all devices`);
+  if (caseFolded(name).startsWith(labelPrefix)) throw refuse(`"${labelPrefix}" marks a label`);
   const taken = others.find((other) => caseFolded(other.name) === caseFolded(name));
   if (taken)
-    throw new ZapdError("device_name_taken", `There is a device called "${taken.name}" already`, {
+    throw new ZapdError("device_name_taken", `There is already a device called "${taken.name}"`, {
       hint: "Give it another name, or rename the other one first",
     });
   return name;
@@ -66,9 +66,9 @@ export function resolveName<D extends NamedDevice>(
   if (text.includes("/") || text.includes("%")) {
     throw new ZapdError(
       "invalid_device_name",
-      "What is said for the device is not a name: it holds / or %, or an escape that is malformed",
+      "The device given is not a name: it contains / or %, or a malformed escape",
       {
-        hint: "Names hold no / and no %; in a path one is encoded once (a space is %20)",
+        hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
       },
     );
   }
@@ -83,7 +83,7 @@ export function resolveName<D extends NamedDevice>(
   if (alike.length > 1) {
     throw new ZapdError(
       "ambiguous_device",
-      `${JSON.stringify(text)} could be ${alike.map((device) => `"${device.name}"`).join(" or ")}`,
+      `${JSON.stringify(text)} matches ${alike.map((device) => `"${device.name}"`).join(" and ")}`,
       { hint: "Use the exact name, or the id" },
     );
   }
@@ -112,7 +112,7 @@ function knownHint(text: string, devices: readonly NamedDevice[]): string {
   const names = devices.map((device) => device.name);
   const meant = nearest(text, names);
   const known = `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
-  if (meansGroup(text)) return `${text} is a group, and this is asked of one device. Known: ${known}`;
+  if (meansGroup(text)) return `${text} is a group, but this works on one device only. Known: ${known}`;
   return `${meant ? `Did you mean ${meant}? ` : ""}Known: ${known}. Look for others with zapd discover`;
 }
 

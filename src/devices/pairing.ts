@@ -345,9 +345,9 @@ export class DevicePairing {
   #busy({ foundAt }: PairingAttempt): ZapdError {
     const { name } = this.#endpoint.record;
     const where = foundAt ? ` at ${addressText(foundAt.address)}` : "";
-    return new ZapdError("device_busy", `${name} is being paired already${where}`, {
+    return new ZapdError("device_busy", `${name} is already being paired${where}`, {
       namesDevice: true,
-      hint: `Answer what it asks for, or give it up: zapd pair ${asShellWord(name)} --cancel`,
+      hint: `Finish that pairing, or cancel it: zapd pair ${asShellWord(name)} --cancel`,
     });
   }
 
@@ -379,11 +379,14 @@ const accepted: Pairing = {
 
 const expiredTexts: Readonly<Record<Pairing["step"], { readonly problem: string; readonly hint: string }>> = {
   confirm: {
-    problem: "was not answered: nobody accepted the request on it",
-    hint: "Run zapd pair {device} again, and look at its screen",
+    problem: "was not paired: nobody accepted the request on its screen",
+    hint: "Run zapd pair {device} again, and accept the request on its screen",
   },
-  code: { problem: "was not given the code that it showed", hint: "It shows another: run zapd pair {device} again" },
-  login: { problem: "was not given its name and password", hint: "Run zapd pair {device} again" },
+  code: {
+    problem: "was not paired: nobody entered the code that it showed",
+    hint: "Run zapd pair {device} again: it shows a new code",
+  },
+  login: { problem: "was not paired: nobody entered its user name and password", hint: "Run zapd pair {device} again" },
 };
 
 /** Why a pairing has ended, in one word; `cancelled` where its callers have hung up. */
@@ -393,7 +396,9 @@ function reasonWord(reason: unknown): string {
 }
 
 function cancelled(): ZapdError {
-  return pairingFailed("cancelled", "was not paired: it was given up", { hint: "To begin again: zapd pair {device}" });
+  return pairingFailed("cancelled", "was not paired: the pairing was cancelled", {
+    hint: "To start again: zapd pair {device}",
+  });
 }
 
 /** Keeps a pairing open for its caller to come back to; gives the next step. */
@@ -433,7 +438,7 @@ function codeIn(pin: string, { form, length }: { readonly form: CodeForm; readon
   const code = pin.replace(/[\s-]/g, "").toUpperCase();
   if (code.length === length && (form === "digits" ? /^[0-9]*$/ : /^[0-9A-F]*$/).test(code)) return code;
   const shape = form === "digits" ? `${length} digits` : `${length} characters, 0 to 9 and A to F`;
-  throw pairingFailed("wrong", `shows a code of ${shape}, and this is none`, { hint: "Look at its screen again" });
+  throw pairingFailed("wrong", `shows a code of ${shape}, and this is not one`, { hint: "Look at its screen again" });
 }
 
 /** Characters; a shorter secret would be found within other words. */

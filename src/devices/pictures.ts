@@ -21,13 +21,10 @@ const limits = { files: 500, bytes: 32 * 1024 * 1024, ms: 7 * 24 * 60 * 60_000 }
 export function checkPicture(bytes: Uint8Array | null, mostBytes: number, what: string): CheckedPicture {
   if (bytes === null || bytes.length === 0) throw new ZapdError("picture_not_found", `has no ${what}`);
   if (bytes.length > mostBytes)
-    throw new ZapdError("picture_not_found", `gave a picture of more than ${mostBytes / 1024 / 1024} MiB`);
+    throw new ZapdError("picture_not_found", `sent a picture larger than ${mostBytes / 1024 / 1024} MiB`);
   const type = typeOf(bytes);
   if (type !== null) return { bytes, type };
-  throw new ZapdError(
-    "picture_not_found",
-    `gave something that is no PNG, JPEG or WebP, or only a part of one, as ${what}`,
-  );
+  throw new ZapdError("picture_not_found", `did not send a complete PNG, JPEG or WebP as the ${what}`);
 }
 
 function typeOf(bytes: Uint8Array): CheckedPicture["type"] | null {

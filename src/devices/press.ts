@@ -39,11 +39,11 @@ export type Press = { readonly key: Key } | { readonly text: string };
 export function readPress(wanted: string): Press {
   if (wanted.startsWith(literal)) {
     const text = wanted.slice(literal.length);
-    if (text === "") throw new ZapdError("invalid_key", "literal: is followed by no text");
+    if (text === "") throw new ZapdError("invalid_key", "literal: must be followed by text");
     if ([...text].length > pressLimits.characters)
-      throw new ZapdError("invalid_key", `literal: takes at most ${pressLimits.characters} characters`);
+      throw new ZapdError("invalid_key", `literal: allows at most ${pressLimits.characters} characters`);
     if (/[\p{Cc}\p{Cs}]/u.test(text))
-      throw new ZapdError("invalid_key", "literal: takes no control characters and no half characters");
+      throw new ZapdError("invalid_key", "literal: does not allow control characters or incomplete characters");
     return { text };
   }
   const key = keys.find((one) => one === wanted);
@@ -58,7 +58,7 @@ export function readPress(wanted: string): Press {
 export function checkPress(name: string, { has, keys: its }: Description, press: Press): void {
   const needed = "text" in press ? "text" : "keys";
   if (!has.has(needed))
-    throw new ZapdError("unsupported_operation", `${name} takes no ${needed}`, { namesDevice: true });
+    throw new ZapdError("unsupported_operation", `${name} does not accept ${needed}`, { namesDevice: true });
   if ("text" in press || its.has(press.key)) return;
   throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
     hint: `It has: ${keys.filter((key) => its.has(key)).join(", ")}`,
@@ -186,7 +186,11 @@ export async function keepDown(
 }
 
 function closedWhileDown(cause: unknown): DeviceError {
-  return new DeviceError("device_error", "hung up before the key was up", { phase: "sent", reason: "closed", cause });
+  return new DeviceError("device_error", "closed the connection before the key was released", {
+    phase: "sent",
+    reason: "closed",
+    cause,
+  });
 }
 
 /** Sends a sequence of presses as one command, once every one of them was checked; it ends when its caller hangs up. */
@@ -254,7 +258,7 @@ async function runSequence(
       }
       signal.throwIfAborted();
       if (watch.sleepCount > 0)
-        throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
+        throw new ZapdError("device_timeout", "did not get the remaining keys in time, because this machine slept");
       await send(task);
       // The first press may have waited for a connection: the schedule begins when it was taken.
       if (progress.sent++ === 0) due = performance.now();

@@ -72,7 +72,7 @@ export class Queue {
       take();
       return;
     }
-    if (this.#waiting.length >= maxWaiting) throw busyError(`has ${maxWaiting} commands waiting already`);
+    if (this.#waiting.length >= maxWaiting) throw busyError(`already has ${maxWaiting} waiting commands`);
     const ahead = this.#remainingMs("minimumMs");
     if (!waitsForLongCommands && ahead > maxWaitMs) throw busyUntilError(ahead);
     const slept = this.#sleep?.sleepCount;
@@ -122,8 +122,8 @@ export class Queue {
 function busyUntilError(ms: number): ZapdError {
   const seconds = Math.ceil(ms / 1_000);
   const at = new Date(Date.now() + ms).toISOString().slice(0, 19);
-  return new ZapdError("device_busy", `is in the midst of a sequence that ends in ${seconds} s`, {
-    hint: `Nothing was sent. Try again in ${seconds} s (${at}Z), or hang up on the sequence, which ends it`,
+  return new ZapdError("device_busy", `is running a sequence that ends in ${seconds} s`, {
+    hint: `Nothing was sent. Try again in ${seconds} s (${at}Z), or stop the call that runs the sequence`,
   });
 }
 

@@ -358,7 +358,8 @@ const noComposition: Composition = { pairs: [], leading: [], preferred: {} };
 /** The valid records of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
 function readContent(content: unknown): { content: Content; bad: unknown[] } {
   const devices = isObject(content) ? content["devices"] : null;
-  if (!isObject(content) || !Array.isArray(devices)) throw new Error("it does not hold devices as zapd writes them");
+  if (!isObject(content) || !Array.isArray(devices))
+    throw new Error("it does not contain devices in the format of zapd");
   const ids = new Set<string>();
   const bad: unknown[] = [];
   const valid = devices.flatMap((one) => {
@@ -371,7 +372,7 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
     return [record];
   });
   // With no valid record at all, the backup is worth more.
-  if (bad.length > 0 && valid.length === 0) throw new Error("it does not hold devices as zapd writes them");
+  if (bad.length > 0 && valid.length === 0) throw new Error("it does not contain devices in the format of zapd");
   const { data: chosen } = chosenSchema.safeParse(content["default"]);
   return { content: chosen ? { devices: valid, default: chosen } : { devices: valid }, bad };
 }
@@ -400,10 +401,10 @@ function isOf(damaged: unknown, record: DeviceRecord): boolean {
 function damageMessage(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
   const named = (one: unknown) =>
     isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
-  const what = bad.length === 1 ? "a device that is damaged" : `${bad.length} devices that are damaged`;
-  const kept = aside ? `The file is kept as ${aside}` : "The file could not be kept aside";
-  const instead = isMended ? "with what it knew of them before" : "with the others";
-  return `${path} holds ${what}: ${bad.slice(0, 8).map(named).join(", ")}. ${kept}; zapd goes on ${instead}`;
+  const what = bad.length === 1 ? "a damaged device" : `${bad.length} damaged devices`;
+  const kept = aside ? `The file is kept as ${aside}` : "The file could not be moved aside";
+  const instead = isMended ? "with what it knew about them before" : "with the others";
+  return `${path} contains ${what}: ${bad.slice(0, 8).map(named).join(", ")}. ${kept}; zapd continues ${instead}`;
 }
 
 /** The device that a name or an id means, if any. */

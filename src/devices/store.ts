@@ -26,7 +26,7 @@ export interface StoreOptions<T> {
 export function parserFor<T>(schema: z.ZodType<T>, what: string): StoreOptions<T>["parse"] {
   return (content) => {
     const { success, data } = schema.safeParse(content);
-    if (!success) throw new Error(`it does not hold ${what} as zapd writes them`);
+    if (!success) throw new Error(`it does not contain ${what} in the format of zapd`);
     return data;
   };
 }
@@ -67,16 +67,16 @@ export class Store<T> {
       const code = systemCode(error);
       // The file belongs to another user, mostly root, and may be valid: it stays where it is.
       if (code === "EACCES" || code === "EPERM")
-        throw new ZapdError("storage_error", `${path} may not be read by you (${code})`, {
-          hint: "Give it back to yourself with chown, or choose another folder with $ZAPD_STATE_DIR",
+        throw new ZapdError("storage_error", `You have no permission to read ${path} (${code})`, {
+          hint: "Make it your own with chown, or choose another folder with $ZAPD_STATE_DIR",
           cause: error,
         });
       const aside = await keepAside(path).catch(() => null);
       const kept = aside ? `It is kept as ${aside}` : "It could not be moved aside";
       const before = options.backup ? await restored(options) : null;
-      const instead = before === null ? "without it" : "with what it held before its last change";
+      const instead = before === null ? "without it" : "with its content before the last change";
       const reason = textOf(error).split("\n")[0];
-      damaged(`${path} could not be read (${reason}). ${kept}; zapd goes on ${instead}`);
+      damaged(`${path} could not be read (${reason}). ${kept}; zapd continues ${instead}`);
       return new Store(options, before ?? options.empty);
     }
   }
@@ -172,7 +172,7 @@ function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T
   const content: unknown = JSON.parse(text);
   if (typeof content !== "object" || content === null || !("version" in content)) throw new Error("it has no version");
   if (content.version !== version)
-    throw new Error(`it has version ${String(content.version)}, and this zapd writes ${version}`);
+    throw new Error(`it has version ${String(content.version)}, but this version of zapd writes version ${version}`);
   return parse(content);
 }
 

@@ -69,7 +69,7 @@ export class Trust {
     if (!probation) return null;
     return new ZapdError(
       "device_unproven",
-      `${probationText(record, probation)}: it gets no key, no password and no typed text`,
+      `${probationText(record, probation)}: zapd sends it no key, no password and no typed text`,
       { hint: this.#probationHint(record) },
     );
   }
@@ -181,7 +181,7 @@ export class Trust {
     if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
     if (this.isOtherPort(before, address)) return null;
     const shows = certificate === null ? "no certificate" : "another certificate";
-    return `is known at ${addressText(before)}, and what says at ${addressText(address)} that it is the same device shows ${shows}`;
+    return `is known at ${addressText(before)}, but the device at ${addressText(address)} that claims to be it shows ${shows}`;
   }
 
   /** Whether an address has the device's host, with one of its platform's ports beside the control port. */
@@ -248,13 +248,13 @@ export class Trust {
     return answering.some((one) => isSameAddress(one, record))
       ? new ZapdError(
           "device_elsewhere",
-          `${record.name} answers at ${at}, where it is known: what is at ${other} says that it is the same device`,
-          { hint: `Drive it as ${name}: it is at ${at}, not at ${other}; ${anew}` },
+          `${record.name} answers at ${at}, its known address, but the device at ${other} claims to be it`,
+          { hint: `Use it as ${name}, at ${at}; ${anew}` },
         )
       : new ZapdError(
           "device_elsewhere",
-          `${record.name} is known at ${at}, and does not answer there now; it has secrets, and what is at ${other} may be another`,
-          { hint: `Turn on the one at ${at} if it is there; ${anew}` },
+          `${record.name} is known at ${at}, but does not answer there now; it has secrets, and the device at ${other} may be another one`,
+          { hint: `Turn on the device at ${at} if it is there; ${anew}` },
         );
   }
 
@@ -263,7 +263,7 @@ export class Trust {
     const [name, at] = [asShellWord(record.name), addressText(address)];
     const forget = `zapd forget ${name}, then zapd add ${at}`;
     if (!this.canPair(record)) return forget;
-    return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
+    return `zapd pair ${name} --host ${at}, which starts without the old key, or ${forget}`;
   }
 
   #probationHint(record: DeviceRecord): string {
@@ -277,9 +277,9 @@ export class Trust {
       canPair
         ? `zapd pair ${name} --host ${addressText(one)}`
         : `zapd forget ${name}, then zapd add ${addressText(one)}`;
-    const others = elsewhere.map((one) => `; if it is the one at ${addressText(one)}: ${at(one)}`).join("");
-    const anew = canPair ? `. To begin anew, without the old key: ${at(record)}` : "";
-    return `If what is at ${addressText(record)} is it: zapd trust ${name}${others}${anew}`;
+    const others = elsewhere.map((one) => `; if the one at ${addressText(one)} is: ${at(one)}`).join("");
+    const anew = canPair ? `. To start over without the old key: ${at(record)}` : "";
+    return `If the device at ${addressText(record)} is the right one: zapd trust ${name}${others}${anew}`;
   }
 
   #probation(record: DeviceRecord, mac: string | null, now: number): Probation | undefined {
@@ -290,7 +290,7 @@ export class Trust {
     this.#deps.registry
       .setStanding(record.id, () => change)
       .catch((error: unknown) =>
-        this.#deps.log.recurring(`How far a device is believed could not be kept: ${textOf(error)}`),
+        this.#deps.log.recurring(`Could not save how far a device is trusted: ${textOf(error)}`),
       );
     return change.probation;
   }
@@ -329,9 +329,10 @@ function probationText(record: DeviceRecord, { reason, mac }: Probation): string
   const { former, rivals = [] } = record.standing ?? initialStanding;
   const here = addressText(record);
   const others = rivals.map(addressText);
-  if (others.length > 0) return `is answered for at ${[here, ...others].join(" and at ")}, and only one can be it`;
-  if (former) return `moved from ${addressText(former)} to ${here}, and what answers there may be another`;
+  if (others.length > 0)
+    return `answers at ${[here, ...others].join(" and at ")}, but only one of them can be the real device`;
+  if (former) return `moved from ${addressText(former)} to ${here}, and the device there may be another one`;
   if (reason === "hardware" && mac !== undefined)
-    return `is at ${here} with the network hardware ${mac}, which is not the one it had`;
-  return `is at ${here}, and what answers there may be another`;
+    return `is at ${here} with the hardware address ${mac}, which is not the one it had`;
+  return `is at ${here}, and the device there may be another one`;
 }

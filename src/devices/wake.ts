@@ -71,7 +71,7 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
     if (answer || answer === null || (answer === undefined && again)) return;
     const elapsedMs = clock.now() - turnedOnAt;
     if (elapsedMs > onTimeoutMs)
-      throw new ZapdError("device_error", "took the power-on key but still says that it is off");
+      throw new ZapdError("device_error", "accepted the power-on key, but still reports that it is off");
     if (elapsedMs > repeatAfterMs && !again) {
       again = true;
       await power.on(signal);
@@ -96,8 +96,7 @@ async function turnsOn(power: WakeParts["power"], answer: Answer, signal: AbortS
 /** Sends magic packets until a device is on, or takes power-on. */
 async function sendPackets(parts: WakeParts, asking: Asking, timeoutMs: number, signal: AbortSignal): Promise<Answer> {
   const { power, macs, hint, clock = systemClock } = parts;
-  if (macs.length === 0)
-    throw unreachable("does not answer, and no network address of its hardware is known to wake it by", hint);
+  if (macs.length === 0) throw unreachable("does not answer, and zapd knows no hardware address to wake it with", hint);
   let end = clock.now() + timeoutMs;
   let nextPackets = clock.now();
   let hasAnswered = false;
@@ -118,7 +117,7 @@ async function sendPackets(parts: WakeParts, asking: Asking, timeoutMs: number, 
   }
   // A host that answered, or another device in its place, says more than that it did not wake.
   if (!power.wakesByPacket || asking.isUnproven) throw asking.failure;
-  throw unreachable(`did not wake within ${Math.ceil(timeoutMs / 1_000)} s of being called by magic packets`, hint);
+  throw unreachable(`did not wake within ${Math.ceil(timeoutMs / 1_000)} s of the first magic packet`, hint);
 }
 
 const silence = unreachable("did not answer", undefined);

@@ -67,7 +67,7 @@ test("it plays and pauses, and says which commands it does not take", async () =
   expect(await post("playback", { do: "pause" })).toMatchObject({ playback: { status: "paused" }, confirmed: true });
   expect(await post("playback", { do: "stop" })).toMatchObject({
     code: "unsupported_operation",
-    hint: "It can be told: play, pause",
+    hint: "It supports: play, pause",
   });
   for (const [path, sent] of [
     ["playback", { do: "seek", position_ms: 1_000 }],

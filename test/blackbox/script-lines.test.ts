@@ -97,10 +97,10 @@ test.each(["Living Room", "Kitchen", "Cinema"])(
 
 test("a volume that cannot be set is said so: by a stick, with a soundbar, and by a set whose level stays", async () => {
   const stick = await run("zapd volume 20 -d Bedroom");
-  expect([stick.status !== 0, stick.stderr]).toEqual([true, expect.stringContaining("Step it: zapd volume +5")]);
+  expect([stick.status !== 0, stick.stderr]).toEqual([true, expect.stringContaining("step it: zapd volume +5")]);
   // Its settings forbid single steps, too.
-  expect(stick.stderr).toEndWith(
-    "after this. On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled\n",
+  expect(stick.stderr).toContain(
+    "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled. Then step",
   );
   const soundbar = await run("zapd volume 20 -d Soundbar");
   expect([soundbar.status !== 0, soundbar.stderr]).toEqual([true, expect.stringContaining("Soundbar")]);

@@ -28,17 +28,25 @@ export interface Spoiled {
 }
 
 export const spoiled: Readonly<Record<string, Spoiled>> = {
-  "a page": { say: () => new Response(page, asPng), code: "picture_not_found", says: /no PNG, JPEG or WebP/ },
-  "a drawing": { say: () => new Response(svg, asPng), code: "picture_not_found", says: /no PNG, JPEG or WebP/ },
+  "a page": {
+    say: () => new Response(page, asPng),
+    code: "picture_not_found",
+    says: /did not send a complete PNG, JPEG or WebP/,
+  },
+  "a drawing": {
+    say: () => new Response(svg, asPng),
+    code: "picture_not_found",
+    says: /did not send a complete PNG, JPEG or WebP/,
+  },
   "a page behind a signature": {
     say: () => new Response(Buffer.concat([whole.subarray(0, 8), Buffer.from(page)]), asPng),
     code: "picture_not_found",
-    says: /only a part of one/,
+    says: /did not send a complete PNG, JPEG or WebP/,
   },
   "half of it": {
     say: () => new Response(Uint8Array.from(whole.subarray(0, whole.length / 2)), asPng),
     code: "picture_not_found",
-    says: /only a part of one/,
+    says: /did not send a complete PNG, JPEG or WebP/,
   },
   nothing: { say: () => new Response("", asPng), code: "picture_not_found", says: /has no / },
   "100 MB": { say: endless, code: "device_error", says: /more than \d+ KiB/ },

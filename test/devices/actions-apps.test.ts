@@ -63,7 +63,7 @@ describe("apps", () => {
       expect((await start("Disney+")).app).toMatchObject({ id: "disney-plus", name: "Disney+", platform_id: "70" });
       expect((await start("71")).app.platform_id).toBe("71");
       expect((await start("4242")).app.platform_id).toBe("4242");
-      expect(await failureOf(start("netflux"))).toStartWith("app_not_found: Box does not tell which apps it has");
+      expect(await failureOf(start("netflux"))).toStartWith("app_not_found: Box does not list its apps");
       const launched = ["99", "99", "70", "71", "4242"];
       expect(bare.set.done).toEqual(launched.map((id) => `launch ${id} {}`));
     } finally {

@@ -121,7 +121,7 @@ describe("a device that a scan finds", () => {
     await found("1", "192.0.2.2");
     await found("2", "192.0.2.1");
     const doubted = await found("1", "192.0.2.3");
-    const hint = 'If what is at 192.0.2.2:9 is it: zapd trust "Set 1"; if it is the one at 192.0.2.3:9:';
+    const hint = 'If the device at 192.0.2.2:9 is the right one: zapd trust "Set 1"; if the one at 192.0.2.3:9 is:';
     const told = expect.objectContaining({ hint: expect.stringMatching(new RegExp(`^${hint}[^;]*$`)) });
     expect(() => devices.deviceOf(doubted).checkTrusted("pressing home")).toThrow(told);
   });

@@ -115,7 +115,7 @@ test("one on a connection that closes while it is down is not pressed again, and
   setTimeout(() => {
     house.set.failure = undefined;
   }, 400);
-  expect(await holding).toBe("device_error: TV hung up before the key was up while holding up");
+  expect(await holding).toBe("device_error: TV closed the connection before the key was released while holding up");
   expect(done()).toBe("up down");
   expect(device().describe().status).toBe("online");
 });

@@ -48,7 +48,7 @@ describe("a name that a user gives", () => {
     "the form of an id in capitals": "8C0D4F4E-5B0A-4B0F-9D3C-7A1F2E6B9C55",
     "the word for the default device": " Default ",
     "the word for all devices": "ALL",
-    "what stands before a label": "Label: bar",
+    "what marks a label": "Label: bar",
   };
   for (const [why, name] of Object.entries(refused)) {
     test(`is refused for ${why}`, () => {

@@ -148,7 +148,7 @@ describe("a pairing that is accepted at the set", () => {
   test("ends by itself in time", async () => {
     asks("confirm", { expiresMs: 50 });
     expect(await failure(pair())).toBe(
-      "pairing_failed (late): TV was not answered: nobody accepted the request on it within 0 s",
+      "pairing_failed (late): TV was not paired: nobody accepted the request on its screen within 0 s",
     );
     expect(last().cancelled).toBe(1);
   });
@@ -157,7 +157,7 @@ describe("a pairing that is accepted at the set", () => {
     const waiting = failure(pair());
     await until("it is asked", () => asked.length === 1);
     expect(device().cancelPairing()).toBe(true);
-    expect(await waiting).toBe("pairing_failed (cancelled): TV was not paired: it was given up");
+    expect(await waiting).toBe("pairing_failed (cancelled): TV was not paired: the pairing was cancelled");
     expect([last().cancelled, device().cancelPairing()]).toEqual([1, false]);
   });
 
@@ -225,7 +225,9 @@ describe("a pairing by a code", () => {
     asks("code", { expiresMs: 30 });
     await pair();
     await until("it is over", () => last().cancelled === 1);
-    expect(await failure(pair({ pin: "4F21A9" }))).toStartWith("pairing_failed (late): TV was not given the code");
+    expect(await failure(pair({ pin: "4F21A9" }))).toStartWith(
+      "pairing_failed (late): TV was not paired: nobody entered the code that it showed",
+    );
     asks("code");
     expect(asked.length).toBe(1);
     await pair();
@@ -249,7 +251,7 @@ describe("a pairing by a code", () => {
     const gate = Promise.withResolvers<Paired>();
     asks("code", { judge: () => gate.promise });
     await pair();
-    expect(await failure(pair())).toBe("device_busy: TV is being paired already");
+    expect(await failure(pair())).toBe("device_busy: TV is already being paired");
     expect(await failure(pair({ begin: true }))).toStartWith("device_busy");
     const first = pair({ pin: "4F21A9" });
     expect(await failure(pair({ pin: "4F21A9" }))).toStartWith("device_busy");
@@ -368,7 +370,7 @@ describe("a device that talks to one at a time", () => {
     await before;
     expect(closedFirst).toEqual(["home", "closed"]);
     expect(await failure(house.actions.key(tv, "home", { signal: neverAborted }))).toStartWith(
-      "device_busy: TV is being paired already",
+      "device_busy: TV is already being paired",
     );
     // What it does is no conversation.
     await device().state(neverAborted);

@@ -92,7 +92,7 @@ test("one that still reports off after 5 s gets power-on once more, and then it 
   expect(late.told[1]).toBeWithin(5_000, 6_000);
   const unwoken = await play({ isOn: () => false, on: () => undefined }, key);
   expect(unwoken).toMatchObject({
-    outcome: "device_error: took the power-on key but still says that it is off",
+    outcome: "device_error: accepted the power-on key, but still reports that it is off",
     called: [],
   });
   expect(unwoken.told.length).toBe(2);
@@ -119,7 +119,7 @@ test("one in deep sleep gets packets every second until it answers, then power-o
 test("one that was just silent is called at once, and no longer than it is to be", async () => {
   const set = await play({ isOn: () => "silence" }, { isSilent: true, timeoutMs: 4_000 });
   expect(set.called).toEqual([250, 1_250, 2_250, 3_250]);
-  expect(set.outcome).toBe("device_unreachable: did not wake within 4 s of being called by magic packets");
+  expect(set.outcome).toBe("device_unreachable: did not wake within 4 s of the first magic packet");
   expect(set.after).toBeWithin(4_000, 4_500);
 });
 
@@ -132,7 +132,7 @@ test("one that refuses while it starts is asked again soon", async () => {
 test("one without a known hardware address gets no packets", async () => {
   const set = await play({ isOn: () => failing("timeout"), macs: [] }, command);
   expect(set).toMatchObject({ called: [], after: 0 });
-  expect(set.outcome).toStartWith("device_unreachable: does not answer, and no network address");
+  expect(set.outcome).toStartWith("device_unreachable: does not answer, and zapd knows no hardware address");
   // It needs none while it answers.
   expect(await play({ isOn: () => true, on: () => undefined, macs: [] }, command)).toMatchObject({ outcome: "on" });
 });

@@ -239,7 +239,7 @@ describePage("the developer view", (visitAt) => {
       await room.daemon.api("PATCH", "/config", { "dev.vendor_password": null });
       const { page } = await visit(room.daemon.port, id);
       await drop(page, [zipFile("hello.zip", filesOf(9))]);
-      await shows(page, "needs its developer password, and none is set");
+      await shows(page, "requires its developer password, but none is set");
       await write(page, "Developer password of set", password);
       await pressNamed(page, "Send with it");
       await shows(page, "Hello 1.0.9 runs on set");
