@@ -23,10 +23,9 @@ import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys, turnOff } from "./keys.ts";
 import { type KodiMemory, type KodiSecret, type KodiTarget, kodiMemory, kodiSecret } from "./memory.ts";
 import { pairKodi } from "./pairing.ts";
-import { artworkOf, iconOf } from "./pictures.ts";
+import { artworkOf, iconOf, screenshotHint, takeScreenshot } from "./pictures.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
 import { isLoginWanted } from "./rpc.ts";
-import { screenshotHint, takeScreenshot } from "./screenshots.ts";
 import { readState, windowOf } from "./state.ts";
 
 export const kodi: Platform<KodiMemory, KodiSecret> = {

@@ -10,10 +10,10 @@ import type { Emit, PlatformHost } from "../platform.ts";
 import { type Ask, defaultSocketPort, httpType, isUuid, socketType } from "./announced.ts";
 import { KeyboardField } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
+import { hasScreenshots } from "./pictures.ts";
 import { KodiProof } from "./proof.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc, isLoginWanted, type Login, loginWanted, usualUser } from "./rpc.ts";
-import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
 import { hasTuner } from "./tuner.ts";
 

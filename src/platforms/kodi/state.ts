@@ -1,7 +1,7 @@
 /** Reads the state of a Kodi (players.md 7.2); the failure of one part leaves the others. */
-import { ZapdError } from "../../api/errors.ts";
+import { hasCode, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
-import { asJson, flag, isJson, type Json, number, text } from "../../transport/json.ts";
+import { asJson, flag, type Json, number, text } from "../../transport/json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import {
@@ -33,7 +33,10 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
     device.read("XBMC.GetInfoBooleans", { booleans: ["System.ScreenSaverActive"] }, signal),
     folderOf(device, signal),
   ]);
-  if (application.status === "rejected" && (playing.status === "rejected" || isUnreachable(application.reason)))
+  if (
+    application.status === "rejected" &&
+    (playing.status === "rejected" || !hasCode(application.reason, "device_refused", "device_error"))
+  )
     throw application.reason;
   const { volume: reported, muted } = settledValue(application);
   const level = number(reported);
@@ -43,10 +46,6 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
     screensaver: flag(settledValue(screensaver)["System.ScreenSaverActive"]),
     folder: folder.status === "fulfilled" ? folder.value : null,
   };
-}
-
-function isUnreachable(reason: unknown): boolean {
-  return isJson(reason) && reason["code"] !== "device_refused" && reason["code"] !== "device_error";
 }
 
 function settledValue(settled: PromiseSettledResult<Json>): Json {

@@ -38,7 +38,13 @@ export function controlsOf({ kind }: Facts, keys: ReadonlySet<Key>): Capability[
 
 /** The controls that need the network access to be Enabled (1.2), as they need keys, lists or the player. */
 export const restrictedControls: readonly Capability[] = [
-  ...(["playback", "media", "icons", "volume", "mute", "inputs", "channels"] as const),
+  "playback",
+  "media",
+  "icons",
+  "volume",
+  "mute",
+  "inputs",
+  "channels",
 ];
 
 export function connectControls(
