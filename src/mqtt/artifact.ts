@@ -71,18 +71,18 @@ export async function withArtifact<T>(
 export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonly string[]): URL {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol !== "https:" || parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
-    throw new ZapdError("invalid_payload", "url must be an https address, without a user and without a fragment");
+    throw new ZapdError("invalid_payload", "url must be an https address without a user and without a fragment");
   if (!/^[0-9a-f]{64}$/.test(sha256))
     throw new ZapdError("invalid_payload", "sha256 must be 64 digits of lower-case hex", {
-      hint: "Such as the first word that sha256sum prints",
+      hint: "Use the first word that sha256sum prints",
     });
   if (!Number.isInteger(bytes) || bytes < 1)
-    throw new ZapdError("invalid_payload", "bytes must be how many bytes the package has");
+    throw new ZapdError("invalid_payload", "bytes must be the size of the package in bytes");
   if (bytes > packageBytes)
     throw new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`);
   if (!origins.includes(parsed.origin))
-    throw new ZapdError("forbidden_origin", `Packages are not taken from ${parsed.origin}`, {
-      hint: `To take them from there, on that machine: zapd config set fleet.artifact_origins ${parsed.origin}`,
+    throw new ZapdError("forbidden_origin", `Packages from ${parsed.origin} are not accepted`, {
+      hint: `To accept them, run on that machine: zapd config set fleet.artifact_origins ${parsed.origin}`,
     });
   return parsed;
 }
@@ -98,13 +98,14 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
   if (answer.statusCode !== 200) refuse(statusText(answer.statusCode ?? 0));
   if (answer.headers["content-encoding"] !== undefined)
     refuse("its server sent it with a content-encoding, such as gzip");
-  if (length !== undefined && Number(length) !== bytes) refuse(`it has ${length} bytes, and ${bytes} were named`);
+  if (length !== undefined && Number(length) !== bytes)
+    refuse(`it has ${length} bytes, not the ${bytes} given in the call`);
   const hash = createHash("sha256");
   let received = 0;
   const counted = async function* (chunks: AsyncIterable<Buffer>) {
     for await (const chunk of chunks) {
       received += chunk.length;
-      if (received > bytes) throw notFetched(url, `it has more than the ${bytes} bytes that were named`);
+      if (received > bytes) throw notFetched(url, `it has more than the ${bytes} bytes given in the call`);
       hash.update(chunk);
       progress(received);
       yield chunk;
@@ -119,8 +120,8 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
     if (fileErrors.test(systemCode(error))) throw notStored(error);
     throw notFetched(url, received < bytes ? `it ended after ${received} of ${bytes} bytes` : textOf(error));
   }
-  if (received !== bytes) throw notFetched(url, `it has ${received} bytes, and ${bytes} were named`);
-  if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is another than the one that was named");
+  if (received !== bytes) throw notFetched(url, `it has ${received} bytes, not the ${bytes} given in the call`);
+  if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is not the one given in the call");
 }
 
 /** Tries with the CAs of the system, then with the given one: on some runtimes a `ca` replaces those of the system. */
@@ -165,7 +166,7 @@ function get(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
         );
       },
     });
-    call.on("timeout", () => call.destroy(notFetched(url, `nothing came for ${idleTimeoutMs / 1000} s`)));
+    call.on("timeout", () => call.destroy(notFetched(url, `its server sent nothing for ${idleTimeoutMs / 1000} s`)));
     call.on("error", failed);
     call.on("response", resolve);
     call.end();
@@ -206,23 +207,23 @@ function isForbidden(address: string): boolean {
 }
 
 function noAddress(url: URL): ZapdError {
-  return notFetched(url, `${url.hostname} has no address but of this machine or its link`);
+  return notFetched(url, `${url.hostname} has only addresses of this machine or its link`);
 }
 
 function statusText(status: number): string {
   const isRedirect = status >= 300 && status < 400;
-  return `its server answered ${status}${isRedirect ? ": it is elsewhere, and redirects are not followed" : ""}`;
+  return `its server answered ${status}${isRedirect ? ", and redirects are not followed" : ""}`;
 }
 
 function reasonOf(error: unknown): string {
   const code = systemCode(error);
-  if (certificateErrors.test(code)) return `its server's certificate is not one that is trusted here (${code})`;
+  if (certificateErrors.test(code)) return `the certificate of its server is not trusted (${code})`;
   return networkErrors[code] ?? (code === "" ? textOf(error) : code);
 }
 
 function notFetched(url: URL, why: string, cause?: unknown): ZapdError {
-  return new ZapdError("invalid_archive", `The package at ${url.origin}${url.pathname} was not taken: ${why}`, {
-    hint: "The site fetches it by itself: it has to be there, as it was named, and within reach of that machine",
+  return new ZapdError("invalid_archive", `The package at ${url.origin}${url.pathname} was not downloaded: ${why}`, {
+    hint: "The site downloads it itself: check the address, the size and the SHA-256, and that the machine can reach it",
     cause,
   });
 }

@@ -129,7 +129,7 @@ export class Bridge {
       await Promise.race([Promise.allSettled([cleared, published]), sleep(farewellMs)]);
     }
     this.#commands?.end();
-    this.#closing.abort(new BusError("left", "zapd leaves the broker"));
+    this.#closing.abort(new BusError("left", "zapd is disconnecting from the broker"));
     await bus?.close();
     await this.#work;
   }
@@ -324,7 +324,7 @@ async function siteOf(state: string, log: Log): Promise<string> {
   try {
     return await ownSite(state);
   } catch (error) {
-    log.warn(`MQTT: the id of this site could not be saved, and changes with the next restart: ${textOf(error)}`);
+    log.warn(`MQTT: the id of this site could not be saved, so it will change with the next restart: ${textOf(error)}`);
     return crypto.randomUUID();
   }
 }

@@ -33,7 +33,7 @@ export interface Broker {
   readonly password?: string | undefined;
   /** The CA of the broker's certificate, where the system does not trust it, PEM. */
   readonly ca?: string | undefined;
-  /** Our client certificate and its key, PEM. */
+  /** The client certificate and its key, PEM. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
 }
@@ -70,7 +70,7 @@ export async function connectBus(broker: Broker, options: ConnectOptions): Promi
     return await connect(broker, options, 5);
   } catch (error) {
     if (!(error instanceof BusError) || (error.reason !== "protocol" && error.reason !== "closed")) throw error;
-    // A broker with only MQTT 3.1.1 refuses version 5, or hangs up. If both fail, the first failure is reported.
+    // A broker with only MQTT 3.1.1 refuses version 5, or closes the connection. If both fail, the first failure is reported.
     return await connect(broker, options, 4).catch(() => {
       throw error;
     });
@@ -120,7 +120,8 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
   client.on("close", () => {
     signal?.removeEventListener("abort", aborted);
-    const reason = why ?? new BusError("closed", `The broker at ${broker.url} hung up`, { hint: hungUp(broker) });
+    const reason =
+      why ?? new BusError("closed", `The broker at ${broker.url} closed the connection`, { hint: closedHint(broker) });
     reject(reason);
     end(reason);
   });
@@ -315,7 +316,7 @@ class MqttBus implements Bus {
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return;
     this.#connection.leave(
-      new BusError("left", `${this.#connection.clientId} has left ${this.#connection.broker.url}`),
+      new BusError("left", `${this.#connection.clientId} has disconnected from ${this.#connection.broker.url}`),
     );
     this.#connection.client.end();
     const timer = setTimeout(() => this.#connection.client.end(true), 1_000);
@@ -348,17 +349,17 @@ function checkFiles({ secure, ca, cert, key }: Broker): void {
     try {
       return reader();
     } catch (cause) {
-      const hint = "It is to be PEM, as openssl writes it: -----BEGIN …";
-      throw new BusError("settings", `The file of ${setting} holds no ${what}`, { hint, cause });
+      const hint = "It must be PEM, as openssl writes it: -----BEGIN …";
+      throw new BusError("settings", `The file of ${setting} contains no ${what}`, { hint, cause });
     }
   };
   if (ca !== undefined) read("mqtt.ca", "certificate", () => new X509Certificate(ca));
   if (cert === undefined || key === undefined) return;
   const own = read("mqtt.cert", "certificate", () => new X509Certificate(cert));
-  const secret = read("mqtt.key", "key that can be read", () => createPrivateKey(key));
+  const secret = read("mqtt.key", "readable key", () => createPrivateKey(key));
   if (!own.checkPrivateKey(secret))
-    throw new BusError("settings", "The key of mqtt.key is not that of the certificate of mqtt.cert", {
-      hint: "Both are to be of one pair",
+    throw new BusError("settings", "The key in mqtt.key does not belong to the certificate in mqtt.cert", {
+      hint: "Set both to the files of one pair",
     });
 }
 
@@ -388,11 +389,11 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
       socket.destroy();
       reject(error);
     };
-    const aborted = () => finish(new BusError("left", "The connection was given up"));
+    const aborted = () => finish(new BusError("left", "The connection attempt was cancelled"));
     const timer = setTimeout(() => finish(timedOut(broker)), connectTimeoutMs);
     socket.once("error", (error) => finish(unreachable(error, broker)));
     socket.once("close", () =>
-      finish(new BusError("closed", `The broker at ${broker.url} hung up`, { hint: hungUp(broker) })),
+      finish(new BusError("closed", `The broker at ${broker.url} closed the connection`, { hint: closedHint(broker) })),
     );
     socket.once(secure ? "secureConnect" : "connect", () => finish());
     signal?.addEventListener("abort", aborted, { once: true });
@@ -429,15 +430,15 @@ function limitPackets(socket: net.Socket): void {
   });
 }
 
-function hungUp({ secure }: Broker): string {
+function closedHint({ secure }: Broker): string {
   return secure
-    ? "It may have no TLS at that port (mqtt://, usually 1883), or want a certificate of ours (mqtt.cert and mqtt.key)"
-    : "Where it wants TLS, mqtt.url begins with mqtts:// (usually port 8883). Its own log says why";
+    ? "Its port may not use TLS (then mqtt.url begins with mqtt://, usually port 1883), or it may require a client certificate (mqtt.cert and mqtt.key)"
+    : "If it requires TLS, mqtt.url must begin with mqtts:// (usually port 8883). The broker's own log says why";
 }
 
 function timedOut({ url }: Broker): BusError {
   return new BusError("timeout", `The broker at ${url} did not answer within ${connectTimeoutMs / 1_000} s`, {
-    hint: "Look at mqtt.url, at the broker, and at a firewall in between",
+    hint: "Check mqtt.url, the broker, and any firewall in between",
   });
 }
 
@@ -449,16 +450,19 @@ function unreachable(error: unknown, broker: Broker): BusError {
   if (why !== undefined || !secure) {
     const message = `The broker at ${url} cannot be reached: ${why ?? (code || textOf(error))}`;
     const usual = secure ? "mqtts://HOST:8883" : "mqtt://HOST:1883";
-    const hint = `Start the broker, or say where it is: zapd config set mqtt.url ${usual}`;
-    return new BusError("unreachable", message, { hint: code === "ECONNRESET" ? hungUp(broker) : hint, cause: error });
-  }
-  if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
-    return new BusError("tls", `What answers at ${url} speaks no TLS`, {
-      hint: "mqtt.url is to name the broker's TLS port, usually 8883, or to begin with mqtt:// where it has none",
+    const hint = `Start the broker, or set its address: zapd config set mqtt.url ${usual}`;
+    return new BusError("unreachable", message, {
+      hint: code === "ECONNRESET" ? closedHint(broker) : hint,
       cause: error,
     });
-  return new BusError("tls", `There is no trust between zapd and the broker at ${url}: ${textOf(error)}`, {
-    hint: "mqtt.ca names the file (PEM) of who signed the broker's certificate, which must be for the host in mqtt.url and not have run out; where the broker wants to know us, mqtt.cert and mqtt.key name ours. A port without TLS is mqtt://",
+  }
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return new BusError("tls", `The server at ${url} does not use TLS`, {
+      hint: "Set mqtt.url to the broker's TLS port, usually 8883, or begin it with mqtt:// if the broker has none",
+      cause: error,
+    });
+  return new BusError("tls", `zapd and the broker at ${url} could not verify each other: ${textOf(error)}`, {
+    hint: "Set mqtt.ca to the PEM file of the CA that signed the broker's certificate, which must be for the host in mqtt.url and must not have expired. If the broker requires a client certificate, set mqtt.cert and mqtt.key. For a port without TLS use mqtt://",
     cause: error,
   });
 }
@@ -476,28 +480,28 @@ function refusal(error: unknown, broker: Broker): BusError {
   const { url, username } = broker;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === undefined) {
-    return new BusError("protocol", `What answers at ${url} is no MQTT broker, or stopped answering`, {
-      hint: "mqtt.url is to name the broker's own port: 1883, or 8883 with mqtts://",
+    return new BusError("protocol", `The server at ${url} is not an MQTT broker, or stopped answering`, {
+      hint: "Set mqtt.url to the broker's own port: 1883, or 8883 with mqtts://",
       cause: error,
     });
   }
   if (codes.login.some((one) => one === code)) {
-    const who = username === undefined ? "zapd without a name" : JSON.stringify(username);
-    return new BusError("login", `The broker at ${url} does not let in ${who}`, {
-      hint: "mqtt.username, with the password in the file of mqtt.password_file (mode 0600) or in $ZAPD_MQTT_PASSWORD, must be what the broker knows",
+    const who = username === undefined ? "without a user name" : `of ${JSON.stringify(username)}`;
+    return new BusError("login", `The broker at ${url} refused the login ${who}`, {
+      hint: "Check mqtt.username, and the password in the file of mqtt.password_file (mode 0600) or in $ZAPD_MQTT_PASSWORD",
       cause: error,
     });
   }
   if (codes.version.some((one) => one === code))
-    return new BusError("protocol", `The broker at ${url} speaks no MQTT 5`, { cause: error });
+    return new BusError("protocol", `The broker at ${url} does not support MQTT 5`, { cause: error });
   if (codes.name.some((one) => one === code))
-    return new BusError("forbidden", `The broker at ${url} does not take our name`, {
+    return new BusError("forbidden", `The broker at ${url} refused zapd's client id`, {
       hint: "Choose another mqtt.site, or allow client ids that begin with zapd- at the broker",
       cause: error,
     });
   if (typeof code === "string") return unreachable(error, broker);
   return new BusError("closed", `The broker at ${url} refused the connection (reason 0x${Number(code).toString(16)})`, {
-    hint: "Its own log says why",
+    hint: "The broker's own log says why",
     cause: error,
   });
 }
@@ -505,43 +509,47 @@ function refusal(error: unknown, broker: Broker): BusError {
 /** Why the broker ended an accepted connection. */
 function disconnected(code: number, { url }: Broker): BusError {
   if (code === codes.takenOver) return takenOver(url);
-  return new BusError("closed", `The broker at ${url} ended the connection (reason 0x${code.toString(16)})`, {
-    hint: "Its own log says why",
+  return new BusError("closed", `The broker at ${url} closed the connection (reason 0x${code.toString(16)})`, {
+    hint: "The broker's own log says why",
   });
 }
 
 /** Another client has connected with our client id. */
 export function takenOver(url: string): BusError {
   return new BusError("taken_over", `Another zapd has connected to ${url} with the same site`, {
-    hint: "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
+    hint: "Give each daemon its own site: zapd config set mqtt.site NAME. Then run zapd config reload",
   });
 }
 
 /** The broker broke the protocol, as Mosquitto 2.0 does where its `message_size_limit` drops a message. */
 function protocolError(cause: unknown, { url }: Broker): BusError {
-  return new BusError("protocol", `The broker at ${url} sent what MQTT does not know, and was hung up on`, {
-    hint: "Mosquitto does so with a message_size_limit: raise it to 262144, or leave it out. Another broker's log says more",
+  return new BusError("protocol", `The broker at ${url} sent an invalid MQTT packet, so zapd closed the connection`, {
+    hint: "If it is Mosquitto, raise message_size_limit to 262144, or remove it. For another broker, see its log",
     cause,
   });
 }
 
 function tooLarge(bytes: number, topic: string, most: number): BusError {
-  const message = `A message of ${bytes} bytes to ${topic} was not sent: a packet may have ${most} at most`;
+  const message = `A message of ${bytes} bytes to ${topic} was not sent: a packet may have at most ${most} bytes`;
   if (most === maxPacketBytes) return new BusError("too_large", message);
   return new BusError("too_large", message, {
-    hint: `The broker says so: raise its limit to ${maxPacketBytes} (Mosquitto: max_packet_size)`,
+    hint: `Raise the broker's limit to ${maxPacketBytes} (Mosquitto: max_packet_size)`,
   });
 }
 
 /** The broker refused a message for another reason than its ACL. */
 function rejected(topic: string, code: number, { url }: Broker): BusError {
-  return new BusError("forbidden", `The broker at ${url} did not take a message to ${topic} (0x${code.toString(16)})`, {
-    hint: "Its own log says why",
-  });
+  return new BusError(
+    "forbidden",
+    `The broker at ${url} refused a message to ${topic} (reason 0x${code.toString(16)})`,
+    {
+      hint: "The broker's own log says why",
+    },
+  );
 }
 
 function forbidden(what: string, { url }: Broker): BusError {
-  return new BusError("forbidden", `The broker at ${url} does not let us ${what}`, {
-    hint: "Its ACL is to allow it: src/mqtt/README.md has one to copy",
+  return new BusError("forbidden", `The broker at ${url} does not allow zapd to ${what}`, {
+    hint: "Allow it in the broker's ACL: src/mqtt/README.md has one to copy",
   });
 }

@@ -58,7 +58,7 @@ export interface Bus {
 
 /**
  * Why the bus failed: nothing answers; no answer in time; a certificate is not accepted; the login is not accepted; another client
- * has our client id; the protocol is broken; the broker hung up; zapd disconnected; a file of the settings cannot be used; the
+ * has our client id; the protocol is broken; the broker closed the connection; zapd disconnected; a file of the settings cannot be used; the
  * broker forbids it; a message is too large.
  */
 export type BusReason =
@@ -92,8 +92,8 @@ export function objectIn(payload: Uint8Array): Record<string, unknown> | null {
 export const networkErrors: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
   ENOTFOUND: "there is no such host",
-  EAI_AGAIN: "its name could not be looked up",
+  EAI_AGAIN: "its name could not be resolved",
   EHOSTUNREACH: "there is no route to it",
   ENETUNREACH: "there is no route to it",
-  ECONNRESET: "it hung up",
+  ECONNRESET: "it closed the connection",
 };

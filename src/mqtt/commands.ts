@@ -119,16 +119,16 @@ export class Commands {
   }
 
   end(): void {
-    this.#closing.abort(new ZapdError("device_error", "zapd leaves the broker"));
+    this.#closing.abort(new ZapdError("device_error", "zapd is disconnecting from the broker"));
     this.detach();
   }
 
   async #run(message: Message, bus: Bus): Promise<void> {
     const { topics } = this.#options;
     checkFresh(message);
-    if (!this.#commands.take()) throw tooMany(`more than ${limits.perSecond} commands a second come from the broker`);
+    if (!this.#commands.take()) throw tooMany(`more than ${limits.perSecond} commands a second arrive from the broker`);
     if (this.#running >= limits.concurrent)
-      throw tooMany(`${limits.concurrent} commands from the broker are under way`);
+      throw tooMany(`${limits.concurrent} commands from the broker are running already`);
     this.#running++;
     try {
       if (message.topic === topics.rpc) await this.#answer(message, bus);
@@ -152,7 +152,10 @@ export class Commands {
       call = callIn(textIn(message, limits.callBytes));
       const replyTo = message.replyTo ?? call["reply_to"];
       if (replyTo !== undefined && (typeof replyTo !== "string" || !isReplyTopic(topics, replyTo)))
-        throw invalid("The answer may not go to that topic", `Use one of your own, or one below ${topics.reply("")}`);
+        throw invalid(
+          "The answer cannot be sent to that topic",
+          `Use a topic of your own, or one below ${topics.reply("")}`,
+        );
       checkAge(call["sent_at"]);
       envelope = await this.#runCall(call, bus);
     } catch (error) {
@@ -176,8 +179,8 @@ export class Commands {
       });
     await answer(envelope).catch(async (error: unknown) => {
       log.debug(`MQTT: an answer could not be sent: ${textOf(error)}`);
-      const tooLarge = new ZapdError("payload_too_large", "The answer is larger than a message may be", {
-        hint: "What is kept at the broker for each device says the same, in parts",
+      const tooLarge = new ZapdError("payload_too_large", "The answer is too large for one message", {
+        hint: "Read the retained documents of the devices at the broker: they contain the same in parts",
       });
       await answer(envelopeOf(tooLarge)).catch(() => {});
     });
@@ -186,7 +189,7 @@ export class Commands {
   async #runCall(call: Readonly<Record<string, unknown>>, bus: Bus): Promise<string> {
     const { op, args = {}, lease, ...rest } = call;
     const unknown = Object.keys(rest).filter((key) => !["reply_to", "transaction", "sent_at"].includes(key));
-    if (unknown.length > 0) throw invalid(`A call does not take ${unknown.map(quoted).join(", ")}`);
+    if (unknown.length > 0) throw invalid(`Unknown in a call: ${unknown.map(quoted).join(", ")}`);
     if (!isObject(args)) throw invalid("args must be an object");
     if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
     if (op === installOp) {
@@ -213,7 +216,7 @@ export class Commands {
     if (developer && level === "developer") return developer;
     if (developer || Object.hasOwn(endpoints, name)) throw notAllowed(op);
     const ops = [...allowed.control, ...(level === "developer" ? [...allowed.developer, installOp] : [])].map(snake);
-    throw invalid(`${quoted(op)} is no operation`, `They are: ${ops.join(", ")}`);
+    throw invalid(`Unknown operation ${quoted(op)}`, `The operations are: ${ops.join(", ")}`);
   }
 
   /** Publishes the log of a device for as long as its lease lasts. */
@@ -264,8 +267,8 @@ interface LogLines {
 function checkFresh({ topic, retained, expiresInS, sentAt }: Message): void {
   if (retained)
     throw invalid(
-      "A command that the broker keeps is not run: it would be run again with every new connection",
-      `Send it without the retain flag, and clear what is kept: mosquitto_pub -r -n -t ${topic}`,
+      "A retained command is not run: it would run again with every new connection",
+      `Send it without the retain flag, and clear the retained message: mosquitto_pub -r -n -t ${topic}`,
     );
   if (expiresInS === 0) throw outdated(null);
   checkAge(sentAt ?? undefined);
@@ -280,20 +283,20 @@ function checkAge(sentAt: unknown): void {
 }
 
 function outdated(ageMs: number | null): ZapdError {
-  const hint = "Nothing was sent. Send it again, if you still want it; the clocks of both machines must be right";
-  if (ageMs === null) return new ZapdError("device_busy", "The command is not run: its time is over", { hint });
+  const hint = "Send it again if you still want it, and check that the clocks of both machines are right";
+  if (ageMs === null) return new ZapdError("device_busy", "The command was not run: it has expired", { hint });
   const seconds = Math.round(Math.abs(ageMs) / 1_000);
-  const when = ageMs > 0 ? `was sent ${seconds} s ago` : `says that it was sent ${seconds} s from now`;
-  return new ZapdError("device_busy", `The command is not run: it ${when}`, { hint });
+  const when = ageMs > 0 ? `was sent ${seconds} s ago` : `was sent ${seconds} s in the future, by its sent_at`;
+  return new ZapdError("device_busy", `The command was not run: it ${when}`, { hint });
 }
 
 function tooMany(what: string): ZapdError {
-  return new ZapdError("device_busy", `The command is not run: ${what}`, { hint: "Send fewer at a time" });
+  return new ZapdError("device_busy", `The command was not run: ${what}`, { hint: "Send fewer at a time" });
 }
 
 function notAllowed(op: string): ZapdError {
-  return new ZapdError("unsupported_operation", `${quoted(op)} is not taken from the broker`, {
-    hint: "mqtt.commands says what is: control is what a remote can do, developer adds the log and the sideloaded package. Pairing, names and settings are for zapd on that machine",
+  return new ZapdError("unsupported_operation", `${quoted(op)} is not accepted from the broker`, {
+    hint: "mqtt.commands sets what is accepted: control is what a remote can do, developer adds the log and the sideloaded package. For pairing, names and settings run zapd on that machine",
   });
 }
 
@@ -305,7 +308,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 function textIn({ payload }: Message, most: number): string {
   if (payload.length > most) {
-    const message = `The message has ${payload.length} bytes, and ${most} are taken at most`;
+    const message = `The message has ${payload.length} bytes, and at most ${most} are accepted`;
     throw new ZapdError("payload_too_large", message);
   }
   try {
@@ -327,7 +330,7 @@ function callIn(text: string): Readonly<Record<string, unknown>> {
       cause,
     });
   }
-  if (!isObject(value)) throw invalid("The call is no object");
+  if (!isObject(value)) throw invalid("The call must be a JSON object");
   return value;
 }
 
@@ -356,7 +359,8 @@ function callForValue(id: string, field: string, text: string): Call {
       return { name: "setVolume", args: args({ muted: oneOf(words, lower, field) }) };
     }
     case "volume": {
-      if (!/^[+-]?\d{1,3}(\.\d{1,3})?$/.test(word)) throw invalid("volume takes 0 to 100, or a step such as +5 or -5");
+      if (!/^[+-]?\d{1,3}(\.\d{1,3})?$/.test(word))
+        throw invalid("volume must be 0 to 100, or a step such as +5 or -5");
       return { name: "setVolume", args: args(/^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) }) };
     }
     case "app":
@@ -370,13 +374,13 @@ function callForValue(id: string, field: string, text: string): Call {
     case "notify":
       return { name: "notify", args: args({ message: text }) };
     default:
-      throw invalid(`${quoted(field)} is nothing that can be set`, `What can: ${settable.join(", ")}`);
+      throw invalid(`${quoted(field)} cannot be set`, `The fields that can be set are: ${settable.join(", ")}`);
   }
 }
 
 function oneOf<T>(words: Readonly<Record<string, T>>, word: string, field: string): T {
   const meant = Object.hasOwn(words, word) ? words[word] : undefined;
-  if (meant === undefined) throw invalid(`${field} takes ${Object.keys(words).join(", ")}`);
+  if (meant === undefined) throw invalid(`${field} must be one of ${Object.keys(words).join(", ")}`);
   return meant;
 }
 
@@ -393,16 +397,17 @@ function callOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: s
     return { name, args: { scene, ...token, ...contentOf(endpoint, name, content) } };
   }
   if (!endpoint.path.includes("/:id")) {
-    if (named.length > 0) throw invalid(`${snake(name)} takes no device`);
+    if (named.length > 0) throw invalid(`${snake(name)} is not for a device or a group`);
     return { name, args: { ...token, ...contentOf(endpoint, name, rest) } };
   }
   if (named.length > 1) throw invalid("A call is for a device or for a group, not for both");
-  if (named.some((one) => typeof one !== "string" || one === "")) throw invalid("device and group are texts");
+  if (named.some((one) => typeof one !== "string" || one === ""))
+    throw invalid("device and group must be non-empty texts");
   const content = contentOf(endpoint, name, rest);
   if (group === undefined)
     return { name, args: { id: typeof device === "string" ? device : "default", ...token, ...content } };
   const ofGroup: Groupable | undefined = groupable.find((one) => one === name);
-  if (!ofGroup) throw invalid(`${snake(name)} is for one device`);
+  if (!ofGroup) throw invalid(`${snake(name)} is for one device, not for a group`);
   return { name: `${ofGroup}OfGroup`, args: { group: String(group), ...token, ...content } };
 }
 
@@ -414,9 +419,9 @@ function contentOf(
   const keys = Object.keys(rest);
   if (takes === "json") return keys.length === 0 && optionalBody ? {} : { body: rest };
   if (keys.length === 0) return {};
-  if (takes !== "query") throw invalid(`${snake(name)} does not take ${keys.map(quoted).join(", ")}`);
+  if (takes !== "query") throw invalid(`Unknown argument of ${snake(name)}: ${keys.map(quoted).join(", ")}`);
   if (Object.values(rest).some((value) => typeof value === "object"))
-    throw invalid(`${snake(name)} takes plain values`);
+    throw invalid(`The arguments of ${snake(name)} must be plain values`);
   return { query: Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, String(value)])) };
 }
 

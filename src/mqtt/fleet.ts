@@ -208,10 +208,10 @@ export class Fleet {
     const known = this.#sites.get(site.site);
     if (!known?.online) throw offline(site);
     if (known.commands === "none")
-      throw new ZapdError("unsupported_operation", `${site.site} takes nothing from the broker`, {
+      throw new ZapdError("unsupported_operation", `${site.site} accepts no commands from the broker`, {
         hint: "On that machine: zapd config set mqtt.commands control",
       });
-    if (timeoutMs <= 0) throw new BusError("timeout", "The time was over before the command was sent");
+    if (timeoutMs <= 0) throw new BusError("timeout", "The time ran out before the command was sent");
     const abort = new AbortController();
     const listeners = this.#offlineListeners.get(site.site) ?? new Set();
     this.#offlineListeners.set(site.site, listeners);
@@ -282,12 +282,12 @@ function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: numb
   if (!(thrown instanceof BusError)) throw thrown;
   if (thrown.reason !== "timeout") return { code: "site_offline", message: thrown.message, hint: thrown.hint };
   const message = `${site.site} did not answer for ${name} within ${Math.round(timeoutMs / 100) / 10} s`;
-  return { code: "device_timeout", message, hint: "What was asked of it may still come about" };
+  return { code: "device_timeout", message, hint: "The command may still take effect" };
 }
 
 function offline(site: FleetSite): ZapdError {
   return new ZapdError("site_offline", `${site.site} is offline`, {
-    hint: "Its daemon does not run, or does not reach the broker: nothing waits for it there",
+    hint: "Check that its daemon is running and reaches the broker. The command was not queued",
   });
 }
 
@@ -298,7 +298,7 @@ function readAnswer(answer: unknown, site: FleetSite): unknown {
   const code = isObject(error) ? textIn(error["code"]) : null;
   const message = isObject(error) ? textIn(error["message"], 4_096) : null;
   if (!isObject(error) || code === null || message === null)
-    throw new ZapdError("internal_error", `${site.site} answered with something else than an answer`);
+    throw new ZapdError("internal_error", `${site.site} sent an invalid answer`);
   const hint = textIn(error["hint"], 4_096);
   throw new ZapdError(toErrorCode(code), message, { ...(hint !== null && { hint }) });
 }

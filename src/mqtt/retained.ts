@@ -144,7 +144,7 @@ function hashOf(document: unknown): string {
   return createHash("sha256").update(significant).digest("base64url").slice(0, 22);
 }
 
-/** The hashes of the broker's retained documents; `null` where it does not let us read them. */
+/** The hashes of the broker's retained documents; `null` where it does not allow reading them. */
 async function readRetained(
   bus: Bus,
   filters: readonly string[],

@@ -24,8 +24,8 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
   const { protocol, hostname, port } = new URL(url);
   const secure = protocol === "mqtts:";
   if ((cert === "") !== (key === ""))
-    throw new BusError("settings", "Of mqtt.cert and mqtt.key one is set, and the other is not", {
-      hint: "A certificate of ours needs both",
+    throw new BusError("settings", "Only one of mqtt.cert and mqtt.key is set", {
+      hint: "Set both for a client certificate, or neither",
     });
   const defaultPort = secure ? defaultPorts.secure : defaultPorts.plain;
   const password =
@@ -33,8 +33,8 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
     (password_file && readFile(password_file, "mqtt.password_file", true).replace(/\r?\n$/, ""));
   // MQTT 5 allows it, 3.1.1 does not (3.1.2.9), and the library sends neither.
   if (password && !username)
-    throw new BusError("settings", "There is a password for the broker, and no name to go with it", {
-      hint: `Say which: zapd config set mqtt.username NAME. Where the broker wants none, take mqtt.password_file and $${passwordVariable} away`,
+    throw new BusError("settings", "There is a password for the broker, but no user name", {
+      hint: `Set it: zapd config set mqtt.username NAME. If the broker requires no login, unset mqtt.password_file and $${passwordVariable}`,
     });
   return {
     host: hostname.replace(/^\[|\]$/g, ""),
@@ -67,12 +67,12 @@ function readFile(file: string, setting: string, secret: boolean): string {
     });
   }
   if (text === null)
-    throw new BusError("settings", `The file of ${setting}, ${file}, is not there`, {
-      hint: `Make it, or mend the setting: zapd config set ${setting} PATH`,
+    throw new BusError("settings", `The file of ${setting}, ${file}, does not exist`, {
+      hint: `Create it, or correct the setting: zapd config set ${setting} PATH`,
     });
   if (isOpen)
-    throw new BusError("settings", `The file of ${setting}, ${file}, can be read by others`, {
-      hint: `Close it: chmod 600 ${file}`,
+    throw new BusError("settings", `Other users can read the file of ${setting}, ${file}`, {
+      hint: `Run chmod 600 ${file}`,
     });
   return text;
 }

@@ -57,7 +57,7 @@ export class Sideload {
     const { success, data, error } = InstallArgs.safeParse(args, { reportInput: true });
     if (!success)
       throw new ZapdError("invalid_payload", `dev_install: ${describeIssue(error.issues)}`.slice(0, 500), {
-        hint: `It takes: ${Object.keys(InstallArgs.shape).join(", ")}`,
+        hint: `Its arguments are: ${Object.keys(InstallArgs.shape).join(", ")}`,
       });
     const { device: id, params, ...artifact } = data;
     if (lease === undefined)
@@ -68,9 +68,14 @@ export class Sideload {
     const { data: device } = await this.#call("getDevice", { id, signal });
     // Checked before the download; the API itself checks the token of the lease.
     if (!device.capabilities.includes("dev"))
-      throw new ZapdError("unsupported_operation", `${device.name} takes no packages: it lacks the capability "dev"`);
+      throw new ZapdError(
+        "unsupported_operation",
+        `${device.name} does not accept packages: it lacks the capability "dev"`,
+      );
     if (device.lease === null)
-      throw new ZapdError("device_leased", `The lease of ${device.name} has ended`, { hint: "Take one anew" });
+      throw new ZapdError("device_leased", `The lease of ${device.name} has ended`, {
+        hint: "Take a new one with take_lease",
+      });
     return this.#turns.run(async () => {
       signal.throwIfAborted();
       const { origins, folder, ca } = artifacts;

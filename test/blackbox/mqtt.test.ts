@@ -97,9 +97,9 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect(daemon.log()).not.toContain("Hush");
     expect(ears.all.filter(({ topic, text }) => !topic.endsWith("/set/text") && text.includes("Hush"))).toEqual([]);
     for (const [field, value, message] of [
-      ["power", "of", "power takes on, off, toggle"],
-      ["volume", "loud", "volume takes 0 to 100, or a step such as +5 or -5"],
-      ["colour", "red", '"colour" is nothing that can be set'],
+      ["power", "of", "power must be one of on, off, toggle"],
+      ["volume", "loud", "volume must be 0 to 100, or a step such as +5 or -5"],
+      ["colour", "red", '"colour" cannot be set'],
       ["key", "hoem", '"hoem" is not a key'],
       ["text", "x".repeat(9_000), "The text was not typed"],
     ] as const) {
@@ -141,7 +141,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       expect((await ask(call)).error.code).toBe(code);
     // An answer may not go to a topic of commands.
     await broker.say(`${base}/rpc`, JSON.stringify({ op: "health", reply_to: at("/set/text") }));
-    await refused(`${base}/rpc`, ({ message }) => message === "The answer may not go to that topic");
+    await refused(`${base}/rpc`, ({ message }) => message === "The answer cannot be sent to that topic");
   });
 
   test("a lease works over rpc, and the log is published while it lasts", async () => {
@@ -164,9 +164,9 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     const hourOld = new Date(Date.now() - 3_600_000).toISOString();
     const before = set.keys.length;
     await broker.say(at("/set/key"), "select", "-r");
-    await refused(at("/set/key"), ({ message }) => /^A command that the broker keeps is not run/.test(message));
+    await refused(at("/set/key"), ({ message }) => /^A retained command is not run/.test(message));
     await broker.say(at("/set/key"), "right", "-D", "publish", "user-property", "sent_at", hourOld);
-    await refused(at("/set/key"), ({ message }) => /^The command is not run: it was sent 36\d\d s ago/.test(message));
+    await refused(at("/set/key"), ({ message }) => /^The command was not run: it was sent 36\d\d s ago/.test(message));
     const old = await broker.ask(`${base}/rpc`, {
       op: "press_key",
       args: { device: "Den", key: "info" },
@@ -230,7 +230,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       for (let tries = 0; (await stands())?.problem === null && tries < 400; tries++) await Bun.sleep(10);
       expect(await stands()).toMatchObject({
         state: "connected",
-        problem: expect.stringContaining("does not let us publish to homeassistant/device/"),
+        problem: expect.stringContaining("does not allow zapd to publish to homeassistant/device/"),
         hint: expect.stringContaining("ACL"),
       });
       expect((await next.api("GET", "/health")).body.data.warnings[0]).toContain("homeassistant/device/");

@@ -90,7 +90,7 @@ describe("a package that is named", () => {
       const named = origin.replace("localhost", "artifacts.test");
       expect([address, await codeOf(fetched({ url: `${named}/a` }, { lookup, origins: [named] }))]).toEqual([
         address,
-        expect.stringContaining("has no address but of this machine or its link"),
+        expect.stringContaining("has only addresses of this machine or its link"),
       ]);
     }
     expect(asked).toBe(before);
@@ -105,9 +105,9 @@ describe("a package that is named", () => {
       ["40 bytes", (_, response) => response.flushHeaders() ?? response.end(content.subarray(1))],
       ["SHA-256", (_, response) => response.end(Buffer.from(content).fill("x", 0, 1))],
       ["content-encoding", (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(content)],
-      ["was not taken", (request) => void request.socket.destroy()],
+      ["was not downloaded", (request) => void request.socket.destroy()],
       [
-        "was not taken",
+        "was not downloaded",
         (request, response) =>
           void response.write(content.subarray(0, 9), () => setTimeout(() => request.socket.destroy(), 20)),
       ],

@@ -48,8 +48,8 @@ describe("files of the settings", () => {
     chmodSync(path, 0o644);
     expect(why({ password_file: path })).toMatchObject({
       reason: "settings",
-      message: `The file of mqtt.password_file, ${path}, can be read by others`,
-      hint: `Close it: chmod 600 ${path}`,
+      message: `Other users can read the file of mqtt.password_file, ${path}`,
+      hint: `Run chmod 600 ${path}`,
     });
     chmodSync(path, 0o600);
     const username = "lab";
@@ -66,7 +66,9 @@ describe("files of the settings", () => {
 
   test("a missing file is reported with its setting", () => {
     expect(why({ ca: join(folder, "none.pem") })).toMatchObject({ message: expect.stringContaining("mqtt.ca") });
-    expect(why({ cert: join(folder, "none.pem") })).toMatchObject({ hint: "A certificate of ours needs both" });
+    expect(why({ cert: join(folder, "none.pem") })).toMatchObject({
+      hint: "Set both for a client certificate, or neither",
+    });
     expect(why({ password_file: folder })).toMatchObject({ reason: "settings" });
   });
 });
@@ -104,7 +106,7 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     const { reason, hint } = await (await connectBus(busy.broker, { clientId: "a" })).ended;
     expect([reason, hint]).toEqual([
       "taken_over",
-      "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
+      "Give each daemon its own site: zapd config set mqtt.site NAME. Then run zapd config reload",
     ]);
   });
 
@@ -268,7 +270,7 @@ describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
       await bus.publish("zapd/1/lab/status", "{}", { qos: 1 });
       await expect(bus.publish("zapd/1/other/status", "{}", { qos: 1 })).rejects.toMatchObject({
         reason: "forbidden",
-        hint: "Its ACL is to allow it: src/mqtt/README.md has one to copy",
+        hint: "Allow it in the broker's ACL: src/mqtt/README.md has one to copy",
       });
       await bus.close();
     });
@@ -290,7 +292,7 @@ describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
         ["mqtt.ca", { ca: "nonsense" }],
         ["mqtt.cert", { cert: "nonsense" }],
         ["mqtt.key", { key: "nonsense" }],
-        ["mqtt.key is not that", { key: await text("server.key") }],
+        ["mqtt.key does not belong", { key: await text("server.key") }],
       ] as const) {
         const told = await failure(connectBus({ ...secure, ...given }, { clientId: "zapd-lab" }));
         expect([told.reason, told.message]).toEqual(["settings", expect.stringContaining(setting)]);

@@ -58,7 +58,7 @@ test("on, it is loaded, and reports its problem", () => {
     site: "lab",
     state: "waiting",
     problem: "The broker at mqtt://127.0.0.1:1 cannot be reached: nothing listens there",
-    hint: "Start the broker, or say where it is: zapd config set mqtt.url mqtt://HOST:1883",
+    hint: "Start the broker, or set its address: zapd config set mqtt.url mqtt://HOST:1883",
   });
 });
 
