@@ -41,7 +41,7 @@ export function isThisMachine(host: string): boolean {
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === host));
 }
 
-/** Whether an address is on the link of an interface, by its netmask; a tunnel's netmask does not tell. */
+/** Whether an address is on the link of an interface, by its netmask; a tunnel's netmask does not show that. */
 export function isOnLink(address: string, { address: own, netmask }: Interface): boolean {
   if (netmask === "255.255.255.255") return true;
   return broadcastOf(address, netmask) === broadcastOf(own, netmask);

@@ -77,7 +77,7 @@ export type Power = (typeof powers)[number];
 /** Ports of a device beside its control port, by the platform's name of each (`installer`, `console`, `wake`). */
 export type Ports = Readonly<Record<string, number>>;
 
-/** What a device tells of itself; `null` where it does not tell. */
+/** What a device reports about itself; `null` where it does not report it. */
 export interface Facts {
   readonly name: string | null;
   readonly kind: Kind;
@@ -87,7 +87,7 @@ export interface Facts {
   /** MAC addresses in lower case with colons, the one in use first. */
   readonly macs: readonly string[];
   readonly softwareVersion: string | null;
-  /** `null` where the device did not tell: the known mode stays. */
+  /** `null` where the device did not report it: the known mode stays. */
   readonly access: Access | null;
 }
 
@@ -108,14 +108,14 @@ export interface Sighting<Memory = unknown> {
   readonly ids?: readonly HardwareId[];
   /**
    * The identity of the hardware could not be learned now, and `identity` stands for it until the device at the same address
-   * tells the real one.
+   * reports the real one.
    */
   readonly provisional?: true;
   /** It answered at another port than its control port, which does not answer now. A device that is known there has not moved. */
   readonly atSecondaryPort?: true;
   /** It is never joined with other devices at its host, as a group of speakers is not the speaker that leads it. */
   readonly alone?: true;
-  /** Where the device tells it together with its identity. */
+  /** Where the device reports it together with its identity. */
   readonly power?: Power;
   /** The control port, where that is another than the one asked. */
   readonly port?: number;
@@ -160,7 +160,7 @@ export interface Playback {
   readonly duration_ms: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
-  /** Who made it, as of a song; several with a comma between. */
+  /** The artist, as of a song; several are separated by commas. */
   readonly artist?: string | null;
   /** Whether it names a picture of it, which `artwork` reads. */
   readonly artwork?: boolean;
@@ -229,7 +229,7 @@ export interface Developer {
   console: Console;
 }
 
-/** The result of a pairing: the secret, and what the device tells only after it. */
+/** The result of a pairing: the secret, and what the device reports only after it. */
 export interface Paired<Memory = unknown, Secret = unknown> {
   /** `null` where the device gives none. */
   readonly secret: Secret | null;
@@ -241,7 +241,7 @@ export interface Paired<Memory = unknown, Secret = unknown> {
 export const codeForms = ["digits", "hex"] as const;
 export type CodeForm = (typeof codeForms)[number];
 
-/** How a pairing goes on: the user accepts it at the device, types the code that it shows, or the login that is set on it. */
+/** How a pairing continues: the user accepts it at the device, types the code that it shows, or the login that is set on it. */
 export const pairingSteps = ["confirm", "code", "login"] as const;
 
 /**
@@ -277,7 +277,7 @@ export type Confirmed = boolean | null;
 /** The power of a device. Waiting, retries and magic packets are up to the core. */
 export interface PowerControl {
   /**
-   * Whether it is on, asked now; a device that refuses us is on. `null` where it answers, but does not tell. Fails as a command
+   * Whether it is on, asked now; a device that refuses us is on. `null` where it answers, but does not report it. Fails as a command
    * does where it does not answer.
    */
   isOn(signal: AbortSignal): Promise<boolean | null>;
@@ -342,7 +342,7 @@ export interface VolumeControl {
   set?(level: number, signal: AbortSignal): Promise<void>;
   /** One step, as a key of its remote does. */
   step?(by: 1 | -1, signal: AbortSignal): Promise<void>;
-  /** A device that only toggles is read first; where it does not tell, this fails with `unsupported_operation`. */
+  /** A device that only toggles is read first; where it does not report it, this fails with `unsupported_operation`. */
   mute?(muted: boolean, signal: AbortSignal): Promise<void>;
 }
 
@@ -361,11 +361,11 @@ export interface Connection {
      */
     read(signal: AbortSignal): Promise<PlatformState>;
     /**
-     * Parts of it asked for by themselves, for whoever looks often; more than was asked for may come with them. Without it, a
+     * Single parts of it, for callers that read often; more than was asked for may be returned. Without it, a
      * device is read whole.
      */
     readParts?(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>>;
-    /** What it tells by itself while it is connected, so that it need not be asked for it. */
+    /** What it pushes while it is connected, so that it need not be asked for it. */
     readonly pushes?: ReadonlySet<StatePart>;
   };
   apps?: {
@@ -396,7 +396,7 @@ export interface Connection {
     /** To a position in milliseconds. */
     seek?(positionMs: number, signal: AbortSignal): Promise<void>;
   };
-  /** Hands a file to the device, which fetches it. Fails by `unsupported_media` where it cannot play such a one. */
+  /** Hands a file to the device, which fetches it. Fails with `unsupported_media` where it cannot play that file. */
   media?: { play(item: MediaItem, signal: AbortSignal): Promise<void> };
   inputs?: {
     list(signal: AbortSignal): Promise<PlatformInput[]>;
@@ -508,12 +508,12 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   readonly secret?: z.ZodType<Secret>;
   /** Whether a text has the form of this platform's app ids, so that it may be launched without being in the catalog. */
   isAppId(text: string): boolean;
-  /** Identifies the device at an address. Fails with `device_unreachable`, or with `device_error` when it is none of this platform. */
+  /** Identifies the device at an address. Fails with `device_unreachable`, or with `device_error` when it is not of this platform. */
   identify(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Sighting<Memory>>;
   /** What a device can do, from what is known of it, without any traffic. */
   describe(facts: Facts, memory: Memory, paired: boolean): Description;
   /**
-   * Begins to pair. Only this may make the device show a prompt. The kept secret reads as `null` when it is paired anew (`fresh`),
+   * Begins to pair. Only this may make the device show a prompt. The kept secret reads as `null` for a fresh pairing (`fresh`),
    * since it may be another device that answers. `signal` ends the beginning; a pairing that has begun ends with `cancel`. Fails
    * with `unsupported_operation` and the reason `open` where the device needs no pairing.
    */

@@ -37,7 +37,7 @@ export type DiscoveryQuery =
   | { readonly over: "ssdp"; readonly target: string; read(answer: SsdpAnswer): Lead | null }
   | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Lead | null };
 
-/** The identity of a device that does not tell one: the address where it was found. */
+/** The identity of a device that does not report one: the address where it was found. */
 export function addressIdentity({ host, port }: Address): string {
   return `${host}:${port}`;
 }

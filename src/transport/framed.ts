@@ -1,5 +1,5 @@
 /**
- * A connection to a device over TLS that carries frames, each behind its length; a platform reads their content. The size of a
+ * A connection to a device over TLS that carries frames, each preceded by its length; a platform reads their content. The size of a
  * frame, the frames read in a while, and the bytes that the device leaves unread are limited.
  */
 import { textOf } from "../api/errors.ts";
@@ -13,7 +13,7 @@ export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body
 
 export interface FramedOptions {
   readonly address: Address;
-  /** The client certificate, where the device wants one. */
+  /** The client certificate, where the device requires one. */
   readonly secure?: Exclude<Secure, false>;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly readHead: ReadHead;

@@ -85,7 +85,7 @@ class Subscriptions implements Subscribed {
     this.#listener = await listenToPeer({ peer, methods: ["NOTIFY"], maxBodyBytes: maxEventBytes, answer });
     const callback = `<${this.#listener.url}>`;
     for (const path of paths) {
-      // An aborted call goes on, as only its answer holds the id to unsubscribe.
+      // An aborted call continues, as only its answer holds the id to unsubscribe.
       await orAborted(this.#subscribe(path, callback), signal);
     }
     this.#isOpening = false;

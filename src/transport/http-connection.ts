@@ -39,7 +39,7 @@ export interface Exchange {
 export class HttpConnection {
   /** Whether the device has proven over this connection that it is the one that is meant. */
   proven = false;
-  /** The headers with the login, where the device wants one. */
+  /** The headers with the login, where the device requires one. */
   login: Readonly<Record<string, string>> | undefined;
   /** On the monotonic clock. */
   provenAt = Number.NEGATIVE_INFINITY;
@@ -322,7 +322,7 @@ export function bodyText(answer: Answer): string {
 const latin1 = new TextDecoder("latin1");
 const utf8 = new TextDecoder();
 
-/** The index behind the blank line that ends a head, or -1. */
+/** The index after the blank line that ends a head, or -1. */
 function headEnd(bytes: Uint8Array): number {
   for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) {
     if (bytes[at + 1] === 10) return at + 2;

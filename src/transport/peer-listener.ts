@@ -1,7 +1,7 @@
 /**
  * A small HTTP listener for one peer: a device that fetches a file from here, or calls back. It listens at the one address that
  * faces the peer, closes connections from others before it reads a byte, and answers at one path that cannot be guessed. It
- * uses `node:net`, as a server of `node:http` reads, and on some runtimes answers, before it tells who called.
+ * uses `node:net`, as a server of `node:http` reads, and on some runtimes answers, before it reports the caller's address.
  */
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
@@ -15,7 +15,7 @@ export interface PeerRequest {
   /** By name in lower case; of a header that came twice, the last. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Ends when the peer has hung up, or the listener was closed. */
+  /** Ends when the peer has closed the connection, or the listener was closed. */
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export interface PeerListenerOptions {
   /** In capitals; other methods get 405. */
   readonly methods: readonly string[];
   /**
-   * The file name behind the secret part of the path, for peers that look at it. They may write it as they like, but another
+   * The file name after the secret part of the path, for peers that look at it. They may write it as they like, but another
    * extension means another file, such as the subtitles of a film.
    */
   readonly name?: string;

@@ -13,7 +13,7 @@ export const loopHeader = "zapd-call";
 /** SECURITY.md 4. */
 const connectTimeoutMs = 2_000;
 
-/** TLS, with our client certificate and its key in PEM where a device wants one; `false`: no TLS. */
+/** TLS, with our client certificate and its key in PEM where a device requires one; `false`: no TLS. */
 export type Secure = false | { readonly cert?: string; readonly key?: string };
 
 /**
@@ -116,7 +116,7 @@ const failures: Readonly<Record<string, Failure>> = {
   ECONNRESET: ["it closed the connection", "closed"],
 };
 
-/** Bun 1.4.5 says ECONNREFUSED of every connection that cannot be made: who really refused has said where it is. */
+/** Bun 1.4.5 reports ECONNREFUSED for every connection that cannot be made: a host that really refused has announced its MAC address. */
 function failureOf(code: string, host: string): Failure {
   return code === "ECONNREFUSED" && isUnclaimed(host) ? noRouteFailure : (failures[code] ?? unknownFailure);
 }

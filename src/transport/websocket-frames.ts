@@ -24,7 +24,7 @@ const joinedBytes = 16 * 1024;
 /** A control frame has at most this payload. */
 const maxControl = 125;
 
-/** A client's frame: masked, as the RFC wants it. */
+/** A client's frame: masked, as the RFC requires it. */
 export function frameOf(opcode: number, payload: Uint8Array): Uint8Array {
   const { length } = payload;
   const extended = length < 126 ? 0 : length < 65_536 ? 2 : 8;

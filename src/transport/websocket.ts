@@ -96,10 +96,10 @@ function upgradeRequest({ address, path }: WebSocketOptions, key: string): strin
   return `${head.join("\r\n")}\r\n\r\n`;
 }
 
-/** Hands the socket over: gives the bytes behind the upgrade, and whether the device has closed the connection since. */
+/** Hands the socket over: gives the bytes after the upgrade, and whether the device has closed the connection since. */
 type TakeOver = () => { readonly rest: Buffer; readonly isOver: boolean };
 
-/** Upgrades the connection. Bytes that come behind the answer are kept until the socket is taken over. */
+/** Upgrades the connection. Bytes that come after the answer are kept until the socket is taken over. */
 async function upgrade(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<TakeOver> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let head = Buffer.alloc(0);

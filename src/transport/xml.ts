@@ -91,7 +91,7 @@ function refuseTooMany(text: string): void {
   }
 }
 
-/** The root, where it is closed; text behind it is not read. */
+/** The root, where it is closed; text after it is not read. */
 function parse(text: string): Element | undefined {
   let root: Element | undefined;
   let isClosed = false;

@@ -61,7 +61,7 @@ function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description 
   return { has, keys, withheld: new Set(hasWeb && !screenshots ? ["screenshot"] : []), hint: screenshotHint };
 }
 
-/** The parts of the state that its notifications tell or hint at. */
+/** The parts of the state that its notifications contain or hint at. */
 const pushed: ReadonlySet<StatePart> = new Set(["power", "playback", "volume", "screensaver"]);
 
 function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
@@ -92,7 +92,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
 }
 
 async function type(device: KodiDevice, text: string, signal: AbortSignal): Promise<void> {
-  // A notification tells when the keyboard closes.
+  // A notification reports when the keyboard closes.
   device.follow();
   const window = await windowOf(device, signal);
   // Kodi answers OK to text without a keyboard as well (7.3).
@@ -105,7 +105,7 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
   await device.field.type(device, window, text, signal);
 }
 
-/** A Kodi that answers is on, also where it wants a login. */
+/** A Kodi that answers is on, also where it requires a login. */
 function powerOf(device: KodiDevice): PowerControl {
   let isMachineUp = false;
   return {

@@ -1,4 +1,4 @@
-/** What a Kodi announces over mDNS (players.md 2.3), and what it tells of its own ports and its hardware. */
+/** What a Kodi announces over mDNS (players.md 2.3), and what it reports about its own ports and its hardware. */
 import { asJson, type Json } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 
@@ -22,7 +22,7 @@ export function isUuid(identity: string): boolean {
   return /^[0-9a-f-]{8,64}$/.test(identity);
 }
 
-/** The port of its web server, `null` when that is off, and `undefined` when it does not tell. */
+/** The port of its web server, `null` when that is off, and `undefined` when it does not report it. */
 export async function webPortOf(ask: Ask): Promise<number | null | undefined> {
   const readSetting = async (setting: string) =>
     asJson(await ask("Settings.GetSettingValue", { setting }).catch((): Json => ({})))["value"];

@@ -17,13 +17,13 @@ import { HttpRpc, isLoginWanted, type Login, loginWanted, usualUser } from "./rp
 import { KodiSession } from "./session.ts";
 import { hasTuner } from "./tuner.ts";
 
-/** After the socket could not be opened: until the next try to follow it, and to check over it who is there. */
+/** After the socket could not be opened: until the next try to follow it, and to check the identity over it. */
 const followRetryMs = 60_000;
 const socketRetryMs = 5_000;
 const followTimeoutMs = 10_000;
 /** Opening a session includes the proof, which may have to wait for an announcement. */
 const openTimeoutMs = 2_500;
-/** Kodi goes on answering for a moment after it said that it ends: those answers are not news. */
+/** Kodi still answers for a moment after it has announced that it ends: those answers are ignored. */
 const shutdownMs = 3_000;
 /** The user may add a tuner or a folder for screenshots at any time. */
 const featuresHoldMs = 10 * 60_000;
@@ -35,7 +35,7 @@ export class KodiDevice {
   readonly target: KodiTarget;
   readonly pushed = new PushedState();
   readonly field = new KeyboardField();
-  /** Its machine sleeps, by its own word or by our command: a magic packet may wake it. */
+  /** Its machine sleeps, as it has announced or by our command: a magic packet may wake it. */
   isAsleep = false;
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<KodiMemory>;
@@ -187,7 +187,7 @@ export class KodiDevice {
   }
 
   /**
-   * Over HTTP where it has a web server. The socket wants no login: it serves a Kodi that must not be sent one now, or whose
+   * Over HTTP where it has a web server. The socket requires no login: it serves a Kodi that must not be sent one now, or whose
    * web server is off or not up yet.
    */
   async #call(
@@ -245,7 +245,7 @@ export class KodiDevice {
     throw new DeviceError("device_unreachable", "is turning off", options);
   }
 
-  /** Runs a call over HTTP, and remembers what its outcome says of the access and of who is there. */
+  /** Runs a call over HTTP, and remembers what its outcome shows about the access and the identity. */
   async #trackAccess<T>(call: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     try {
@@ -290,8 +290,8 @@ export class KodiDevice {
   }
 
   /**
-   * Before a login is sent: checks who is there as far as that can be seen without one (SECURITY.md 2.4), over the socket, which
-   * wants no login, and by the announced id. Fails with the reason `wrong_device` for another Kodi, and with `device_unproven`
+   * Before a login is sent: checks the identity as far as that is possible without one (SECURITY.md 2.4), over the socket, which
+   * requires no login, and by the announced id. Fails with the reason `wrong_device` for another Kodi, and with `device_unproven`
    * where one that has announced itself before does not now.
    */
   async verifyBeforeLogin(signal: AbortSignal): Promise<void> {
@@ -301,7 +301,7 @@ export class KodiDevice {
     }
     const { current } = this.#reconnecting;
     if (current && this.#isVerified) {
-      // A machine that was unplugged does not hang up: the one that has its address now does not answer over the session.
+      // A machine that was unplugged does not close the connection: the one that has its address now does not answer over the session.
       await current.call("JSONRPC.Ping", {}, signal);
       if (this.#isVerified) return;
     }

@@ -1,6 +1,6 @@
 /**
  * The text in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so the text that is
- * there is read, and sent again with the new text behind it.
+ * there is read, and sent again with the new text after it.
  */
 import { until } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
@@ -27,7 +27,7 @@ export class KeyboardField {
     for (const [window, isReadable] of this.#isReadable) if (!isReadable) this.#isReadable.delete(window);
   }
 
-  /** Types behind the text that is there. */
+  /** Types after the text that is there. */
   async type(device: KodiDevice, { id }: Window, text: string, signal: AbortSignal): Promise<void> {
     const whole = (await this.#content(device, id, signal)) + text;
     await device.command("Input.SendText", { text: whole, done: false }, signal);

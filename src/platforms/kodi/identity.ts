@@ -1,4 +1,4 @@
-/** Who lives at an address (players.md 1.2, 7.1): a Kodi is known by its id, which it tells over mDNS only. */
+/** Identifies the Kodi at an address (players.md 1.2, 7.1) by its id, which it announces over mDNS only. */
 import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -90,7 +90,7 @@ async function identifyBySocket(lead: Lead, platformHost: PlatformHost, signal: 
       const known = { ...announced, web, socket: lead.port };
       const at = { host: lead.host, port: web };
       const found = await identifyByStartingWeb(at, platformHost, signal, known);
-      // Without a login its web server tells no facts, but its socket does.
+      // Without a login its web server reports no facts, but its socket does.
       if (found && (found.pairing === "required" || found.facts.name === facts.name)) {
         return { ...sightingOf(at, known, facts, found.facts.access), port: web, pairing: found.pairing };
       }
@@ -138,7 +138,7 @@ async function readAnnouncement(
       ? null
       : await ask(type, (service) => service.port === port);
   const uuid = text(announced["uuid"]) ?? (here && uuidOf(here.txt));
-  // Several may run on the machine: only the id tells whose the other service is.
+  // Several may run on the machine: only the id shows which Kodi has the other service.
   const there = uuid === null ? null : await ask(other, ({ txt }) => uuidOf(txt) === uuid);
   const [web, socket] = type === httpType ? [port, there?.port ?? null] : [there?.port ?? null, port];
   return { uuid, name: text(announced["name"]) ?? here?.name ?? null, web, socket };

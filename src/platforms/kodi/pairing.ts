@@ -1,4 +1,4 @@
-/** Pairing with a Kodi that wants the name and the password that its user has set (players.md 7.1). */
+/** Pairing with a Kodi that requires the user name and the password set in it (players.md 7.1). */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
 import type { Facts, Pairing, PlatformHost } from "../platform.ts";
 import { KodiDevice } from "./device.ts";

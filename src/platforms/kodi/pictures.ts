@@ -93,7 +93,7 @@ async function screenshotFolder(device: KodiDevice, signal: AbortSignal): Promis
 
 interface FolderFile {
   readonly file: string;
-  /** In bytes; `null` where Kodi does not tell. */
+  /** In bytes; `null` where Kodi does not report it. */
   readonly size: number | null;
 }
 

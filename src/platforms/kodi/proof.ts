@@ -1,5 +1,5 @@
 /**
- * Who a Kodi is, checked on every new connection to it (SECURITY.md 2.4). It tells its own id over mDNS only, so it is known
+ * The identity of a Kodi, checked on every new connection to it (SECURITY.md 2.4). It announces its id over mDNS only, so it is known
  * by its name and its MAC address, and by its announcement where those two leave a doubt.
  */
 import { hasReason, wrongDevice, ZapdError } from "../../api/errors.ts";
@@ -81,7 +81,7 @@ export class KodiProof {
 
   /**
    * A socket whose port was not set by the user may be that of another Kodi on the same machine, with the same MAC address and
-   * often the same name. Its owner tells the port of its own web server, or is known by its announcement.
+   * often the same name. That Kodi reports the port of its own web server, or is known by its announcement.
    */
   async refuseNeighbour(ask: Ask, socketPort: number | null, signal: AbortSignal): Promise<void> {
     const { host, port, ports, identity } = this.#options.target;

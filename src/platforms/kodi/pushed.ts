@@ -21,7 +21,7 @@ export class PushedState {
   #invalidatedAt = Number.NEGATIVE_INFINITY;
   readonly #names = new Map<string, string>();
 
-  /** The state, where it need not be read anew; else `null`. */
+  /** The state, where it need not be read again; else `null`. */
   get fresh(): Reading | null {
     return performance.now() - this.#updatedAt < freshForMs ? this.#reading : null;
   }
@@ -53,7 +53,7 @@ export class PushedState {
     this.#names.set(id, name);
   }
 
-  /** Applies a notification, and returns the parts of the state that it changed. One that tells too little invalidates it. */
+  /** Applies a notification, and returns the parts of the state that it changed. One that contains too little invalidates it. */
   apply(method: string, data: Json): Partial<PlatformState> {
     const before = this.#reading;
     this.#apply(method, data);

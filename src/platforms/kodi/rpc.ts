@@ -86,11 +86,11 @@ export class HttpRpc {
     return this.#call(signal, send, resultOf);
   }
 
-  /** A file of the web server, which wants the same login; `null` where there is none, or Kodi does not give it. */
+  /** A file of the web server, which requires the same login; `null` where there is none, or Kodi does not give it. */
   async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const send = async (http: DeviceHttp) => {
       const answer = await http.read(path, signal, { maxBytes, proven: true });
-      // Kodi answers 401 without a challenge for a file that it gives to nobody (Kodi 20.1, ran).
+      // Kodi answers 401 without a challenge for a file that it never serves (Kodi 20.1, ran).
       const isForbidden = answer.status === 401 && !answer.headers.has("www-authenticate");
       return isForbidden ? { ...answer, status: 403 } : answer;
     };
@@ -125,7 +125,7 @@ export class HttpRpc {
     const refused = this.#refused;
     if (refused && isSameLogin(refused.login, login) && performance.now() - refused.at < refusalHoldsMs)
       throw loginWanted(loginRefused);
-    // A kept connection may have ended by now, or its device wants the login again.
+    // A kept connection may have ended by now, or its device requires the login again.
     const kept = this.#loginHttp.isLoggedIn ? await unlessLoginWanted(send(this.#loginHttp)) : null;
     if (kept) return kept;
     // The 401 must come now, and from Kodi: a device that is gone, or is no Kodi, gets no login.

@@ -1,4 +1,4 @@
-/** The tuner of a Kodi, which a PVR client gives it, and its channels (players.md 7.2, 9). */
+/** The tuner of a Kodi, provided by a PVR client, and its channels (players.md 7.2, 9). */
 import { type Json, listOf } from "../../transport/json.ts";
 import type { KodiDevice } from "./device.ts";
 import { codeOf } from "./rpc.ts";

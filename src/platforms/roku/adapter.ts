@@ -85,7 +85,7 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
   };
 }
 
-/** `null`: a player does not know its TV, and a set in disabled mode does not tell (1.3). */
+/** `null`: a player does not know its TV, and a set in disabled mode does not report it (1.3). */
 async function isOn(ecp: Ecp, signal: AbortSignal): Promise<boolean | null> {
   const power = (await ecp.info(signal))?.power ?? "unknown";
   return power === "unknown" ? null : power === "on";

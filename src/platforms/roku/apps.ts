@@ -34,7 +34,7 @@ export class RokuApps {
     return readApps(text);
   }
 
-  /** The app that is shown, `null` for the home screen, `undefined` where the set does not tell. */
+  /** The app that is shown, `null` for the home screen, `undefined` where the set does not report it. */
   async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
     const text = await this.#ecp.document(paths.activeApp, "report which app is shown", signal);
     if (text === null) return undefined;
@@ -121,7 +121,7 @@ export class RokuApps {
     }
   }
 
-  /** Polls which app is shown; `null` where the set does not tell. */
+  /** Polls which app is shown; `null` where the set does not report it. */
   async #isShown(isWanted: (app: PlatformApp | null) => boolean, ms: number, signal: AbortSignal): Promise<Confirmed> {
     const timeout = deadline(ms, signal);
     let shown: Confirmed = false;

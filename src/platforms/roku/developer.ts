@@ -95,7 +95,7 @@ export function connectDeveloper(
   };
 }
 
-/** The compile errors of the last run on the console, behind the last marker (2.2); none where another program has the console. */
+/** The compile errors of the last run on the console, after the last marker (2.2); none where another program has the console. */
 async function readCompileErrors(logs: RokuConsole, signal: AbortSignal): Promise<string[]> {
   for (let polls = 0; polls < consolePolls; polls++) {
     await sleep(consolePollMs, signal);

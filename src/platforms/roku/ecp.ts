@@ -1,6 +1,6 @@
 /**
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
- * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
+ * 403 is limited mode or a caller outside its network, 400 is an unknown key, 404 is an app that is not installed.
  */
 import { DeviceError, hasCode, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
@@ -220,7 +220,7 @@ interface Identified extends RokuIdentity {
 }
 
 /**
- * Reads who answers, in the same way when a set is found and when it is proven. The description is read only where
+ * Reads which set answers, in the same way when it is found and when it is proven. The description is read only where
  * device-info has no serial number: in disabled mode nothing else answers, and on some sets it alone has one (1.3).
  */
 async function readIdentity(read: Read): Promise<Identified> {

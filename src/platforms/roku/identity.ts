@@ -16,7 +16,7 @@ export const rokuMemory = z
     volume: flag,
     power: flag,
     inputs: flag,
-    /** Whether its developer mode is on; missing where it does not tell. */
+    /** Whether its developer mode is on; missing where it does not report it. */
     developer: flag,
     /** The realm under which the developer installer last accepted the password (2.1). */
     dev_realm: z.string().max(512),
@@ -26,11 +26,11 @@ export const rokuMemory = z
 export type RokuMemory = z.infer<typeof rokuMemory>;
 export type RokuTarget = Target<RokuMemory>;
 
-/** What one document of a set tells of it. */
+/** What one document of a set reports about it. */
 export interface RokuIdentity {
   readonly facts: Facts;
   readonly memory: RokuMemory;
-  /** Its serial number where it tells one, then the ids that may stand for it; the first is its identity. */
+  /** Its serial number where it reports one, then the ids that may stand for it; the first is its identity. */
   readonly ids: readonly string[];
 }
 

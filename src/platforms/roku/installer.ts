@@ -31,7 +31,7 @@ export interface UploadOptions extends Login {
 
 /**
  * Sends a package, once. The challenge is fetched before it without a body, since the set answers 401 without reading a body
- * and hangs up. Each call has a connection of its own. Fails with `dev_auth_failed`, `dev_update_required` or `device_error`.
+ * and closes the connection. Each call has a connection of its own. Fails with `dev_auth_failed`, `dev_update_required` or `device_error`.
  */
 export async function upload(
   http: DeviceHttp,
@@ -46,7 +46,7 @@ export async function upload(
   const answer = await send(http, { path, form: formOf(archive, fields) }, options, signal, (error) =>
     explainBrokenUpload(http, options, error, signal),
   );
-  // 577: the set wants to phone home before it takes packages (roku-deploy#180).
+  // 577: the set must check for updates before it accepts packages (roku-deploy#180).
   if (answer.status === 577) throw updateRequired();
   if (!isOk(answer)) throw new ZapdError("device_error", "sent an unknown answer to the package");
   const page = readInstallPage(bodyText(answer));
@@ -113,7 +113,7 @@ function getPage(http: DeviceHttp, headers: Record<string, string>, signal: Abor
   );
 }
 
-/** The challenge, checked; `null` where the set wants no password. */
+/** The challenge, checked; `null` where the set requires no password. */
 async function getChallenge(
   http: DeviceHttp,
   realm: string | undefined,
@@ -135,7 +135,7 @@ async function getChallenge(
 }
 
 /**
- * Explains a connection that broke during an upload: either the password is wrong, or the set wants a software update
+ * Explains a connection that broke during an upload: either the password is wrong, or the set requires a software update
  * (roku-deploy#182). A request with the password and without a body tells which.
  */
 async function explainBrokenUpload(

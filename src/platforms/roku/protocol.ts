@@ -1,5 +1,5 @@
 /**
- * What Roku sets say, read into zapd's words. Pure: documents in, values out. Facts and their evidence:
+ * Reads the documents of Roku sets into zapd's values. Pure: documents in, values out. Facts and their evidence:
  * protocols/roku.md, by section.
  */
 
