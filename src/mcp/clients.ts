@@ -73,7 +73,7 @@ export interface Added {
 const maxBytes = 32 * 1024 * 1024;
 const entryName = "zapd";
 
-/** Adds zapd to the config of a client, and changes nothing but its own entry. Fails with `config_invalid` where a file is no JSON. */
+/** Adds zapd to the config of a client, and changes nothing but its own entry. Fails with `config_invalid` where a file is not JSON. */
 export async function addToClient(word: string, program: Program, place: Place): Promise<Added[]> {
   const [first, ...others] = clients[word] ?? [vscode];
   const here = await Promise.all(others.map(async (one) => ((await isThere(dirname(one.path(place)))) ? [one] : [])));
@@ -122,8 +122,8 @@ function changed(file: string, text: string, section: string, entry: object): st
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { line, column, message } = error;
-    throw new ZapdError("config_invalid", `${tildePath(file)}, line ${line}, column ${column}: it ${message}`, {
-      hint: "Mend it there, and add zapd again; nothing was changed",
+    throw new ZapdError("config_invalid", `${tildePath(file)}, line ${line}, column ${column}: ${message}`, {
+      hint: "Correct the file and run zapd mcp add again; nothing was changed",
     });
   }
 }

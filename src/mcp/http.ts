@@ -171,8 +171,8 @@ async function withFirstComment(response: Response, changes: SessionChanges): Pr
   return new Response(stream, { status, headers });
 }
 
-/** By the protocol the client then begins a new session. */
+/** The protocol says that the client then begins a new session. */
 function noSession(): Response {
-  const error = { code: -32_001, message: "There is no such session: begin a new one with initialize" };
+  const error = { code: -32_001, message: "Unknown session. Begin a new one with initialize" };
   return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
 }

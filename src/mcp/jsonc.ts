@@ -51,12 +51,13 @@ export function withEntry(text: string, section: string, name: string, entry: un
   // The result is parsed again before it is used: it must have the new entry, and all else unchanged.
   const wanted = { ...asObject(root.value) };
   wanted[section] = { ...asObject(wanted[section]), [name]: entry };
-  if (!isDeepStrictEqual(parseJsonc(changed), wanted)) throw new JsonError(source, 0, "cannot be changed in its place");
+  if (!isDeepStrictEqual(parseJsonc(changed), wanted))
+    throw new JsonError(source, 0, "the entry cannot be added to this file");
   return changed;
 }
 
 function place(text: string, node: Node, [key = "", ...rest]: readonly string[], entry: unknown): string {
-  if (!node.members) throw new JsonError(text, node.start, `holds ${kindOf(node.value)} where an object is meant`);
+  if (!node.members) throw new JsonError(text, node.start, `expected an object, found ${kindOf(node.value)}`);
   const member = node.members.findLast((one) => one.key === key);
   if (member && rest.length > 0) return place(text, member.value, rest, entry);
   const value = rest.reduceRight<unknown>((inner, name) => ({ [name]: inner }), entry);
@@ -129,7 +130,7 @@ function parse(text: string): Node {
   };
   const skip = () => void take(blank);
   const word = (): string => {
-    const found = take(string) ?? fail('has no text in quotes (") here');
+    const found = take(string) ?? fail('expected text in double quotes (")');
     return JSON.parse(found) as string;
   };
   /** Parses items up to a closing bracket; returns whether a comma follows the last. */
@@ -140,8 +141,8 @@ function parse(text: string): Node {
     for (;;) {
       skip();
       if (text[at] === close) break;
-      if (at >= text.length) fail(`ends before its ${close}`);
-      if (!isFirst && !hasComma) fail(`has no comma, and no ${close}, here`);
+      if (at >= text.length) fail(`the closing ${close} is missing`);
+      if (!isFirst && !hasComma) fail(`expected a comma or ${close}`);
       item();
       isFirst = false;
       skip();
@@ -152,7 +153,7 @@ function parse(text: string): Node {
     return hasComma;
   };
   const node = (depth: number): Node => {
-    if (depth > maxDepth) fail(`is nested deeper than ${maxDepth} levels`);
+    if (depth > maxDepth) fail(`nested deeper than ${maxDepth} levels`);
     const start = at;
     if (text[at] === "{") {
       const members: Member[] = [];
@@ -160,7 +161,7 @@ function parse(text: string): Node {
         const place = at;
         const key = word();
         skip();
-        if (text[at] !== ":") fail("has no colon behind a name here");
+        if (text[at] !== ":") fail("expected a colon after the name");
         at++;
         skip();
         members.push({ key, start: place, value: node(depth + 1) });
@@ -174,12 +175,12 @@ function parse(text: string): Node {
       return { start, end: at, value: items };
     }
     if (text[at] === '"') return { value: word(), start, end: at };
-    const found = take(scalar) ?? fail(at < text.length ? "has no value here" : "ends too early");
+    const found = take(scalar) ?? fail(at < text.length ? "expected a value" : "the file ends too early");
     return { start, end: at, value: JSON.parse(found) };
   };
   skip();
   const root = node(0);
   skip();
-  if (at < text.length) fail("goes on behind its end");
+  if (at < text.length) fail("unexpected text after the end");
   return root;
 }

@@ -1,5 +1,5 @@
 /**
- * MCP messages, one per line. A line that is not a message is answered with an error, so that a client does not wait in vain.
+ * MCP messages, one per line. A line that is not a message is answered with an error, so that a client does not wait for nothing.
  * Requests are also answered after the end of the input, since that of a pipe ends early.
  */
 import { PassThrough, type Readable, type Writable } from "node:stream";
@@ -87,7 +87,7 @@ export class LineTransport extends StdioServerTransport {
     try {
       value = JSON.parse(line);
     } catch {
-      return this.#refuse(codes.parseError, "The line is not JSON. Each message is a line of its own");
+      return this.#refuse(codes.parseError, "The line is not JSON. Send each message on a line of its own");
     }
     if (Array.isArray(value))
       return this.#refuse(codes.invalidRequest, "The line is a list of messages. Send each on a line of its own");
@@ -99,7 +99,7 @@ export class LineTransport extends StdioServerTransport {
       const known = typeof id === "string" || typeof id === "number" ? id : null;
       return this.#refuse(
         codes.invalidRequest,
-        'The line is no message of JSON-RPC 2.0: "jsonrpc", "method", "id"',
+        'The line is not a JSON-RPC 2.0 message with "jsonrpc", "method" and "id"',
         known,
       );
     }

@@ -35,7 +35,7 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
     return {
       ask: {
         key: question,
-        message: printable(`${device.name} shows a code${long}, so that zapd may control it. What does it say?`),
+        message: printable(`${device.name} shows a code${long} to pair it with zapd. What is the code?`),
         field: { name: question, title: "Code", type: "string", maxLength: maxPinLength },
       },
     };

@@ -13,21 +13,21 @@ export const fixedResources = [
     uri: devicesUri,
     name: "devices",
     title: "Devices",
-    description: "Every known device, as in GET /v1/devices",
+    description: "All known devices, as in GET /v1/devices",
     mimeType: json,
   },
   {
     uri: "zapd://keys",
     name: "keys",
     title: "Keys",
-    description: "Every key by its name; a device lists its own",
+    description: "The names of all keys; each device lists those that it has",
     mimeType: json,
   },
   {
     uri: "zapd://guide.md",
     name: "guide",
     title: "Guide",
-    description: "How to drive a house, for agents",
+    description: "How an agent uses the tools",
     mimeType: "text/markdown",
   },
 ];
@@ -47,7 +47,7 @@ export function stateResources(devices: readonly Device[]) {
   return devices.map(({ id, name }) => ({
     uri: stateUri(id),
     name: `state of ${name}`,
-    title: `What ${name} does`,
+    title: `State of ${name}`,
     mimeType: json,
   }));
 }

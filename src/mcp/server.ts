@@ -74,7 +74,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
   server.setRequestHandler("tools/list", () => ({ tools: tools.map(({ listed }) => listed) as never }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const tool = tools.find(({ name }) => name === params.name);
-    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}`);
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool ${params.name}`);
     const { signal, inputResponses, envelope } = context.mcpReq;
     const { [CLIENT_CAPABILITIES_META_KEY]: declared = server.getClientCapabilities() } = (envelope ??
       {}) as RequestMeta;
@@ -189,7 +189,7 @@ async function failureOf(error: unknown, explain: Explain): Promise<Failure> {
 /** Inside the daemon no connection can fail: any error that is not the API's is a bug in zapd. */
 export const explainInside: Explain = async (error) => ({
   code: "internal_error",
-  message: `zapd failed at this: ${textOf(error)}`,
+  message: `An error in zapd: ${textOf(error)}`,
 });
 
 const maxDetailsLength = 8_000;

@@ -40,8 +40,8 @@ async function readToken(state: string): Promise<string | null> {
     text = readUtf8(path, maxBytes, (found) => {
       checkOwned(path, found);
       if (process.platform !== "win32" && (found.mode & 0o077) !== 0)
-        throw new ZapdError("config_invalid", `${path} could be read by others, who would be let in`, {
-          hint: "Have another made: zapd mcp token --new",
+        throw new ZapdError("config_invalid", `Other users can read ${path}`, {
+          hint: "Create another token: zapd mcp token --new",
         });
     });
   } catch (error) {
@@ -50,7 +50,7 @@ async function readToken(state: string): Promise<string | null> {
   if (text === null) return null;
   const token = text.trim();
   if (pattern.test(token)) return token;
-  throw new ZapdError("storage_error", `${path} holds no token`, { hint: "Have another made: zapd mcp token --new" });
+  throw new ZapdError("storage_error", `${path} contains no token`, { hint: "Create another: zapd mcp token --new" });
 }
 
 /** Writes the file whole or not at all; of two processes at once the first wins. */
@@ -77,7 +77,7 @@ function unreadable(path: string, cause: unknown): ZapdError {
     "storage_error",
     `${path} could not be read or written (${systemCode(cause) || textOf(cause)})`,
     {
-      hint: "It must be a file of yours in a folder that can be written: have another made with zapd mcp token --new",
+      hint: "Make sure that you own it and can write to its folder, or create another token: zapd mcp token --new",
       cause,
     },
   );

@@ -62,7 +62,7 @@ export interface Tool {
   /** Its entry in `tools/list`. */
   readonly listed: Readonly<Record<string, unknown>>;
   readonly annotations: Annotations;
-  /** Fails with `invalid_payload` where the arguments are not what it takes, and with whatever the API fails with. */
+  /** Fails with `invalid_payload` where the arguments are invalid, and as the API fails. */
   run(input: unknown, context: ToolContext): Promise<Outcome>;
 }
 
@@ -101,7 +101,7 @@ export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>)
       const { success, data, error } = input.safeParse(args ?? {}, { reportInput: true });
       if (!success)
         throw new ZapdError("invalid_payload", `${name}: ${describeIssue(error.issues)}`.slice(0, 500), {
-          hint: `It takes: ${Object.keys(definition.input).join(", ") || "nothing"}`,
+          hint: `Its arguments are: ${Object.keys(definition.input).join(", ") || "none"}`,
         });
       return definition.run(data, context);
     },
@@ -112,7 +112,7 @@ export const device = z
   .string()
   .max(1_024)
   .optional()
-  .describe("Its name or id, as list_devices has them; the default device without it");
+  .describe("Its name or id from list_devices; without it the default device");
 
 /** Clients wait a minute for a call. */
 export const maxWaitMs = 25_000;
@@ -129,12 +129,12 @@ export const readBack = {
     .boolean()
     .nullable()
     .describe(
-      "true: seen at the device; false: it took the command, but does not show the effect yet; null: it cannot be known",
+      "true: the device shows the effect; false: it accepted the command, but does not show the effect yet; null: it cannot be known",
     ),
   before: State.nullable().describe("The state before; null where the device did not report it"),
   after: State.nullable().describe("The state afterwards, read back from the device; null where it did not report it"),
 };
-export const deviceField = { device: Device.describe("The device, as it is known after this") };
+export const deviceField = { device: Device.describe("The device, as known after the command") };
 
 function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io });
@@ -154,9 +154,9 @@ function outline(schema: z.ZodObject): Record<string, unknown> {
     type: "object",
     properties: {
       ...Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, shallow(one)])),
-      code: { type: "string", description: "Of a failure: which" },
+      code: { type: "string", description: "Of a failure: its code" },
       message: { type: "string", description: "Of a failure: what happened" },
-      hint: { type: "string", description: "Of a failure: what mends it" },
+      hint: { type: "string", description: "Of a failure: what to do about it" },
     },
     anyOf: [{ required }, { required: ["code", "message"] }],
   };

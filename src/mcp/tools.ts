@@ -43,7 +43,7 @@ const idOf = (name: string | undefined) => name ?? "default";
 
 /** A key by its name. Any text passes here: the API checks it, and suggests a key. */
 const Key = (operations.pressKey.body.shape.key as unknown as z.ZodType<string>).meta({
-  description: "A key by its name; a device lists those that it has in `keys`",
+  description: "The name of a key; `keys` of a device lists those that it has",
   enum: KeyName.options,
 });
 
@@ -92,13 +92,13 @@ const listDevices = tool({
   name: "list_devices",
   title: "List devices",
   description:
-    "Every known TV and player with its power, capabilities, keys, labels and what it does now. Those that are on are asked; `state` is null where a device is not on or did not answer.",
+    "Lists every known TV and player with its power, capabilities, keys, labels and current state. The state is read from devices that are on; `state` is null if a device is not on or did not answer.",
   hints: ["readOnly", "idempotent"],
   input: { label: z.string().max(64).optional().describe("Only devices with this label") },
   output: {
     devices: z
       .array(Device.extend({ state: State.nullable() }))
-      .describe("Each as in the API, with `state`: what it does, read just now"),
+      .describe("Each as in the API, with its `state`, read just now"),
   },
   async run({ label }, { api, signal }) {
     const isWanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
@@ -116,7 +116,7 @@ const listDevices = tool({
       .map((one) => ({ ...one, state: states.get(one.id) ?? null }));
     const lines = devices.map((one) => deviceLine(one, one.state));
     const none =
-      label === undefined ? "No device is known. Look for some with discover." : `No device has the label ${label}.`;
+      label === undefined ? "No device is known. Call discover to find some." : `No device has the label ${label}.`;
     return { data: { devices }, text: lines.length > 0 ? lines.join("\n") : printable(none) };
   },
 });
@@ -125,7 +125,7 @@ const getState = tool({
   name: "get_state",
   title: "See what is on",
   description:
-    "What a device does now, read from it: power, app, what plays, volume, input. Call it before you say what is on. A part that the device does not tell is null: unknown, not absent.",
+    "Reads the current state of a device: power, app, what plays, volume, input. Call it before you say what is on. A part that the device does not report is null: unknown, not absent.",
   hints: ["readOnly", "idempotent"],
   input: { device },
   output: operations.getState.data.omit({ matched: true }).shape,
@@ -145,22 +145,22 @@ const untilParts = {
 
 const waitFor = tool({
   name: "wait_for",
-  title: "Wait until it is so",
+  title: "Wait for a state",
   description:
-    "Waits until a device does what is asked for, all parts of it, or the time is over; `matched` says which. Use it in place of context get_state again and again.",
+    "Waits until the state of a device matches all given parts, or the time is over; `matched` says which. Use it instead of calling get_state repeatedly.",
   hints: ["readOnly", "idempotent"],
   input: {
     device,
     until: z
       .strictObject(untilParts)
       .refine((until) => Object.keys(until).length > 0, { error: "needs power, app, playback, input or muted" })
-      .describe("What must be so"),
+      .describe("The state to wait for"),
     timeout_ms: z.int().min(0).max(maxWaitMs).default(10_000).describe("How long to wait, in milliseconds"),
   },
   output: {
     ...deviceField,
-    state: State.nullable().describe("As it was read at the end; null where the device did not answer"),
-    matched: z.boolean().describe("Whether it is so"),
+    state: State.nullable().describe("The state at the end; null if the device did not answer"),
+    matched: z.boolean().describe("Whether the state matches"),
   },
   async run({ device, until, timeout_ms }, { api, signal }) {
     const id = idOf(device);
@@ -169,7 +169,7 @@ const waitFor = tool({
     const { matched = false, ...waited } = await api.getState({ id, query, signal });
     // `waited` has the last known state, also of a device that does not answer.
     const state = matched ? waited.state : await readState(api, id, listing.timeoutMs, signal);
-    const what = matched ? "It is so" : `It is not so after ${timeout_ms} ms`;
+    const what = matched ? "The state matches" : `The state does not match after ${timeout_ms} ms`;
     const now = state ? `${waited.device.name} ${stateWords(state)}` : `${waited.device.name} does not answer`;
     return { data: { ...waited, state, matched }, text: printable(`${what}: ${conditions.join(", ")}. Now: ${now}.`) };
   },
@@ -178,13 +178,13 @@ const waitFor = tool({
 const listApps = tool({
   name: "list_apps",
   title: "List apps",
-  description: `The apps of a device, at most ${maxApps}; \`find\` narrows them.`,
+  description: `Lists the apps of a device, at most ${maxApps}; narrow the list with \`find\`.`,
   hints: ["readOnly", "idempotent"],
   input: { device, find: z.string().min(1).max(256).optional().describe("A part of the name or the id") },
   output: {
     ...operations.listApps.data.shape,
     apps: z.array(App).describe(`At most ${maxApps}`),
-    total: z.int().describe("How many there are, with those that are left out"),
+    total: z.int().describe("How many there are in all, including those not listed"),
   },
   async run({ device, find }, { api, signal }) {
     const { platform, apps } = await api.listApps({ id: idOf(device), signal });
@@ -195,8 +195,9 @@ const listApps = tool({
     );
     const shown = all.slice(0, maxApps);
     const lines = shown.map(({ name, id, type }) => `${name} (${id}${type === "app" ? "" : `, ${type}`})`);
-    const more = all.length > shown.length ? [`and ${all.length - shown.length} more: narrow them with find`] : [];
-    const none = find === undefined ? "It lists no app." : `It lists no app with "${find}" in its name.`;
+    const more = all.length > shown.length ? [`and ${all.length - shown.length} more: narrow the list with find`] : [];
+    const none =
+      find === undefined ? "The device lists no apps." : `The device lists no app with "${find}" in its name or id.`;
     return {
       data: { platform, apps: shown, total: all.length },
       text: printable(lines.length > 0 ? [...lines, ...more].join(", ") : none),
@@ -208,7 +209,7 @@ const launchApp = tool({
   name: "launch_app",
   title: "Launch an app",
   description:
-    "Launches an app by its name or id, with a deep link in `params`, and reads back whether the device shows it. A sleeping device is woken, which may take half a minute.",
+    "Launches an app by its name or id, with an optional deep link in `params`, and reads back whether the device shows it. Wakes a sleeping device, which may take half a minute.",
   hints: ["idempotent"],
   input: { device, ...operations.launchApp.body.shape, wait_ms: waitMs },
   output: { ...operations.launchApp.data.shape, ...readBack },
@@ -228,24 +229,27 @@ const pressKeys = tool({
   name: "press_keys",
   title: "Press keys",
   description:
-    "Presses keys of the remote one after another. What a key does cannot be read from most devices: look at `after`, at get_state or at get_screenshot in place of counting presses blindly. Text goes with type_text, apps with launch_app, volume with set_volume.",
+    "Presses keys of the remote one after another. Most devices do not report what a key did: check `after`, get_state or get_screenshot instead of counting presses. For text use type_text, for apps launch_app, for volume set_volume.",
   hints: [],
   input: {
     device,
-    keys: z.array(Key).min(1).max(32).describe("In the order of pressing"),
-    delay_ms: operations.pressKeys.body.shape.delay_ms.unwrap().optional().describe("Between two keys; 200 without it"),
-    hold_ms: operations.pressKey.body.shape.hold_ms.describe("Holds the key for so long; with one key alone"),
+    keys: z.array(Key).min(1).max(32).describe("The keys, in order"),
+    delay_ms: operations.pressKeys.body.shape.delay_ms
+      .unwrap()
+      .optional()
+      .describe("The delay between two keys; 200 by default"),
+    hold_ms: operations.pressKey.body.shape.hold_ms.describe("How long to hold the key; only with a single key"),
     wait_ms: waitMs,
   },
   output: {
     ...deviceField,
     action: z.string().describe("Which action this was"),
-    sent: z.int().describe("How many keys the device took"),
+    sent: z.int().describe("How many keys the device accepted"),
     ...readBack,
   },
   run({ device, keys, delay_ms, hold_ms, wait_ms }, context) {
     if (hold_ms !== undefined && keys.length > 1)
-      throw new ZapdError("invalid_payload", "press_keys: hold_ms takes one key", {
+      throw new ZapdError("invalid_payload", "press_keys: hold_ms works with one key only", {
         hint: "Call it once for each key",
       });
     const press = async (api: Client, options: CallOptions) => {
@@ -257,7 +261,7 @@ const pressKeys = tool({
     };
     return command(context, device, wait_ms, {
       act: press,
-      describe: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
+      describe: ({ device, sent }) => `${device.name} accepted ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
     });
   },
 });
@@ -266,18 +270,18 @@ const typeText = tool({
   name: "type_text",
   title: "Type text",
   description:
-    "Types text into the field that has the focus on the screen, which cannot be read: have a text field focused first, and look afterwards. `submit` presses select behind it.",
+    "Types text into the focused field on the screen. The focus cannot be read: focus a text field first, and check the result afterwards. `submit` presses select after the text.",
   hints: [],
   input: {
     device,
-    text: z.string().min(1).max(pressLimits.characters).describe("What to type: no control characters"),
-    submit: z.boolean().default(false).describe("Whether select is pressed afterwards"),
+    text: z.string().min(1).max(pressLimits.characters).describe("The text to type, without control characters"),
+    submit: z.boolean().default(false).describe("Presses select afterwards"),
     wait_ms: waitMs,
   },
   output: {
     ...deviceField,
     action: z.string().describe("Which action this was"),
-    characters: z.int().describe("How many were typed"),
+    characters: z.int().describe("How many characters were typed"),
     ...readBack,
   },
   run({ device, text, submit, wait_ms }, context) {
@@ -291,7 +295,7 @@ const typeText = tool({
     };
     return command(context, device, wait_ms, {
       act: type,
-      describe: ({ device, characters }) => `${device.name} took ${pluralize(characters, "character")}`,
+      describe: ({ device, characters }) => `${device.name} accepted ${pluralize(characters, "character")}`,
     });
   },
 });
@@ -300,16 +304,16 @@ const setPower = tool({
   name: "set_power",
   title: "Turn on or off",
   description:
-    "Turns a device on, which may take up to 45 s, or off, and reads back whether it is. `all`, or `label:` with a label, means a group: its `results` tell of each device.",
+    "Turns a device on, which may take up to 45 s, or off, and reads back whether it is. `all`, or `label:` with a label, means a group, whose `results` list each device.",
   hints: ["idempotent"],
   input: {
-    device: device.describe("Its name or id; `all` or `label:kitchen` for a group; the default device without it"),
-    on: z.boolean().describe("Whether it shall be on"),
+    device: device.describe("Its name or id; `all` or `label:kitchen` for a group; without it the default device"),
+    on: z.boolean().describe("true turns it on, false turns it off"),
     wait_ms: waitMs,
   },
   output: {
-    device: Device.optional().describe("The device, as it is known after this; not of a group"),
-    results: z.array(z.unknown()).optional().describe("Of a group: what came of it at each device"),
+    device: Device.optional().describe("The device, as known after the command; absent for a group"),
+    results: z.array(z.unknown()).optional().describe("For a group: the result of each device"),
     ...readBack,
   },
   async run({ device, on, wait_ms }, context) {
@@ -364,7 +368,7 @@ async function groupPower(context: ToolContext, group: string, on: boolean, time
     if (answer !== true)
       return {
         data: { results: [], confirmed: false, before: null, after: null },
-        text: "Nothing was turned off: the person said no.",
+        text: "Nothing was turned off: the person declined.",
       };
   }
   const ids = members.map(({ id }) => id);
@@ -381,12 +385,17 @@ async function groupPower(context: ToolContext, group: string, on: boolean, time
   const confirmed = combine(read.map((one) => one.confirmed));
   const lines = read.map(({ device, error, confirmed, after }) => {
     if (error) return `${device.name}: ${error.message}`;
-    const word = confirmed === null ? "took it; its power cannot be read" : confirmed ? "does" : "does not show it yet";
+    const word =
+      confirmed === null
+        ? "accepted the command; its power cannot be read"
+        : confirmed
+          ? "shows it"
+          : "does not show it yet";
     return `${device.name}: ${word}${after ? ` (${stateWords(after)})` : ""}`;
   });
   return {
     data: { results: read, confirmed, before: null, after: null },
-    text: printable(`Told to turn ${on ? "on" : "off"}. ${lines.join("; ")}.`),
+    text: printable(`The devices were told to turn ${on ? "on" : "off"}. ${lines.join("; ")}.`),
   };
 }
 
@@ -394,7 +403,7 @@ const setVolume = tool({
   name: "set_volume",
   title: "Set the volume",
   description:
-    "Sets the volume to a level, by a step, muted or not, and reads back what the device shows. Give level or step, not both. A device that only takes steps refuses a level, and says so.",
+    "Sets the volume to a level, changes it by a step, or mutes and unmutes, and reads back what the device shows. Give level or step, not both. A device that supports only steps refuses a level, and says so.",
   // A step sent twice is two steps.
   hints: [],
   input: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
@@ -405,7 +414,7 @@ const setVolume = tool({
       act: (api, options) => api.setVolume({ ...options, body }),
       // Only the API knows the level after a step.
       ...(step === undefined && { shows: () => (state: State) => showsVolume(state, level, muted) }),
-      describe: ({ device }) => `${device.name} took the volume`,
+      describe: ({ device }) => `${device.name} accepted the volume`,
     });
   },
 });
@@ -420,7 +429,7 @@ const statusAfter: Readonly<Record<string, readonly string[]>> = {
 const controlPlayback = tool({
   name: "control_playback",
   title: "Play, pause, stop, seek",
-  description: "Tells the player of a device what to do, and reads back whether it does. seek needs position_ms.",
+  description: "Controls the player of a device, and reads back whether it did so. seek needs position_ms.",
   // `next` sent twice skips two titles.
   hints: [],
   input: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
@@ -442,9 +451,9 @@ const controlPlayback = tool({
 
 const playMedia = tool({
   name: "play_media",
-  title: "Play a file by its address",
+  title: "Play a file by its URL",
   description:
-    "Hands the address of a video, song or picture to a device, which fetches it itself: the device must be able to reach it. It takes the place of what is on.",
+    "Sends the URL of a video, song or picture to a device, which downloads it itself, so the device must be able to reach it. It replaces what is playing.",
   hints: ["destructive"],
   input: { device, ...operations.playMedia.body.shape, wait_ms: waitMs },
   output: { ...operations.playMedia.data.shape, ...readBack },
@@ -452,7 +461,7 @@ const playMedia = tool({
     return command(context, device, wait_ms, {
       act: (api, options) => api.playMedia({ ...options, body }),
       shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
-      describe: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
+      describe: ({ device }) => `${device.name} was told to play ${body.title ?? body.url}`,
     });
   },
 });
@@ -461,12 +470,12 @@ const getScreenshot = tool({
   name: "get_screenshot",
   title: "Take a screenshot",
   description:
-    "A picture of what the device shows, where it lets one be taken: mostly developer sets with a sideloaded app. Else the failure says why not.",
+    "Takes a picture of what the device shows, if it allows that: mostly developer devices with a sideloaded app. Otherwise the failure says why not.",
   hints: ["readOnly"],
   input: { device },
   output: {
     ...deviceField,
-    bytes: z.int().describe("How large it is"),
+    bytes: z.int().describe("Its size"),
     type: z.string().describe("`image/png`, `image/jpeg` or `image/webp`"),
   },
   async run({ device }, { api, signal }) {
@@ -474,8 +483,8 @@ const getScreenshot = tool({
     const picture = await api.getScreenshot({ id, signal });
     const { size: bytes, type } = picture;
     if (bytes > maxPictureBytes)
-      throw new ZapdError("payload_too_large", `The picture has ${bytes} bytes, more than a client takes`, {
-        hint: "Have it written to a file: zapd screenshot -o FILE",
+      throw new ZapdError("payload_too_large", `The picture has ${bytes} bytes, more than an MCP client accepts`, {
+        hint: "Save it to a file: zapd screenshot -o FILE",
       });
     const data = Buffer.from(await picture.arrayBuffer()).toString("base64");
     const shown = await api.getDevice({ id, signal });
@@ -490,7 +499,7 @@ const getScreenshot = tool({
 const discover = tool({
   name: "discover",
   title: "Look for devices",
-  description: "Looks for devices on the network, for some seconds, and adds those that are new.",
+  description: "Searches the network for devices for some seconds, and adds those that are new.",
   hints: ["readOnly"],
   input: {},
   output: operations.discoverDevices.data.shape,
@@ -505,20 +514,24 @@ const devInstall = tool({
   name: "dev_install",
   title: "Sideload a package",
   description:
-    "Sends a package to a developer device: a ZIP or a folder on this machine, by its path. Takes the place of the one that is there. Tells the first lines of its console. Over stdio alone, as `zapd mcp` serves it.",
+    "Installs a package on a developer device: a ZIP or a folder on this machine, by its path. It replaces the installed package. Returns the first lines of its console. Available only over stdio (`zapd mcp`).",
   hints: ["destructive"],
-  input: { device, path: z.string().min(1).max(4_096).describe("Where the ZIP or the folder is"), wait_ms: waitMs },
+  input: { device, path: z.string().min(1).max(4_096).describe("The path of the ZIP or folder"), wait_ms: waitMs },
   output: {
     ...operations.installPackage.data.shape,
-    log: z.array(z.string()).nullable().describe("The first lines of its console; null where it could not be read"),
+    log: z.array(z.string()).nullable().describe("The first lines of its console; null if it could not be read"),
     ...readBack,
   },
   async run({ device, path, wait_ms }, context) {
     const { openPackage } = context;
     if (!openPackage)
-      throw new ZapdError("unsupported_operation", "dev_install reads files of yours, and over HTTP there are none", {
-        hint: "Serve it over stdio (zapd mcp), or install it by hand: zapd install PATH",
-      });
+      throw new ZapdError(
+        "unsupported_operation",
+        "dev_install reads files of the client, which is not possible over HTTP",
+        {
+          hint: "Connect over stdio (zapd mcp), or run zapd install PATH",
+        },
+      );
     const opened = await openPackage(path);
     let log: readonly string[] | null = null;
     const install = async (api: Client, { id, signal }: CallOptions) => {
@@ -536,7 +549,7 @@ const devInstall = tool({
       const outcome = await command(context, device, wait_ms, {
         act: install,
         shows: () => (state) => state.app?.type === "dev",
-        describe: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
+        describe: ({ package: made, device }) => `${device.name} installed ${made.name} ${made.version}`,
       });
       return "data" in outcome ? { ...outcome, data: { ...outcome.data, log } } : outcome;
     } finally {
@@ -571,18 +584,18 @@ async function readLines(
 const devLogs = tool({
   name: "dev_logs",
   title: "Read the developer console",
-  description: `The lines of a developer device's console, at most ${maxLogLines}, the last ones; with the \`cursor\` of the answer before, only what is new. No line means that it printed none while zapd was attached.`,
+  description: `Reads the last lines of a developer device's console, at most ${maxLogLines}; with the \`cursor\` of the previous answer, only new lines. No lines means that it printed nothing while zapd was attached.`,
   hints: ["readOnly"],
   input: {
     device,
     cursor: operations.readLogs.query.shape.cursor,
-    match: z.string().min(1).max(256).optional().describe("Only lines that hold this text, case aside"),
-    wait_ms: waitMs.describe("How long a line is waited for, in milliseconds"),
+    match: z.string().min(1).max(256).optional().describe("Only lines that contain this text, in upper or lower case"),
+    wait_ms: waitMs.describe("How long to wait for a line, in milliseconds"),
   },
   output: {
     ...operations.readLogs.data.shape,
     attached: z.boolean().describe("Whether zapd reads the console"),
-    left_out: z.int().describe("How many earlier lines are not told here"),
+    left_out: z.int().describe("How many earlier lines are left out"),
   },
   async run({ device: name, cursor, match, wait_ms }, { api, signal }) {
     const word = match?.toLowerCase();
@@ -591,7 +604,7 @@ const devLogs = tool({
     const lines = read.lines.slice(-maxLogLines);
     const { device, dropped } = read;
     const left_out = read.lines.length - lines.length;
-    const none = `${device.name} has printed ${match === undefined ? "nothing" : `no line with "${match}"`} since zapd is attached to its console.`;
+    const none = `${device.name} has printed ${match === undefined ? "nothing" : `no line with "${match}"`} since zapd attached to its console.`;
     return {
       data: { device, lines, cursor: read.cursor, ...(dropped > 0 && { dropped }), attached: true, left_out },
       text: lines.length > 0 ? lines.map(printable).join("\n") : printable(none),
@@ -607,23 +620,23 @@ const runScene = tool({
   name: "run_scene",
   title: "Run a scene",
   description:
-    "Runs a scene of the house by its name, or steps given at once, one after another in one call: `key`, `keys`, `launch`, `volume`, `power`, `input`, `play`, `notify`, `wait_ms`, `wait_for`; also `if` with `then` and `else`, and `parallel`. All of it is checked first; `dry_run` does no more. Each step tells what it did.",
+    "Runs a scene of the house by its name, or the given steps, one after another in one call: `key`, `keys`, `launch`, `volume`, `power`, `input`, `play`, `notify`, `wait_ms`, `wait_for`; also `if` with `then` and `else`, and `parallel`. All steps are checked first; `dry_run` only checks. The answer has the result of each step.",
   hints: ["destructive"],
   input: {
-    name: z.string().min(1).max(64).optional().describe("A scene of the house; or give steps"),
-    steps: z.array(AnyStep).min(1).max(sceneLimits.steps).optional().describe("In their order"),
-    device: device.describe("What steps that name no device are for; the default device without it"),
-    dry_run: z.boolean().default(false).describe("Checks it, and runs none of it"),
-    wait_ms: waitMs.describe("How long each device is asked what it does, before and after, in milliseconds"),
+    name: z.string().min(1).max(64).optional().describe("The name of a scene of the house, unless you give steps"),
+    steps: z.array(AnyStep).min(1).max(sceneLimits.steps).optional().describe("The steps, in order"),
+    device: device.describe("The device of steps that name none; without it the default device"),
+    dry_run: z.boolean().default(false).describe("Only checks the steps, and runs none"),
+    wait_ms: waitMs.describe("How long to read the state of each device, before and after, in milliseconds"),
   },
   output: {
     ...operations.runSteps.data.shape,
-    devices: z.array(z.unknown()).describe("Each device that it is for, with what it did `before` and `after`"),
+    devices: z.array(z.unknown()).describe("Each device of the scene, with its state `before` and `after`"),
     ...readBack,
   },
   async run({ name, steps, device, dry_run, wait_ms }, { api, signal }) {
     if ((name === undefined) === (steps === undefined))
-      throw new ZapdError("invalid_payload", "run_scene takes name or steps, one of them", {
+      throw new ZapdError("invalid_payload", "run_scene needs either name or steps", {
         hint: `The scenes of the house: ${(await api.listScenes({ signal })).scenes.map((one) => one.name).join(", ") || "none yet"}`,
       });
     const run = (isDry: boolean) => {
@@ -636,7 +649,7 @@ const runScene = tool({
       const none = { devices: [], confirmed: null, before: null, after: null };
       return {
         data: { ...checked, ...none },
-        text: `It would run: ${pluralize(checked.steps.length, "step")}, nothing is wrong with it.`,
+        text: `The check passed: ${pluralize(checked.steps.length, "step")} would run.`,
       };
     }
     const targets = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));

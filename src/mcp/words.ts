@@ -1,4 +1,4 @@
-/** Sentences for agents about states and commands. They claim no more than was read. */
+/** Sentences for agents about states and commands. They claim only what was read. */
 import { activity, powerWords } from "../api/client-words.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
@@ -6,7 +6,7 @@ import { printable } from "../system/printable.ts";
 /** A state as text. Where the app is unknown, it does not claim the home screen. */
 export function stateWords(state: State): string {
   const power = `${state.power === "unknown" ? "" : "is "}${powerWords[state.power]}`;
-  const shown = state.power === "on" && state.app === null ? ["home, or an app that it does not tell"] : [];
+  const shown = state.power === "on" && state.app === null ? ["home screen, or an app that it does not report"] : [];
   const doing = activity(state.app === null ? { ...state, power: "unknown" } : state);
   return printable([power, ...shown, ...doing].join(" · "));
 }
@@ -22,8 +22,8 @@ export function deviceLine({ name, power, access, is_default }: Device, state: S
 export function outcome(done: string, confirmed: boolean | null, { name }: Device, after: State | null): string {
   const seen = {
     true: "The device shows it",
-    false: "The device took the command, but does not show it yet",
-    null: "Whether it had its effect cannot be read from the device",
+    false: "The device accepted the command, but does not show the effect yet",
+    null: "Whether the command had its effect cannot be read from the device",
   }[`${confirmed}`];
   const now = after ? ` Now: ${name} ${stateWords(after)}.` : " Its state could not be read afterwards.";
   return printable(`${done}. ${seen}.${now}`);

@@ -103,10 +103,10 @@ describe.concurrent("the same wish", () => {
     const told = await wish("Hall");
     checkTrue(set, told);
     expect(told.launched.structuredContent.confirmed).toBe(false);
-    expect(told.launched.content[0]?.text).toContain("does not show it yet");
+    expect(told.launched.content[0]?.text).toContain("does not show the effect yet");
     expect(told.state.structuredContent.state.app).toBe(null);
     const late = await agent.call("wait_for", { device: "Hall", until: { app: "youtube" }, timeout_ms: 100 });
     expect(late.structuredContent.matched).toBe(false);
-    expect(late.content[0]?.text).toStartWith("It is not so after 100 ms: app:youtube. Now: Hall is on");
+    expect(late.content[0]?.text).toStartWith("The state does not match after 100 ms: app:youtube. Now: Hall is on");
   });
 });

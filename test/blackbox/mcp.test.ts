@@ -206,7 +206,7 @@ describe.each(editions)("a client of %s", (edition) => {
       structuredContent: { code: "device_not_found" },
     });
     expect(await agent.call("get_screenshot")).toMatchObject({ isError: true });
-    await expect(agent.call("format_disk")).rejects.toThrow("There is no tool format_disk");
+    await expect(agent.call("format_disk")).rejects.toThrow("Unknown tool format_disk");
   });
 
   test("reads resources, and is notified when one changes", async () => {
@@ -273,9 +273,7 @@ test.each(["the first edition over HTTP", "the second edition over HTTP"] as con
         return { action: "accept", content: { pin: set.state.code ?? "" } };
       };
       expect((await withAgent(edition, press, person)).structuredContent).toMatchObject({ sent: 1, confirmed: null });
-      expect(asked).toEqual([
-        `${edition} shows a code of 6 characters, so that zapd may control it. What does it say?`,
-      ]);
+      expect(asked).toEqual([`${edition} shows a code of 6 characters to pair it with zapd. What is the code?`]);
       expect([set.state.paired, set.keys.length]).toEqual([1, 1]);
     } finally {
       await daemon.api("DELETE", `/devices/${encodeURIComponent(edition)}`);

@@ -62,8 +62,8 @@ test("a broken file is refused with its line, and stays unchanged", async () => 
   write(".cursor/mcp.json", text);
   await expect(add("cursor")).rejects.toMatchObject({
     code: "config_invalid",
-    message: `${join(home(), ".cursor/mcp.json")}, line 4, column 5: it has no comma, and no }, here`,
-    hint: "Mend it there, and add zapd again; nothing was changed",
+    message: `${join(home(), ".cursor/mcp.json")}, line 4, column 5: expected a comma or }`,
+    hint: "Correct the file and run zapd mcp add again; nothing was changed",
   });
   expect(readFileSync(join(home(), ".cursor/mcp.json"), "utf8")).toBe(text);
   mkdirSync(join(home(), ".claude.json"));

@@ -75,21 +75,21 @@ describe("an entry is put in its place", () => {
   });
 });
 
-describe("what is no JSON is refused with its place, and nothing is written", () => {
+describe("what is not JSON is refused with its place, and nothing is written", () => {
   test.each<[string, number, number, string]>([
-    ['{\n  "a": 1\n  "b": 2\n}', 3, 3, "has no comma, and no }, here"],
-    ['{\n  "a": \n}', 3, 1, "has no value here"],
-    ["{\n  a: 1\n}", 2, 3, 'has no text in quotes (") here'],
-    ['{"a": 1', 1, 8, "ends before its }"],
-    ['{"a" 1}', 1, 6, "has no colon behind a name here"],
-    ["{} x", 1, 4, "goes on behind its end"],
-    ["[]", 1, 1, "holds a list where an object is meant"],
-    ['{\n"servers": []}', 2, 12, "holds a list where an object is meant"],
-    ['{"servers": null}', 1, 13, "holds null where an object is meant"],
-    ['{"a": 01}', 1, 7, "has no value here"],
-    ['{"a": "x\ny"}', 1, 7, 'has no text in quotes (") here'],
-    ["/* open", 1, 1, "has no value here"],
-    [`{"a":${"[".repeat(300)}`, 1, 206, "is nested deeper than 200 levels"],
+    ['{\n  "a": 1\n  "b": 2\n}', 3, 3, "expected a comma or }"],
+    ['{\n  "a": \n}', 3, 1, "expected a value"],
+    ["{\n  a: 1\n}", 2, 3, 'expected text in double quotes (")'],
+    ['{"a": 1', 1, 8, "the closing } is missing"],
+    ['{"a" 1}', 1, 6, "expected a colon after the name"],
+    ["{} x", 1, 4, "unexpected text after the end"],
+    ["[]", 1, 1, "expected an object, found a list"],
+    ['{\n"servers": []}', 2, 12, "expected an object, found a list"],
+    ['{"servers": null}', 1, 13, "expected an object, found null"],
+    ['{"a": 01}', 1, 7, "expected a value"],
+    ['{"a": "x\ny"}', 1, 7, 'expected text in double quotes (")'],
+    ["/* open", 1, 1, "expected a value"],
+    [`{"a":${"[".repeat(300)}`, 1, 206, "nested deeper than 200 levels"],
   ])("%j", (text, line, column, message) => {
     let thrown: unknown;
     try {

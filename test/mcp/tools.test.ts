@@ -125,7 +125,7 @@ test("a set that shows a code is paired during the call, where the person can be
   const { calls, ask } = setWithCode("code");
   const volume = { device: "Den", level: 5, wait_ms: 1 };
   expect(await ask("set_volume", volume, {})).toMatchObject({
-    ask: { key: "pin", message: "Den shows a code of 4 digits, so that zapd may control it. What does it say?" },
+    ask: { key: "pin", message: "Den shows a code of 4 digits to pair it with zapd. What is the code?" },
   });
   await expect(ask("set_volume", volume, { answerTo: () => "0000" })).rejects.toMatchObject({ code: "pairing_failed" });
   expect(await ask("set_volume", volume, { answerTo: () => "1234" })).toMatchObject({ data: { confirmed: null } });
