@@ -11,9 +11,9 @@ import {
 } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
-import type { Route, Task } from "./endpoint.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import type { Turn } from "./queue.ts";
+import type { Route, Task } from "./task.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {

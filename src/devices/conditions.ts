@@ -2,7 +2,7 @@
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
 import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
-import { isPowerOff } from "./endpoint.ts";
+import { isPowerOff } from "./presence.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {

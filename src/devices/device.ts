@@ -18,17 +18,19 @@ import type { SleepWatch } from "../system/clock.ts";
 import { neverAborted, orAborted, sleep } from "../system/sleep.ts";
 import type { Catalog } from "./catalog.ts";
 import { mergeStates } from "./compose.ts";
-import { type Endpoint, type EndpointDependencies, offState, type Route, type Task } from "./endpoint.ts";
+import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
 import { fillHint, requireCapability, withDeviceName } from "./failures.ts";
 import type { Cause, Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
-import { LastState, unknownState } from "./last-state.ts";
+import { LastState } from "./last-state.ts";
 import type { Leases } from "./leases.ts";
 import { removedError } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
+import { offState, unknownState } from "./presence.ts";
 import { Queue, type Turn } from "./queue.ts";
 import type { DeviceRecord } from "./record.ts";
+import type { Route, Task } from "./task.ts";
 import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends EndpointDependencies {
@@ -111,6 +113,11 @@ export class Device {
     return this.#endpoints.leading;
   }
 
+  /** Its only endpoint, which takes everything and is described without merging; `null` where it has several. */
+  get #only(): Endpoint | null {
+    return this.endpoints.length < 2 ? this.leading : null;
+  }
+
   /** The record of its leading endpoint; of a removed device, the last one. */
   get record(): DeviceRecord {
     return this.leading.record;
@@ -127,23 +134,23 @@ export class Device {
 
   /** What works on it now, over any of its endpoints. */
   get capabilities(): readonly Capability[] {
-    return this.#endpoints.capabilities;
+    return (this.#only ?? this.#endpoints).capabilities;
   }
 
   /** What it can do over any of its endpoints, known without a connection. */
   get description(): Description {
-    return this.#endpoints.description;
+    return (this.#only ?? this.#endpoints).description;
   }
 
   /** The endpoint that takes a press: `usual`, if it can, or else the first that can. */
   endpointForPress(task: Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">, usual: Endpoint): Endpoint {
-    const able = this.#endpoints.candidates(task);
+    const able = this.#candidates(task);
     return able.includes(usual) ? usual : (able[0] ?? usual);
   }
 
   /** The endpoint preferred for a capability. */
   preferredEndpoint(needs: Capability): Endpoint {
-    return this.#endpoints.preferred(needs);
+    return this.#only ?? this.#endpoints.preferred(needs);
   }
 
   /** Fails with `unsupported_operation` where it lacks a capability. */
@@ -166,7 +173,7 @@ export class Device {
     const { leases } = this.#deps;
     const { name, platform, host, port, ports } = record;
     const records = endpoints.map((endpoint) => endpoint.currentRecord);
-    const availabilities = endpoints.map(({ availability }) => availability);
+    const availabilities = endpoints.map(({ presence }) => presence.availability);
     const known = <K extends keyof DeviceRecord>(key: K): DeviceRecord[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
     return {
@@ -180,7 +187,7 @@ export class Device {
       serial: known("serial"),
       mac: records.find(({ macs }) => macs.length > 0)?.macs[0] ?? null,
       software_version: known("software_version"),
-      power: endpoints.find(({ power }) => power !== "unknown")?.power ?? "unknown",
+      power: endpoints.find(({ presence }) => presence.power !== "unknown")?.presence.power ?? "unknown",
       host,
       port,
       ports,
@@ -191,7 +198,7 @@ export class Device {
       capabilities: [...this.capabilities],
       ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),
-      keys: [...this.#endpoints.keys],
+      keys: [...(this.#only ?? this.#endpoints).keys],
       used: this.#isUsed,
       is_default: this.#isDefault,
       lease: leases && !leases.isEmpty ? leases.get(this.id) : null,
@@ -271,26 +278,28 @@ export class Device {
     const { endpoint, before, error } = missed;
     const { whenOff } = task;
     const wakes = whenOff?.wake !== false;
-    if (!wakes && endpoint.isOff) return whenOff.result;
+    if (!wakes && endpoint.presence.isOff) return whenOff.result;
     if (task.route?.withoutRecovery) throw error;
     const canRecover = !wakes || endpoint.has("power_on");
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
     const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
-    const outcome = await waker.recover(waker === endpoint ? before : waker.record, error, limits, signal);
+    const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
     if (!whenOff || outcome !== "awake") return this.#attempt(endpoint, task, signal);
     this.#observeResult(endpoint, task);
     return whenOff.result;
   }
 
-  #candidates(task: Task<unknown>): readonly Endpoint[] {
-    return task.route ? [task.route.endpoint] : this.#endpoints.candidates(task);
+  /** The endpoints that can do a task, the preferred first; where none can, one that can say why. */
+  #candidates(task: Pick<Task<unknown>, "route" | "needs" | "accepts" | "isConfidential">): readonly Endpoint[] {
+    if (task.route) return [task.route.endpoint];
+    return this.#only ? this.endpoints : this.#endpoints.candidates(task);
   }
 
   async #attempt<T>(endpoint: Endpoint, task: Task<T>, signal: AbortSignal): Promise<T> {
     const startedAt = performance.now();
     const result = await endpoint.attempt(task, signal);
     // Only a device that is on takes most commands, so an older report that it is off no longer counts.
-    const isOutdated = endpoint.isOff && !endpoint.reportedPowerSince(startedAt);
+    const isOutdated = endpoint.presence.isOff && !endpoint.presence.reportedPowerSince(startedAt);
     if (isOutdated && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", endpoint);
     this.#observeResult(endpoint, task);
     return result;
@@ -305,7 +314,7 @@ export class Device {
    * capability, or on the next where nothing of it has reached the first.
    */
   async onOneEndpoint<T>(needs: Capability, work: (route: Route) => Promise<T>): Promise<T> {
-    const able = this.#endpoints.candidates({ needs });
+    const able = this.#candidates({ needs });
     for (const endpoint of able.length > 1 ? able : []) {
       try {
         return await work({ endpoint, withoutRecovery: true });
@@ -391,17 +400,17 @@ export class Device {
         const control = requireCapability(connection.state, "state");
         const startedAt = performance.now();
         const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
-        if (endpoint.reportedOffSince(startedAt)) return this.#lastState.show(offState, endpoint);
-        const state = endpoint.withoutOutdated(read, startedAt);
+        if (endpoint.presence.reportedOffSince(startedAt)) return this.#lastState.show(offState, endpoint);
+        const state = endpoint.presence.withoutOutdated(read, startedAt);
         this.observe(state, "poll", endpoint);
-        return this.#lastState.show({ ...unknownState, ...endpoint.observed.state, ...state }, endpoint);
+        return this.#lastState.show({ ...unknownState, ...endpoint.presence.state, ...state }, endpoint);
       },
     };
     try {
       return await this.#readAnywhere(task);
     } catch (error) {
       const { endpoint } = route;
-      if (hasCode(error, "device_unreachable", "device_timeout") && endpoint.isOff)
+      if (hasCode(error, "device_unreachable", "device_timeout") && endpoint.presence.isOff)
         return this.#lastState.show(offState, endpoint);
       throw error;
     }
@@ -429,7 +438,7 @@ export class Device {
     for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
       try {
-        if (endpoint.isOff && endpoint.connection.power?.wakesByConnecting)
+        if (endpoint.presence.isOff && endpoint.connection.power?.wakesByConnecting)
           throw withDeviceName(inStandby(), endpoint.record, task.activity);
         return await endpoint.attempt(task, neverAborted);
       } catch (error) {
@@ -438,8 +447,9 @@ export class Device {
       }
     }
     const { endpoint = this.leading, before = this.record, error } = missed ?? {};
-    const mayMove = !task.route?.withoutRecovery && !endpoint.isOff;
-    if (!mayMove || !(await endpoint.searchElsewhere(before, "read", this.timeoutMs, neverAborted))) throw error;
+    const mayMove = !task.route?.withoutRecovery && !endpoint.presence.isOff;
+    if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, "read", this.timeoutMs, neverAborted)))
+      throw error;
     return endpoint.attempt(task, neverAborted);
   }
 

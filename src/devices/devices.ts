@@ -254,7 +254,7 @@ export class Devices {
   sleepingAt(platform: string, address: Address): DeviceRecord | null {
     const record = this.#deps.registry.records.find((one) => one.platform === platform && isSameAddress(one, address));
     const endpoint = record && this.endpointOf(record);
-    return endpoint?.isOff && endpoint.connection.power?.wakesByConnecting ? endpoint.record : null;
+    return endpoint?.presence.isOff && endpoint.connection.power?.wakesByConnecting ? endpoint.record : null;
   }
 
   /**
@@ -399,14 +399,14 @@ export class Devices {
       log.info(`moved  ${record.name}  from ${addressText(before)} to ${addressText(record)}`);
     const doubt = record.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${record.name} ${trust.doubt(record)?.message ?? ""}`);
-    this.endpointOf(record).foundAgain();
+    this.endpointOf(record).recovery.foundAgain();
     this.deviceOf(record).reappeared();
     return record;
   }
 
   /** Notes that a device answered a probe, with its power where it reported that. */
   #answered(record: DeviceRecord, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
-    this.endpointOf(record).noteAnswer(power === "unknown" ? undefined : power, at);
+    this.endpointOf(record).presence.noteAnswer(power === "unknown" ? undefined : power, at);
   }
 
   /** Adding moves no device that answers at its address, and none that does not answer but has secrets (SECURITY.md 2.4, T28). */
@@ -518,7 +518,7 @@ export class Devices {
 
   /** Saves when each device was last seen, and its last reported power. */
   saveAvailability(): Promise<void> {
-    return this.#deps.registry.saveAvailability((id) => this.#endpoints.get(id)?.availability);
+    return this.#deps.registry.saveAvailability((id) => this.#endpoints.get(id)?.presence.availability);
   }
 
   /** Aborts when the daemon stops: waits and scenes end. */

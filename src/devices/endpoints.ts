@@ -1,4 +1,7 @@
-/** The endpoints of one device, the leading one first: what they can do together, and which of them takes a command. */
+/**
+ * The endpoints of one device, the leading one first. Where there are several: what they can do together, and which of them
+ * takes a command.
+ */
 import {
   type Capability,
   capabilities,
@@ -9,10 +12,11 @@ import {
   type StatePart,
 } from "../platforms/platform.ts";
 import { type StateSource, sortByPlatform } from "./compose.ts";
-import type { Endpoint, Task } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { removedError } from "./names.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
+import type { Task } from "./task.ts";
 import type { Trust } from "./trust.ts";
 
 export interface EndpointSetDependencies {
@@ -42,7 +46,6 @@ export class EndpointSet {
 
   /** The endpoints that drive the whole device; all of them where none does. */
   get whole(): readonly Endpoint[] {
-    if (this.all.length < 2) return this.all;
     const whole = this.all.filter((endpoint) => !this.#isPartial(endpoint));
     return whole.length > 0 ? whole : this.all;
   }
@@ -55,13 +58,11 @@ export class EndpointSet {
 
   /** What works on the device now. */
   get capabilities(): readonly Capability[] {
-    if (this.all.length < 2) return this.leading.capabilities;
     return capabilities.filter((one) => this.all.some((endpoint) => endpoint.has(one)));
   }
 
   /** What the device can do, known without a connection. */
   get description(): Description {
-    if (this.all.length < 2) return this.leading.description;
     const has = new Set(this.all.flatMap(({ description }) => [...description.has]));
     const works = this.capabilities;
     const withheld = new Set([...has].filter((one) => !works.includes(one)));
@@ -70,14 +71,13 @@ export class EndpointSet {
 
   /** The keys that work on the device now. */
   get keys(): readonly Key[] {
-    if (this.all.length < 2) return this.leading.keys;
     const own = this.#withDeviceKeys;
     return keys.filter((key) => own.some((endpoint) => endpoint.keys.includes(key)));
   }
 
   /** The endpoints that can do a task, the preferred first; where none can, one that can say why. */
   candidates({ needs, accepts, isConfidential }: Needs): readonly Endpoint[] {
-    if (this.all.length < 2 || needs === undefined) return [this.leading];
+    if (needs === undefined) return [this.leading];
     const { trust, registry } = this.#deps;
     const preferred = registry.composition.preferred[needs] ?? [];
     const inOrder = sortByPlatform(needs === "keys" ? this.#withDeviceKeys : this.all, preferred, platformOf);

@@ -3,15 +3,13 @@ import type { State } from "../api/schemas.ts";
 import { type PlatformState, stateParts } from "../platforms/platform.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { mergeStates } from "./compose.ts";
-import { type Endpoint, offState } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { EndpointSet } from "./endpoints.ts";
 import type { Cause, Feed } from "./feed.ts";
+import { unknownState } from "./presence.ts";
 
 /** A change within this time after a command is published as its effect. */
 const effectWindowMs = 2_200;
-
-/** The state of a device about which nothing is known. */
-export const unknownState: PlatformState = { ...offState, power: "unknown" };
 
 export interface LastStateDependencies {
   readonly deviceId: string;
@@ -39,7 +37,7 @@ export class LastState {
   /** The parts that were ever observed. */
   get parts(): Partial<PlatformState> {
     const endpoints = this.#deps.endpoints();
-    const [first, ...others] = this.#credible.map((one) => endpoints.sourceOf(one, one.observed.state));
+    const [first, ...others] = this.#credible.map((one) => endpoints.sourceOf(one, one.presence.state));
     return first ? mergeStates(first, ...others) : {};
   }
 
@@ -47,7 +45,7 @@ export class LastState {
   get #credible(): readonly Endpoint[] {
     const { all } = this.#deps.endpoints();
     if (all.length < 2) return all;
-    const credible = all.filter(({ availability, isOff }) => availability.status !== "offline" || isOff);
+    const credible = all.filter(({ presence }) => presence.availability.status !== "offline" || presence.isOff);
     return credible.length > 0 ? credible : all;
   }
 
@@ -64,20 +62,20 @@ export class LastState {
 
   #viewOf(parts: Partial<PlatformState>): State {
     const { all, leading } = this.#deps.endpoints();
-    const { power } = all.find((endpoint) => endpoint.power !== "unknown") ?? leading;
+    const { power } = (all.find(({ presence }) => presence.power !== "unknown") ?? leading).presence;
     const reporterOf = (part: "app" | "playback") =>
-      all.find(({ observed }) => parts[part] != null && observed.state[part] === parts[part]) ?? leading;
+      all.find(({ presence }) => parts[part] != null && presence.state[part] === parts[part]) ?? leading;
     return this.show({ ...unknownState, power, ...parts }, reporterOf("app"), {
       observedAt: this.#observedAt,
-      positionAt: reporterOf("playback").positionAt,
+      positionAt: reporterOf("playback").presence.positionAt,
     });
   }
 
   /** A platform's state as the API shows it; its app is known by the catalog of the endpoint that reported it. */
   show(
     { power, app, screensaver, playback, volume, input }: PlatformState,
-    { id, positionAt: reportedAt }: Endpoint,
-    { observedAt = new Date().toISOString(), positionAt = reportedAt }: ShownTimes = {},
+    { id, presence }: Endpoint,
+    { observedAt = new Date().toISOString(), positionAt = presence.positionAt }: ShownTimes = {},
   ): State {
     return {
       power,
@@ -99,7 +97,7 @@ export class LastState {
   /** Takes what an endpoint reports; nothing else writes the last state. */
   observe(patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint): void {
     if (!endpoint.isKnown) return;
-    endpoint.noteState(patch, cause);
+    endpoint.presence.noteState(patch, cause);
     this.#observedAt = new Date().toISOString();
     const { view } = this;
     if (view === null) return;

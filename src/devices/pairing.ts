@@ -13,12 +13,13 @@ import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { addressText } from "../system/text.ts";
 import { type Credentials, typedSecrets } from "./credentials.ts";
-import type { Endpoint, Task } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import { asShellWord } from "./names.ts";
 import { mergeLearned } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { initialStanding, isSameAddress } from "./standing.ts";
+import type { Task } from "./task.ts";
 import type { Trust } from "./trust.ts";
 
 /** The code that the device shows, or the login that was set on it. */
@@ -306,7 +307,7 @@ export class DevicePairing {
       .catch((error: unknown) => log.debug(textOf(error)));
     // The open connection has the old secret.
     this.#endpoint.disconnect();
-    this.#endpoint.noteAnswer();
+    this.#endpoint.presence.noteAnswer();
     // The next caller sees the facts that came with the pairing.
     await registry.settled();
   }

@@ -14,9 +14,11 @@ import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
-import type { Endpoint, Task } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { lacksCapability, requireCapability } from "./failures.ts";
 import type { Turn } from "./queue.ts";
+import type { Recovery } from "./recovery.ts";
+import type { Task } from "./task.ts";
 
 /** Stands before a text to type. */
 export const literal = "literal:";
@@ -117,7 +119,7 @@ function taskOf(device: Device, press: Press): Task<void> {
     ...effectOf(press),
     work: async (connection, signal, endpoint) => {
       checkTyped(device, press);
-      await perform(endpoint, connection, press, signal);
+      await perform(endpoint.recovery, connection, press, signal);
     },
   };
 }
@@ -134,7 +136,7 @@ export async function pressKey(device: Device, wanted: string, turn: Turn, recov
 
 /** Sends one press. The keys of power go by `connection.power`, where it has that. */
 export async function perform(
-  endpoint: Pick<Endpoint, "turnOn">,
+  recovery: Pick<Recovery, "turnOn">,
   connection: Connection,
   press: Press,
   signal: AbortSignal,
@@ -142,10 +144,10 @@ export async function perform(
   if ("text" in press) return requireCapability(connection.text, "text").type(press.text, signal);
   const { key } = press;
   const { power } = connection;
-  if (power && key === "power-on") return endpoint.turnOn(connection, signal);
+  if (power && key === "power-on") return recovery.turnOn(connection, signal);
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
-    return (await unlessSlept(power.isOn(signal))) === false ? endpoint.turnOn(connection, signal) : power.off(signal);
+    return (await unlessSlept(power.isOn(signal))) === false ? recovery.turnOn(connection, signal) : power.off(signal);
   if (!connection.keys) throw lacksCapability("keys");
   await connection.keys.press(key, signal);
 }

@@ -9,7 +9,6 @@ import type { Address, Composition, Facts, Sighting } from "../platforms/platfor
 import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
-import type { Availability } from "./endpoint.ts";
 import {
   type ChosenDefault,
   type Content,
@@ -23,6 +22,7 @@ import {
   splitDevice,
 } from "./groups.ts";
 import { checkName, type NamedDevice, removedError, resolveName } from "./names.ts";
+import type { Availability } from "./presence.ts";
 import {
   type DeviceRecord,
   type Discovered,

@@ -4,7 +4,7 @@
  */
 import type { State } from "../api/schemas.ts";
 import type { Access, StatePart } from "../platforms/platform.ts";
-import { isPowerOff } from "./endpoint.ts";
+import { isPowerOff } from "./presence.ts";
 
 /** How long until the next poll, and for which parts; every third poll reads the rest as well. */
 interface Schedule {

@@ -14,7 +14,7 @@ import { type Path, tomlLiteral } from "../config/toml.ts";
 import { type Condition, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
-import { isPowerOff } from "../devices/endpoint.ts";
+import { isPowerOff } from "../devices/presence.ts";
 import { checkPress, onceOnlyKeys, type Press, readPress } from "../devices/press.ts";
 import { type Capability, keys } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";

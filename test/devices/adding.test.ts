@@ -128,13 +128,13 @@ describe("a device that a scan finds", () => {
 });
 
 describe("a device that falls silent while it is being taken in", () => {
-  const statusOf = (record: DeviceRecord) => devices.endpointOf(record).availability.status;
+  const statusOf = (record: DeviceRecord) => devices.endpointOf(record).presence.availability.status;
 
   test("that answered earlier is offline until it answers again", async () => {
     const record = await found("1", "192.0.2.1");
     expect(statusOf(record)).toBe("online");
     const again = found("1", "192.0.2.1");
-    devices.endpointOf(record).noteNoAnswer();
+    devices.endpointOf(record).presence.noteNoAnswer();
     await again;
     expect(statusOf(record)).toBe("offline");
     await found("1", "192.0.2.1");
@@ -145,7 +145,7 @@ describe("a device that falls silent while it is being taken in", () => {
     const record = await found("1", "192.0.2.1");
     homes.delete("192.0.2.1:9");
     const moved = found("1", "192.0.2.2");
-    devices.endpointOf(record).noteNoAnswer();
+    devices.endpointOf(record).presence.noteNoAnswer();
     expect((await moved).host).toBe("192.0.2.2");
     expect(statusOf(record)).toBe("online");
   });

@@ -151,7 +151,10 @@ describe("which endpoint takes a command", () => {
     const sequence = pressKeys(den(), ["up", "mute", "up"], 0, now);
     expect(await sequence.catch((error: ZapdError) => error.message)).toContain("; 1 of 3 keys were sent");
     expect(alpha.set.done).toEqual(["up"]);
-    expect(den().endpoints.map(({ availability }) => availability.status)).toEqual(["unknown", "offline"]);
+    expect(den().endpoints.map(({ presence: { availability } }) => availability.status)).toEqual([
+      "unknown",
+      "offline",
+    ]);
   });
 });
 

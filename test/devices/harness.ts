@@ -172,7 +172,7 @@ export async function openHouse(
     async add(identity, more) {
       const sighting = sightingOf(identity, more);
       const { record } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
-      devices.deviceOf(record).leading.noteAnswer();
+      devices.deviceOf(record).leading.presence.noteAnswer();
       return record;
     },
     async remove() {

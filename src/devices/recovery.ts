@@ -1,0 +1,141 @@
+/** Recovering an endpoint that does not answer: it is woken, and searched for at another address. */
+import { hasReason, ZapdError } from "../api/errors.ts";
+import type { Config } from "../config/config.ts";
+import type { Connection, PlatformHost } from "../platforms/platform.ts";
+import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
+import type { Endpoint, Observe } from "./endpoint.ts";
+import { requireCapability } from "./failures.ts";
+import type { DeviceRecord } from "./record.ts";
+import { DeviceSearch } from "./search.ts";
+import { isSameAddress } from "./standing.ts";
+import type { Task } from "./task.ts";
+import { type WakeOptions, wake } from "./wake.ts";
+
+export interface RecoveryDependencies {
+  readonly platformHost: PlatformHost;
+  config(): Config;
+  /** Scans for devices; ends with the scan. */
+  scan(): Promise<unknown>;
+  /** For tests: what turns a device on. */
+  readonly wake?: typeof wake;
+}
+
+/** A device woken by magic packets answers within this time or not at all. */
+const wakeTimeoutMs = 30_000;
+/** From its first answer until it reports that it is on. */
+const powerOnTimeoutMs = 15_000;
+
+export class Recovery {
+  readonly #deps: RecoveryDependencies;
+  readonly #endpoint: Endpoint;
+  readonly #observe: Observe;
+  readonly #search = new DeviceSearch();
+
+  constructor(deps: RecoveryDependencies, endpoint: Endpoint, observe: Observe) {
+    this.#deps = deps;
+    this.#endpoint = endpoint;
+    this.#observe = observe;
+  }
+
+  /**
+   * Recovers from a command that did not reach the device. One known to be asleep is woken, however long that takes. Any other
+   * is woken and searched for elsewhere for the time of one answer only, since it may be unplugged. Gives which of the two
+   * helped; fails with `error` where neither did. Without `wakes` it is only searched for: a device woken to be turned off,
+   * but already off by its own remote, would be left on.
+   */
+  async recover(
+    before: DeviceRecord,
+    error: ZapdError,
+    {
+      timeoutMs,
+      elapsedMs,
+      wakes,
+    }: { readonly timeoutMs: number; readonly elapsedMs: number; readonly wakes: boolean },
+    signal: AbortSignal,
+  ): Promise<"awake" | "elsewhere"> {
+    if (error.code !== "device_unreachable") throw error;
+    if (this.#endpoint.presence.isOff) {
+      await this.#wake(error, wakeTimeoutMs, signal);
+      return "awake";
+    }
+    const answerMs = this.#endpoint.timeoutMs;
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    const found = this.searchElsewhere(before, "command", Math.min(answerMs, timeoutMs - elapsedMs), both).then(
+      (isElsewhere): "elsewhere" => {
+        if (!isElsewhere) throw error;
+        return "elsewhere";
+      },
+    );
+    if (!wakes) return found;
+    const woken = this.#wake(error, answerMs - elapsedMs, both).then((): "awake" => "awake");
+    try {
+      return await Promise.any([found, woken]);
+    } catch {
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      over.abort(new ZapdError("device_error", "was reached otherwise"));
+    }
+  }
+
+  /** Searches for it after it did not answer where `before` has it; whether it is elsewhere now. */
+  searchElsewhere(
+    before: DeviceRecord,
+    what: "read" | "command",
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { scan, config } = this.#deps;
+    const endpoint = this.#endpoint;
+    const isElsewhere = () => endpoint.isKnown && !isSameAddress(endpoint.record, before);
+    const longestMs = config().discovery.timeout_ms + 1_000;
+    return this.#search.find({ isElsewhere, scan, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+  }
+
+  /** A scan has found it: searches for it end. */
+  foundAgain(): void {
+    this.#search.foundAgain();
+  }
+
+  async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const endpoint = this.#endpoint;
+    const wasOff = endpoint.presence.isOff;
+    if (!endpoint.has("power_on") || timeoutMs <= 0) throw error;
+    const task: Task<void> = {
+      activity: "waking it",
+      needs: "power_on",
+      timeoutMs: timeoutMs + powerOnTimeoutMs,
+      work: (connection, within) =>
+        this.turnOn(connection, within, { isSilent: !hasReason(error, "asleep"), timeoutMs }),
+    };
+    await endpoint.attempt(task, signal).catch((failure: unknown) => {
+      throw wasOff || signal.aborted ? failure : error;
+    });
+    this.#observe({ power: "on" }, "command", endpoint);
+  }
+
+  /** Turns it on, and waits until it reports that it is on. */
+  async turnOn(
+    connection: Connection,
+    signal: AbortSignal,
+    waking: WakeOptions = { isSilent: false, timeoutMs: wakeTimeoutMs },
+  ): Promise<void> {
+    const { platformHost } = this.#deps;
+    const { presence, platform, record } = this.#endpoint;
+    const { host, ports, name, standing } = record;
+    // A device may report another network interface than the one that the neighbour table shows for it.
+    const macs = [...new Set([...record.macs, ...(standing?.macs ?? [])])];
+    const parts = {
+      power: requireCapability(connection.power, "power_on"),
+      macs,
+      hint: platform.sleepHint,
+      reportedOnAt: () => presence.pushedOnAt,
+      sendPackets: () => {
+        const destinations = destinationsFor(host, platformHost.broadcasts());
+        platformHost.debug(`${name}: sending magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
+      },
+    };
+    await (this.#deps.wake ?? wake)(parts, waking, signal);
+  }
+}
