@@ -19,7 +19,7 @@ export function App() {
   return (
     <>
       <header class="bar">
-        <a class="brand" href={linkTo("")} aria-label="zapd, to the house">
+        <a class="brand" href={linkTo("")} aria-label="zapd, back to the house">
           <Icon name="zap" size={18} />
           zapd
         </a>
@@ -47,9 +47,9 @@ export function App() {
         {shown ? (
           <shown.show key={`${view}/${id ?? ""}`} id={id} />
         ) : (
-          <Notice icon="search" title="There is no such page" isPage>
+          <Notice icon="search" title="Page not found" isPage>
             <p>
-              <a href={linkTo("")}>To the house</a>
+              <a href={linkTo("")}>Back to the house</a>
             </p>
           </Notice>
         )}

@@ -42,7 +42,7 @@ const abortErrorNames: ReadonlySet<string> = new Set(["AbortError", "TimeoutErro
 export function failureOf(thrown: unknown): Failure | null {
   if (thrown instanceof CallError) return thrown.failure;
   if (thrown instanceof DOMException && abortErrorNames.has(thrown.name)) return null;
-  return { ...noAnswer, code: "internal_error", message: "The page failed at this", hint: "Reload it" };
+  return { ...noAnswer, code: "internal_error", message: "An error in the page", hint: "Reload the page" };
 }
 
 /** The URL of an operation, relative to the document, because the page may be mounted below a path. Also for `<img src>`. */

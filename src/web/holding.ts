@@ -51,7 +51,7 @@ export function holdKey(entry: Entry, key: Key): () => void {
     if (accepted) return;
     // A device that answers again later must not continue the hold by itself.
     clearInterval(timer);
-    if (signal.aborted && !isUp) announce(`${device.name} did not answer, and was let go of the key`);
+    if (signal.aborted && !isUp) announce(`${device.name} did not answer, so the key was released`);
   };
   let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(async () => {
     // A key whose press was refused is not held.

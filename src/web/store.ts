@@ -194,7 +194,9 @@ export async function setVolume(entry: Entry, level: number): Promise<void> {
 
 /** Changes the volume by one step. */
 export function stepVolume(entry: Entry, by: 1 | -1): void {
-  void attempt(entry, by > 0 ? "louder" : "quieter", () => call("setVolume", { id: entry.id, body: { step: by } }));
+  void attempt(entry, by > 0 ? "turning up" : "turning down", () =>
+    call("setVolume", { id: entry.id, body: { step: by } }),
+  );
 }
 
 /** Mutes or unmutes a device. */

@@ -142,7 +142,7 @@ export async function openLines(address: string, signal: AbortSignal): Promise<R
   const response = await send(address, { signal, headers: { accept } });
   if (response.headers.get("content-type")?.startsWith(accept) === true && response.body) return response.body;
   await readAnswer(response);
-  throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
+  throw new CallError({ code: "no_answer", message: "The server that answered is not zapd", hint: null, reason: null });
 }
 
 /** The lines of a stream, until it ends or is silent for too long. `stop` must belong to this stream alone; it is aborted at the end. */

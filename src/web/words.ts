@@ -23,7 +23,7 @@ export const displayStatusWords: Readonly<Record<DisplayStatus, string>> = {
   on: "on",
   standby: "standby",
   off: "off",
-  unpaired: "to be paired",
+  unpaired: "not paired",
   offline: "does not answer",
   silent: "answers, but does not say whether it is on",
   unknown: "not asked yet",
@@ -86,13 +86,15 @@ type DiscoverySettings = Pick<Result<"readConfig">["discovery"], "on_start" | "i
 /** Where zapd looked for devices and what came of it. `found`: how many answered the last search; `undefined` before the first. */
 export function discoverySummary({ on_start, interfaces }: DiscoverySettings, found: number | undefined): string {
   const where =
-    interfaces.length === 0 ? "every interface of this machine" : `${interfaces.join(", ")} (discovery.interfaces)`;
-  if (found === 0) return `zapd asked on ${where}, and no device answered.`;
+    interfaces.length === 0
+      ? "every network interface of this machine"
+      : `${interfaces.join(", ")} (discovery.interfaces)`;
+  if (found === 0) return `zapd searched on ${where}, and no device answered.`;
   if (found !== undefined)
-    return `zapd asked on ${where}. The devices that answered were removed since; Look again repeats the search.`;
+    return `zapd searched on ${where}. The devices that answered have been removed since. Press Look again to search again.`;
   return on_start
-    ? `Asking on ${where} …`
-    : `Searching at the start is off (discovery.on_start). Look again asks on ${where}.`;
+    ? `Searching on ${where} …`
+    : `The search at start is off (discovery.on_start). Press Look again to search on ${where}.`;
 }
 
 /** The maker and model of a device; its kind or platform if it reports neither. */

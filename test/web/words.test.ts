@@ -27,11 +27,11 @@ test("what plays is on, and what says nothing is said to say nothing", () => {
 test("of an empty house it is said that nobody answered only where nobody did", () => {
   const looking = { on_start: true, interfaces: [] };
   expect(discoverySummary(looking, 0)).toEndWith("and no device answered.");
-  expect(discoverySummary(looking, undefined)).toStartWith("Asking on every interface of this machine");
+  expect(discoverySummary(looking, undefined)).toStartWith("Searching on every network interface of this machine");
   expect(discoverySummary({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith(
-    "Searching at the start is off",
+    "The search at start is off",
   );
-  expect(discoverySummary(looking, 3)).not.toContain("nobody");
+  expect(discoverySummary(looking, 3)).not.toContain("no device answered");
 });
 
 test("times of the daemon are those of a clock here", () => {

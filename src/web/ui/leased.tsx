@@ -9,7 +9,7 @@ export function LeaseNote({ device: { lease } }: { readonly device: Device }) {
   return (
     <p class="leased muted">
       <Icon name="lock" size={16} />
-      {`${lease.owner} has it until ${until}${lease.note === null ? "" : `: ${lease.note}`}`}
+      {`Leased by ${lease.owner} until ${until}${lease.note === null ? "" : `: ${lease.note}`}`}
     </p>
   );
 }

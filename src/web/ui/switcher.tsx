@@ -20,7 +20,7 @@ interface DeviceHeadProps {
 export function DeviceHead({ children, ...select }: DeviceHeadProps) {
   return (
     <header class="device-head">
-      <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
+      <a class="button quiet icon-only" href={linkTo("")} aria-label="Back to the house" title="Back to the house">
         <Icon name="chevron-left" />
       </a>
       <DeviceSelect {...select} />

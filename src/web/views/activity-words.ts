@@ -60,7 +60,7 @@ export function lineOf(event: Followed): Line | null {
     case "scene.finished":
       return line("play", `${sceneOf(event)} ${outcomeWords[event.outcome]}`);
     case "discovery.finished":
-      return line("radio", `looked for devices: ${event.found} answered, ${event.added || "none"} new`);
+      return line("radio", `searched for devices: ${event.found} answered, ${event.added || "none"} new`);
     case "config.changed":
       return line("settings", `settings changed: ${event.keys.join(", ")}`);
     case "daemon.stopping":
@@ -91,7 +91,7 @@ const sourceWords: Readonly<Partial<Record<EventOf<"action.finished">["by"], str
 const phaseWords: Readonly<Record<EventOf<"install.progress">["phase"], string>> = {
   receiving: "zapd receives it",
   checking: "zapd checks it",
-  sending: "on its way to the device",
+  sending: "zapd sends it to the device",
   done: "sent",
 };
 
@@ -106,7 +106,7 @@ const fieldWords: Readonly<Record<string, string>> = {
   host: "its address",
   port: "its port",
   status: "whether it answers",
-  access: "what it lets zapd do",
+  access: "what zapd may do with it",
   capabilities: "what it can do",
   keys: "its keys",
   withheld: "what its settings withhold",
@@ -122,7 +122,7 @@ function changedDevice(
 ): Line | null {
   const [only] = changed;
   if (changed.length === 1 && only === "name") return line("pencil", "renamed");
-  if (changed.length === 1 && only === "host") return line("info", `at ${device.host} now`);
+  if (changed.length === 1 && only === "host") return line("info", `now at ${device.host}`);
   if (changed.includes("status"))
     return device.status === "online" ? line("plug", "answers") : line("circle-alert", "does not answer");
   if (changed.includes("labels") && changed.length === 1)
@@ -163,14 +163,14 @@ const actionWords: Readonly<Record<string, string>> = {
   sequence: "pressed",
   launch: "opened",
   stop: "closed",
-  refresh: "read its apps",
+  refresh: "refreshed its apps",
   volume: "set the volume",
   playback: "controlled playback",
   media: "played media",
   input: "switched to",
   channel: "switched to",
   notify: "showed a message",
-  pair: "asked to be paired",
+  pair: "was asked to pair",
   cancel_pairing: "cancelled its pairing",
   install: "installed a package",
   reload: "restarted the package",
@@ -191,15 +191,19 @@ function actionText({ action, ok, key, keys, characters, app }: EventOf<"action.
 const reasonWords: Readonly<Record<string, string>> = {
   wrong: "the code or the login was wrong",
   late: "nobody accepted it in time",
-  denied: "it was denied at the device",
-  busy: "the device is being paired by somebody else",
+  denied: "it was denied on the device",
+  busy: "somebody else is pairing the device",
   cancelled: "it was cancelled",
-  closed: "the device ended it",
+  closed: "the device ended the pairing",
 };
 
 function pairingText({ status, step, reason }: EventOf<"pairing.changed">): string {
   if (status === "paired") return "paired";
   if (status === "failed") return `not paired${reason === undefined ? "" : `: ${reasonWords[reason] ?? reason}`}`;
-  const waits = { confirm: "to be accepted at the device", code: "for the code it shows", login: "for its login" };
-  return `being paired${step === undefined ? "" : `: waits ${waits[step]}`}`;
+  const waits = {
+    confirm: "until it is accepted on the device",
+    code: "for the code that it shows",
+    login: "for its login",
+  };
+  return `is being paired${step === undefined ? "" : `: waits ${waits[step]}`}`;
 }

@@ -69,7 +69,7 @@ function EmptyActivity({ choice }: { readonly choice: Choice }) {
   const title = { all: "Nothing has happened yet", commands: "No command yet", failures: "Nothing failed" }[choice];
   return (
     <Notice icon="activity" title={title}>
-      <p>What the devices do, and who sends them commands, appears here as it happens: the last 200 events.</p>
+      <p>The last 200 events appear here: what the devices do, and who sends them commands.</p>
     </Notice>
   );
 }

@@ -65,7 +65,8 @@ export function Console({ entry }: { readonly entry: Entry }) {
       <Lines shown={shown} wanted={wanted.value.trim()} name={name} empty={emptyWords(log, kept, wanted)} />
       {log.dropped.value > 0 && (
         <p class="dev-count muted">
-          The last {maxLines.toLocaleString()} lines are kept; {log.dropped.value.toLocaleString()} before them are not.
+          Only the last {maxLines.toLocaleString()} lines are kept; {log.dropped.value.toLocaleString()} earlier ones
+          are not.
         </p>
       )}
     </section>
@@ -75,12 +76,12 @@ export function Console({ entry }: { readonly entry: Entry }) {
 function statusWords({ isLive, failure }: Log, status: Device["status"]): string {
   if (isLive.value) return "live";
   if (connection.value === "lost") return "resumes once zapd is back";
-  if (status === "offline") return "resumes once the set is back";
-  return failure.value ? "not to be read now" : "being opened …";
+  if (status === "offline") return "resumes once the device is back";
+  return failure.value ? "cannot be read now" : "opening …";
 }
 
 function emptyWords({ isLive }: Log, kept: readonly LogLine[], wanted: Signal<string>): string {
-  if (kept.length > 0) return `No line has “${wanted.value.trim()}”.`;
+  if (kept.length > 0) return `No line contains “${wanted.value.trim()}”.`;
   return isLive.value ? "Nothing was printed yet. The output of the package appears here." : "";
 }
 
@@ -136,7 +137,7 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
       </section>
       {!isAtEnd.value && (
         <Button
-          label="To the newest line"
+          label="Go to the newest line"
           icon="arrow-down"
           iconOnly
           onPress={() => {
@@ -167,11 +168,11 @@ async function copy(lines: readonly LogLine[]): Promise<void> {
   const text = lines.map((line) => line.text).join("\n");
   try {
     await navigator.clipboard.writeText(text);
-    announce(lines.length === 1 ? "1 line is copied" : `${lines.length} lines are copied`);
+    announce(lines.length === 1 ? "1 line copied" : `${lines.length} lines copied`);
   } catch {
     // The clipboard is missing on pages of other hosts over plain HTTP, and a user may deny it.
     const all = document.querySelector(".dev-lines");
     if (all) getSelection()?.selectAllChildren(all);
-    announce("This browser does not let the page copy: the lines are selected, so copy them yourself");
+    announce("The browser does not allow the page to copy. The lines are selected: copy them yourself");
   }
 }

@@ -43,7 +43,7 @@ export function Remove({ entry }: { readonly entry: Entry }) {
       {isAsking.value && (
         <Dialog title={`Remove the package from ${name}?`} onClose={close}>
           <p class="muted">
-            Data that it stored on the set is removed too. You can send the package again at any time.
+            Data that it stored on the device is removed too. You can send the package again at any time.
           </p>
           <div class="actions">
             <Button label="Cancel" onPress={close} />

@@ -59,7 +59,7 @@ function archive(name: string, open: () => Promise<File>): ChosenPackage {
     name,
     async read() {
       const file = await openFile(name, open);
-      if (file.size > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, and no package may be`);
+      if (file.size > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, the limit for a package`);
       const start = await file
         .slice(0, 2)
         .text()
@@ -99,7 +99,8 @@ async function zipFiles(
   });
   for (const [at, { path, file }] of contents.entries()) {
     const content = await openFile(path, file);
-    if (content.size > maxBytes) throw new PackageError(`${path} alone is larger than 100 MiB, and no package may be`);
+    if (content.size > maxBytes)
+      throw new PackageError(`${path} alone is larger than 100 MiB, the limit for a package`);
     const read = await content.arrayBuffer().catch(() => {
       throw unreadable(path);
     });
@@ -107,7 +108,7 @@ async function zipFiles(
     entry.mtime = mtime;
     zip.add(entry);
     entry.push(new Uint8Array(read), true);
-    if (bytes > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, and no package may be`);
+    if (bytes > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, the limit for a package`);
     onProgress(at + 1);
   }
   zip.end();
@@ -122,9 +123,7 @@ function openFile(name: string, open: () => Promise<File>): Promise<File> {
 
 /** Browsers refuse to read a chosen file that has changed since. */
 function unreadable(name: string): PackageError {
-  return new PackageError(
-    `${name} could not be read: it has changed since it was chosen, or is gone. Choose it once more`,
-  );
+  return new PackageError(`${name} could not be read: it was changed or removed after you chose it. Choose it again`);
 }
 
 async function contentsOf(entries: readonly FileSystemEntry[], prefix: string): Promise<readonly Content[]> {
@@ -134,7 +133,7 @@ async function contentsOf(entries: readonly FileSystemEntry[], prefix: string): 
     const path = prefix + entry.name;
     if (entry.isDirectory) found.push(...(await contentsOf(await childrenOf(entry), `${path}/`)));
     else found.push({ path, file: () => fileOf(entry) });
-    if (found.length > maxFiles) throw new PackageError(`There are more than ${maxFiles} files in it`);
+    if (found.length > maxFiles) throw new PackageError(`It contains more than ${maxFiles} files`);
   }
   return found;
 }

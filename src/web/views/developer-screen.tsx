@@ -81,7 +81,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
           iconOnly
           kind="quiet"
           busy={isTaking.value}
-          withheld={can ? undefined : (withheldHint(device, "screenshot") ?? "It gives no pictures of its screen")}
+          withheld={can ? undefined : (withheldHint(device, "screenshot") ?? noPictures)}
           onPress={() => void take(true)}
         />
       </header>
@@ -108,7 +108,9 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   );
 }
 
+const noPictures = "The device provides no screenshots";
+
 function noPicture(can: boolean, isOn: boolean): string {
-  if (!can) return "It gives no pictures of its screen";
-  return isOn ? "It gives no picture now" : "A picture is taken once it is on";
+  if (!can) return noPictures;
+  return isOn ? "No picture is available now" : "A picture is taken once the device is on";
 }

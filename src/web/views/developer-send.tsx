@@ -39,7 +39,7 @@ export function Send({ entry, params }: SendProps) {
   const { value: last } = sent;
 
   const send = async (what: ChosenPackage) => {
-    if (isBusy.peek()) return announce("Another package is being sent; send this one afterwards");
+    if (isBusy.peek()) return announce("Another package is being sent. Send this one afterwards");
     isBusy.value = true;
     chosen.value = what;
     problem.value = parsed.problem;
@@ -89,7 +89,7 @@ export function Send({ entry, params }: SendProps) {
         </p>
       )}
       {last && (
-        <ul class="dev-deliveries" aria-label="What became of it">
+        <ul class="dev-deliveries" aria-label="Results">
           {last.deliveries.map((delivery) => (
             <Outcome
               key={delivery.entry.id}
@@ -150,8 +150,8 @@ function Drop({ take, isBusy }: { take(what: ChosenPackage | null): void; readon
     <div class={`dev-drop${isOver.value ? " is-over" : ""}`}>
       <Icon name="upload" size={26} />
       <p>
-        <strong>{isOver.value ? "Let go to send it" : "Drop a ZIP or a folder"}</strong>
-        <span class="muted">It is sent at once, and starts when the set has it.</span>
+        <strong>{isOver.value ? "Release to send it" : "Drop a ZIP or a folder"}</strong>
+        <span class="muted">It is sent at once, and then starts on the device.</span>
       </p>
       <div class="dev-choose">
         <Choose label="Choose a ZIP" icon="file-archive" isBusy={isBusy} take={take} />
@@ -212,7 +212,7 @@ function Targets({ entry, others }: { readonly entry: Entry; readonly others: Si
   };
   return (
     <fieldset class="dev-targets">
-      <legend>To other sets, too</legend>
+      <legend>Also send to</legend>
       {sets.map(({ id, device }) => (
         <label key={id}>
           <input
@@ -229,7 +229,7 @@ function Targets({ entry, others }: { readonly entry: Entry; readonly others: Si
         return (
           <Button
             key={label}
-            label={`All of ${label}`}
+            label={`All with label ${label}`}
             icon="tag"
             kind="quiet"
             pressed={isIn}
@@ -281,7 +281,7 @@ function Outcome({
   const { value: now } = installed;
   return (
     <li class={`dev-delivery is-${step.value === "under way" ? "under-way" : step.value}`}>
-      {step.value === "waiting" && <Line icon="clock" text={`${name} waits for its turn`} />}
+      {step.value === "waiting" && <Line icon="clock" text={`${name} is waiting for its turn`} />}
       {step.value === "under way" && <UnderWay delivery={delivery} />}
       {step.value === "done" && now && (
         <Line icon="check" text={`${now.name} ${now.version} runs on ${name}`}>
@@ -319,8 +319,8 @@ function Line({ icon, text, children }: LineProps) {
 
 const phaseWords = {
   receiving: "zapd receives it",
-  checking: "zapd looks into it",
-  sending: "the set receives it",
+  checking: "zapd checks it",
+  sending: "the device receives it",
   done: "it starts",
 } as const;
 
@@ -333,7 +333,7 @@ function UnderWay({ delivery }: { readonly delivery: Delivery }) {
       : Math.min(1, progress.bytes / progress.total);
   // While the set compiles it reports no progress.
   const isInstalling = progress?.phase === "sending" && part === 1;
-  const phase = isInstalling ? "the set installs it" : progress === null ? "on its way" : phaseWords[progress.phase];
+  const phase = isInstalling ? "the device installs it" : progress === null ? "sending" : phaseWords[progress.phase];
   return (
     <div class="dev-under-way">
       <p role="status">
@@ -413,11 +413,11 @@ function Password({ name, again }: { readonly name: string; again(password: stri
       <Field
         label={`Developer password of ${name}`}
         type="password"
-        note="The one that was chosen on the set; zapd keeps it for this set once the set has accepted it"
+        note="The password that was chosen on the device. zapd saves it for this device once it was accepted"
         text={password}
         maxLength={256}
       />
-      <Button label="Send with it" icon="key-round" kind="primary" submits />
+      <Button label="Send with this password" icon="key-round" kind="primary" submits />
     </form>
   );
 }

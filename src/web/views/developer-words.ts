@@ -6,7 +6,7 @@ export function paramsIn(text: string): { readonly params: Record<string, string
   for (const line of text.split("\n").map((one) => one.trim())) {
     if (line === "") continue;
     const at = line.indexOf("=");
-    if (at < 1) return { params: {}, problem: `${line} is no name=value` };
+    if (at < 1) return { params: {}, problem: `${line} is not name=value` };
     params[line.slice(0, at).trim()] = line.slice(at + 1).trim();
   }
   return { params, problem: null };

@@ -20,12 +20,12 @@ import "./developer.css";
 export function Developer({ id }: { readonly id: string | null }) {
   const entry = id === null ? undefined : entryOf(id);
   if (entry) return <DeveloperOf entry={entry} />;
-  if (connection.value === "connecting") return <p class="dev-loading muted">Asking zapd …</p>;
+  if (connection.value === "connecting") return <p class="dev-loading muted">Loading …</p>;
   return (
-    <Notice icon="code" title={id === null ? "Which set?" : "There is no such device"} isPage>
-      <OtherSets none="No device accepts packages. Turn on developer mode at the set." />
+    <Notice icon="code" title={id === null ? "Choose a device" : "Device not found"} isPage>
+      <OtherSets none="No device accepts packages. Turn on developer mode on the device." />
       <p>
-        <a href={linkTo("")}>To the house</a>
+        <a href={linkTo("")}>Back to the house</a>
       </p>
     </Notice>
   );
@@ -110,7 +110,8 @@ function NoPackages({ device }: { readonly device: Device }) {
   return (
     <Notice icon="code" title={`${device.name} accepts no packages`}>
       <p>
-        {hint ?? "It has no developer mode, or it is turned off at the set. Once it is on, zapd sees it by itself."}
+        {hint ??
+          "It has no developer mode, or its developer mode is off. Once you turn it on there, zapd notices by itself."}
       </p>
       <OtherSets none="No other device accepts packages either." />
     </Notice>
@@ -120,16 +121,16 @@ function NoPackages({ device }: { readonly device: Device }) {
 /** Shown above the console of a set that does not answer. */
 function Offline({ entry }: { readonly entry: Entry }) {
   const { name, last_seen } = entry.device.value;
-  const { isBusy, run } = useTask(() => attempt(entry, "asking", () => call("getState", { id: entry.id })));
+  const { isBusy, run } = useTask(() => attempt(entry, "checking", () => call("getState", { id: entry.id })));
   return (
     <div class="dev-offline">
       <Icon name="wifi-off" />
       <p role="status">
         <strong>{name} does not answer.</strong>{" "}
-        {last_seen !== null && `It was last seen ${new Date(last_seen).toLocaleString()}.`} What it wrote until then
-        stays here, and it resumes once the set is back.
+        {last_seen !== null && `It was last seen ${new Date(last_seen).toLocaleString()}.`} Its output so far stays
+        here, and continues once the device is back.
       </p>
-      <Button label="Ask it now" icon="refresh-cw" busy={isBusy.value} onPress={run} />
+      <Button label="Check now" icon="refresh-cw" busy={isBusy.value} onPress={run} />
     </div>
   );
 }

@@ -72,26 +72,26 @@ export function AddForm({ close }: { readonly close?: () => void }) {
     const given = name.value.trim();
     const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
     updateDevice(device);
-    announce(`${device.name} is here`);
+    announce(`${device.name} was added`);
     close?.();
   };
   return (
     <Form
       action="Add"
       icon="plus"
-      busyLabel="Asking who lives there …"
+      busyLabel="Looking for a device there …"
       submit={submit}
-      withheld={host.value.trim() === "" ? "Type its address" : undefined}
+      withheld={host.value.trim() === "" ? "Enter its address" : undefined}
       {...(close && { close })}
     >
       <Field
         label="Address"
         placeholder="192.168.1.40"
-        note="As the set's network settings show it; the set must be on"
+        note="You find it in the TV's network settings. The TV must be on"
         text={host}
         focused={close !== undefined}
       />
-      {close && <Field label="Name" placeholder="What the set calls itself" text={name} maxLength={128} />}
+      {close && <Field label="Name" placeholder="The TV's own name" text={name} maxLength={128} />}
     </Form>
   );
 }
@@ -139,7 +139,7 @@ export function Labels({ entry, close }: DialogProps) {
         <Field
           label="Labels"
           placeholder="downstairs, lab"
-          note="Words of a to z, 0 to 9 and . _ = - between commas. A label means all devices that have it, as in: zapd off -d label:lab"
+          note="Separate them with commas; use a to z, 0 to 9 and . _ = -. A label stands for all devices that have it: zapd off -d label:lab"
           text={text}
           focused
         />
@@ -153,14 +153,14 @@ export function Forget({ entry, close }: DialogProps) {
   const submit = async () => {
     await call("removeDevice", { id: entry.id });
     close();
-    announce(`${name} is forgotten`);
+    announce(`${name} was forgotten`);
   };
   return (
     <Dialog title={`Forget ${name}?`} onClose={close}>
       <Form action="Forget" icon="trash-2" isDanger busyLabel="Forgetting …" submit={submit} close={close}>
         <p class="muted">
-          This removes its name, its labels and its pairing. A set that is on is found again by the next search, as a
-          new device.
+          This removes its name, its labels and its pairing. If the TV is on, the next search finds it again, as a new
+          device.
         </p>
       </Form>
     </Dialog>

@@ -242,7 +242,7 @@ function itemsOf(entry: Entry, device: Device, openDialog: RowProps["openDialog"
     if (result !== null)
       announce(value === null ? "No device is the default now" : `${device.name} is the default device now`);
   };
-  const askState = () => void attempt(entry, "asking", () => call("getState", { id: entry.id }));
+  const askState = () => void attempt(entry, "checking", () => call("getState", { id: entry.id }));
   const developer: MenuItem[] = device.capabilities.includes("dev")
     ? [{ label: "Developer", icon: "code", onPick: () => go("dev", entry.id) }]
     : [];
@@ -254,7 +254,7 @@ function itemsOf(entry: Entry, device: Device, openDialog: RowProps["openDialog"
       icon: "star",
       onPick: () => void setDefault(),
     },
-    { label: "Ask it now", icon: "refresh-cw", onPick: askState },
+    { label: "Check now", icon: "refresh-cw", onPick: askState },
     ...developer,
     { label: "Forget", icon: "trash-2", danger: true, onPick: () => openDialog("forget") },
   ];

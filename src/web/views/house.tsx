@@ -31,7 +31,7 @@ export function House() {
       const { devices } = await call("discoverDevices");
       const { length } = devices;
       announce(
-        length === 0 ? "No device answered: a set that is off may not answer" : `${countOf(length, "device")} answered`,
+        length === 0 ? "No device answered. A TV that is off may not answer" : `${countOf(length, "device")} answered`,
       );
     } catch (error) {
       announce(failureOf(error)?.message ?? "");
@@ -39,7 +39,7 @@ export function House() {
       isLooking.value = false;
     }
   };
-  if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
+  if (connection.value === "connecting") return <p class="house-loading muted">Loading …</p>;
   const shown = filtered(all, wanted.value);
   return (
     <>
@@ -71,7 +71,7 @@ export function House() {
         )}
       />
       {all.length > 0 && shown.length === 0 && (
-        <p class="muted house-none">None of the {all.length} devices has that in its name, model or labels.</p>
+        <p class="muted house-none">None of the {all.length} devices matches by name, model or label.</p>
       )}
       {all.length > 0 && (
         <div class="house-foot">
@@ -134,8 +134,8 @@ function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly
     <Notice icon="tv" title="No televisions yet">
       <p>{config.value && discoverySummary(config.value, asked?.found)}</p>
       <p>
-        Usually in the way: a set that is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900),
-        another VLAN. What always works is the set's address, as its network settings show it.
+        Common causes: the TV is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.
+        The TV's address always works. You find it in its network settings.
       </p>
       <AddForm />
       <Button

@@ -28,13 +28,13 @@ interface PairingStep {
 
 /** What the user can do when pairing ended, shown below the message of the daemon. */
 const reasonWords: Readonly<Record<PairingReason, string>> = {
-  wrong: "It was not that one.",
-  late: "The prompt at the set was not answered in time. Begin again when you are in front of it.",
-  denied: "It was refused at the set. Begin again, and choose to allow it.",
-  busy: "It is being paired by somebody else. Wait until that has ended.",
-  cancelled: "It was cancelled.",
-  closed: "The set ended it. Begin again; some sets ask only once it shows its home screen.",
-  protocol: "zapd does not understand the answer of the set.",
+  wrong: "Check it, and try again.",
+  late: "The prompt on the TV was not answered in time. Try again when you are in front of it.",
+  denied: "The request was denied on the TV. Try again, and allow it there.",
+  busy: "Somebody else is pairing it. Wait until they have finished.",
+  cancelled: "The pairing was cancelled.",
+  closed: "The TV ended the pairing. Try again; some TVs show the prompt only on their home screen.",
+  protocol: "zapd did not understand the answer of the TV.",
 };
 
 export function Pairing({ entry, close }: { readonly entry: Entry; close(): void }) {
@@ -135,7 +135,7 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
         </>
       )}
       <div class="actions">
-        <Button label={now === null ? "Close" : "Give up"} onPress={close} />
+        <Button label={now === null ? "Close" : "Cancel"} onPress={close} />
       </div>
     </Dialog>
   );
@@ -161,10 +161,10 @@ interface BeginProps {
 }
 
 function Begin({ name, isBusy, failure, begin, takeOver }: BeginProps) {
-  if (isBusy || failure === null) return <p role="status">Asking {name} …</p>;
+  if (isBusy || failure === null) return <p role="status">Contacting {name} …</p>;
   if (failure.code === "device_busy")
-    return <Button label="Cancel that and begin here" icon="refresh-cw" kind="primary" onPress={takeOver} />;
-  return <Button label="Begin again" icon="refresh-cw" kind="primary" onPress={begin} />;
+    return <Button label="Cancel that pairing and start here" icon="refresh-cw" kind="primary" onPress={takeOver} />;
+  return <Button label="Try again" icon="refresh-cw" kind="primary" onPress={begin} />;
 }
 
 /** The time left. */
@@ -175,7 +175,7 @@ function Countdown({ until }: { readonly until: number }) {
   return (
     <p class="muted pairing-left">
       <Icon name="clock" size={16} />
-      {left === 0 ? "The time is over" : `${formatDuration(left * 1_000)} left`}
+      {left === 0 ? "The time has run out" : `${formatDuration(left * 1_000)} left`}
     </p>
   );
 }
@@ -194,8 +194,8 @@ function Prompt({ step, name, isBusy, enter }: PromptProps) {
       <div class="pairing-look" role="status">
         <Icon name="tv" size={28} />
         <p>
-          Look at the screen of <strong>{name}</strong>: it asks whether zapd may control it. Accept that there with its
-          own remote. If no prompt is shown, turn the set on and close what covers its screen.
+          Look at the screen of <strong>{name}</strong>: a prompt asks whether zapd may control it. Accept it with the
+          TV's own remote. If there is no prompt, turn the TV on and close any app or menu on its screen.
         </p>
       </div>
     );
@@ -208,12 +208,12 @@ function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
   const code = useSignal("");
   const isWhole = length === null ? code.value !== "" : code.value.length === length;
   const count = length === null ? "" : `${length} `;
-  const missing = isWhole ? undefined : "The whole code is needed";
+  const missing = isWhole ? undefined : "Enter the whole code";
   return (
     <PairForm missing={missing} isBusy={isBusy} enter={() => enter({ pin: code.value })}>
       <Field
         label={`The code that ${name} shows`}
-        note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, on its screen now`}
+        note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, now on its screen`}
         text={code}
         // Not `maxLength`, which would count the spaces of a pasted code.
         clean={(typed) =>
@@ -234,13 +234,10 @@ function Login({ name, isBusy, enter }: Omit<PromptProps, "step">) {
   const user = useSignal("");
   const password = useSignal("");
   const login = () => ({ password: password.value, ...(user.value !== "" && { user: user.value }) });
-  const missing = password.value === "" ? "Type its password" : undefined;
+  const missing = password.value === "" ? "Enter the password" : undefined;
   return (
     <PairForm missing={missing} isBusy={isBusy} enter={() => enter(login())}>
-      <p>
-        The login that is set on {name} itself, in its settings for remote control. zapd keeps it, and gives it to
-        nobody else.
-      </p>
+      <p>Enter the login from the remote control settings of {name}. zapd saves it, and sends it to no other device.</p>
       <Field label="User name" text={user} autocomplete="username" focused />
       <Field label="Password" type="password" text={password} autocomplete="current-password" />
     </PairForm>

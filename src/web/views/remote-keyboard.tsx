@@ -34,7 +34,7 @@ const shortcuts: readonly Shortcut[] = [
   { on: ["h"], shown: "h", does: "home", keys: ["home"] },
   { on: ["o"], shown: "o", does: "options", keys: ["options"] },
   { on: ["i"], shown: "i", does: "info", keys: ["info"] },
-  { on: ["p"], shown: "p", does: "turn it off or on, once confirmed" },
+  { on: ["p"], shown: "p", does: "turn it off or on (asks first)" },
   { on: ["/"], shown: "/", does: "search its apps" },
   { on: ["?"], shown: "?", does: "this list" },
 ];
@@ -121,7 +121,7 @@ export function Shortcuts({ entry, close }: { readonly entry: Entry; close(): vo
     return keys === undefined || keys.some((key) => has.includes(key));
   });
   return (
-    <Dialog title="The keyboard as a remote" onClose={close}>
+    <Dialog title="Keyboard shortcuts" onClose={close}>
       <dl class="shortcuts">
         {shown.map((one) => (
           <div key={one.shown}>

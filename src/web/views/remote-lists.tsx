@@ -210,7 +210,7 @@ function LazyList<Item>({
         <Icon name="chevron-down" size={18} />
       </summary>
       {failure.value && <Refusal failure={failure.value} />}
-      {items.value?.length === 0 && <p class="muted">It has none.</p>}
+      {items.value?.length === 0 && <p class="muted">There are none.</p>}
       {items.value !== null && items.value.length > 0 && children(items.value)}
     </details>
   );
@@ -277,7 +277,7 @@ function SearchableList<Item>({
       <div ref={list} class={className}>
         {found.map(row)}
       </div>
-      {found.length === 0 && <p class="muted">No name contains that.</p>}
+      {found.length === 0 && <p class="muted">No name matches.</p>}
     </>
   );
 }

@@ -22,7 +22,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
   const can = (what: Device["capabilities"][number]) => device.capabilities.includes(what);
   if (playback === null || title === null) {
     // The place is kept, so that the keys below do not move when something plays.
-    return can("playback") ? <p class="playing card muted">Nothing plays, as far as it reports</p> : null;
+    return can("playback") ? <p class="playing card muted">Nothing is playing, as far as it reports</p> : null;
   }
   const control = (what: "play" | "pause" | "stop" | "next" | "previous") =>
     void attempt(entry, what === "pause" ? "pausing" : what, () =>
@@ -30,7 +30,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
     );
   const isPaused = playback.status === "paused";
   return (
-    <section class="playing card" aria-label="What plays">
+    <section class="playing card" aria-label="Now playing">
       <div class="playing-top">
         {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
         <div class="playing-about">
@@ -43,7 +43,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
                 <Button label="Previous" icon="skip-back" iconOnly kind="quiet" onPress={() => control("previous")} />
               )}
               <Button
-                label={isPaused ? "Play on" : "Pause"}
+                label={isPaused ? "Resume" : "Pause"}
                 icon={isPaused ? "play" : "pause"}
                 iconOnly
                 onPress={() => control(isPaused ? "play" : "pause")}

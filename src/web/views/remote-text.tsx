@@ -62,7 +62,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
           spellcheck={false}
           readOnly={why !== undefined}
           title={why}
-          placeholder={isDirect.value ? "each key goes to the set at once" : "for the field that it shows"}
+          placeholder={isDirect.value ? "each key is sent at once" : "for the text field on its screen"}
           value={text.value}
           onKeyDown={(event) => isDirect.value && direct(event)}
           onInput={(event) => {
@@ -85,7 +85,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
               text.value = "";
             }}
           />
-          each keystroke at once
+          send each keystroke at once
         </label>
         <label>
           <input
@@ -96,12 +96,12 @@ export function Text({ entry }: { readonly entry: Entry }) {
               text.value = "";
             }}
           />
-          a password
+          hide it (password)
         </label>
         {text.value !== "" && (
           <span class="muted">
             {countOf([...text.value].length, "character")}
-            {text.value.length >= maxCharacters && ", as many as go at once"}
+            {text.value.length >= maxCharacters && ", the most that can be sent at once"}
           </span>
         )}
       </div>

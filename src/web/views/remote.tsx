@@ -31,12 +31,12 @@ import "./remote.css";
 export function Remote({ id }: { readonly id: string | null }) {
   const entry = id === null ? undefined : entryOf(id);
   if (entry) return <RemoteOf entry={entry} />;
-  if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
+  if (connection.value === "connecting") return <p class="house-loading muted">Loading …</p>;
   return (
-    <Notice icon="tv" title="There is no such device" isPage>
-      <p>It was removed, it is part of another device now, or the address of this page is wrong.</p>
+    <Notice icon="tv" title="Device not found" isPage>
+      <p>It was removed, it is now part of another device, or the address of this page is wrong.</p>
       <p>
-        <a href={linkTo("")}>To the house</a>
+        <a href={linkTo("")}>Back to the house</a>
       </p>
     </Notice>
   );
@@ -82,14 +82,14 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
       <LeaseNote device={device} />
       {displayStatus === "unpaired" ? (
         <Notice icon="link" title={`${device.name} must be paired first`}>
-          <p>It accepts commands once it is paired with zapd. Pairing is done once, at the set.</p>
+          <p>It accepts commands once it is paired with zapd. You pair it only once, at the TV.</p>
           <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
         </Notice>
       ) : (
         <>
           {device.access === "unpaired" && (
             <Notice icon="link" title={`${device.name} does more once it is paired`}>
-              <p>Some functions work already, the others after pairing.</p>
+              <p>Some functions work already; the others work after pairing.</p>
               <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
             </Notice>
           )}

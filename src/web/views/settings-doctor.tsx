@@ -28,9 +28,9 @@ export function Doctor() {
   return (
     <section aria-labelledby="doctor">
       <div class="doctor-head">
-        <h2 id="doctor">What is in the way</h2>
+        <h2 id="doctor">Diagnosis</h2>
         <Button
-          label={isBusy.value ? "Looking …" : found === null ? "Look" : "Look again"}
+          label={isBusy.value ? "Checking …" : found === null ? "Check" : "Check again"}
           icon="stethoscope"
           busy={isBusy.value}
           onPress={run}
@@ -65,6 +65,6 @@ export function Doctor() {
 }
 
 function summaryOf({ problems, remarks }: Report): string {
-  if (problems + remarks === 0) return "All is well.";
+  if (problems + remarks === 0) return "No problems found.";
   return `${countOf(problems, "problem")}, ${countOf(remarks, "remark")}.`;
 }

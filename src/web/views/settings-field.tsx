@@ -113,7 +113,7 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
         {isChanged && <Button label="Save" kind="primary" submits busy={isSaving.value} />}
         {!isChanged && !isDefault && (
           <Button
-            label={setting.kind === "secret" ? `Forget ${setting.key}` : `${setting.key}: back to the default`}
+            label={setting.kind === "secret" ? `Remove ${setting.key}` : `Reset ${setting.key} to its default`}
             icon="undo-2"
             iconOnly
             kind="quiet"
@@ -132,6 +132,6 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
 }
 
 function placeholderOf({ kind, defaultValue }: Setting, value: Value): string {
-  if (kind === "secret") return value === "" ? "not set" : "set; type another";
+  if (kind === "secret") return value === "" ? "not set" : "set; type a new one";
   return textOf(defaultValue) || "none";
 }

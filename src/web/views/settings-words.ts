@@ -89,9 +89,9 @@ export function parseDraft({ kind }: Setting, text: string): Value | null {
 
 export const sectionWords: Readonly<Record<string, string>> = {
   daemon: "Daemon",
-  discovery: "Looking for devices",
+  discovery: "Discovery",
   devices: "Devices",
-  dev: "Developing",
+  dev: "Development",
   mcp: "Agents",
   mqtt: "MQTT",
   fleet: "Many sites",

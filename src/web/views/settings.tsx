@@ -54,7 +54,7 @@ export function Settings() {
     const changed = await call("patchConfig", { body: { [key]: value } });
     config.value = changed.config;
     waiting.value = changed.restart_required;
-    announce(value === null ? `${key} has its default again` : `${key} is changed`);
+    announce(value === null ? `${key} was reset to its default` : `${key} was changed`);
   };
   const { value: now } = config;
   const sections = [...new Set(described.value.map(({ section }) => section))];
@@ -66,12 +66,12 @@ export function Settings() {
         <p class="settings-restart" role="status">
           <Icon name="rotate-cw" size={18} />
           <span>
-            From the next start of zapd on: <code>{waiting.value.join(", ")}</code>
+            Takes effect when zapd restarts: <code>{waiting.value.join(", ")}</code>
           </span>
         </p>
       )}
       {now === null && failure.value === null && connection.value === "lost" && (
-        <Notice icon="plug" title="Settings are read once zapd is back" />
+        <Notice icon="plug" title="The settings appear once zapd is back" />
       )}
       {now !== null &&
         sections.map((section) => (
@@ -106,19 +106,20 @@ function Reload({ read, waiting }: { read(): Promise<void>; readonly waiting: Si
     await read();
     announce(
       restart_required.length > 0
-        ? `Reloaded; after a restart: ${restart_required.join(", ")}`
+        ? `Reloaded. After a restart: ${restart_required.join(", ")}`
         : "The file was reloaded",
     );
   });
   return (
     <section class="settings-foot">
       <p class="muted">
-        They stand in a file that can be edited, too; its comments stay. <code>zapd config path</code> says where.
+        You can also edit the settings in their file; its comments are kept. <code>zapd config path</code> prints its
+        path.
       </p>
       <Button label="Reload the file" icon="refresh-cw" kind="quiet" onPress={run} />
       {failure.value && <Refusal failure={failure.value} />}
       <p>
-        <a href="docs">The API, with every field and error</a>
+        <a href="docs">API documentation, with every field and error</a>
       </p>
     </section>
   );

@@ -57,7 +57,7 @@ describePage("the developer view", (visitAt) => {
     const data = { items: [], files: [...paths], dragOperationsMask: 1 };
     for (const type of ["dragEnter", "dragOver"] as const)
       await session.send("Input.dispatchDragEvent", { type, x: 300, y: 300, data });
-    await shows(page, "Let go to send it");
+    await shows(page, "Release to send it");
     await session.send("Input.dispatchDragEvent", { type: "drop", x: 300, y: 300, data });
     await session.detach();
   }
@@ -156,7 +156,7 @@ describePage("the developer view", (visitAt) => {
       await shows(page, `${title} 1.0.7 runs on Workbench`);
       await page.click(".dev-params summary");
       await page.type(".dev-params textarea", title);
-      await shows(page, "is no name=value");
+      await shows(page, "is not name=value");
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(305);
     }, 60_000);
 
@@ -166,7 +166,7 @@ describePage("the developer view", (visitAt) => {
       await shows(page, "Hello 1.0.7 runs on Workbench");
       await page.click(".dev-params summary");
       await page.type(".dev-params textarea", "content_id=42\nno pair");
-      await shows(page, "no pair is no name=value");
+      await shows(page, "no pair is not name=value");
       await page.evaluate(() => document.querySelector<HTMLTextAreaElement>(".dev-params textarea")?.select());
       await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
       await pressNamed(page, "Reload");
@@ -221,7 +221,7 @@ describePage("the developer view", (visitAt) => {
 
     test("one package goes to all of a label; a set that wants its own password is asked for it", async () => {
       const { page, axeEverywhere } = await visit(room.daemon.port, id);
-      await pressNamed(page, "All of lab");
+      await pressNamed(page, "All with label lab");
       await drop(page, [zipFile("hello.zip", filesOf(8))]);
       await shows(page, "Hello 1.0.8 runs on set");
       await shows(page, "second refused the developer password");
@@ -241,7 +241,7 @@ describePage("the developer view", (visitAt) => {
       await drop(page, [zipFile("hello.zip", filesOf(9))]);
       await shows(page, "requires its developer password, but none is set");
       await write(page, "Developer password of set", password);
-      await pressNamed(page, "Send with it");
+      await pressNamed(page, "Send with this password");
       await shows(page, "Hello 1.0.9 runs on set");
     }, 60_000);
 

@@ -86,7 +86,7 @@ describeBrowser("a held key", (browser) => {
     async (_what, unplug, plugIn) => {
       await unplug(room);
       await stopped(2_000);
-      expect(await looked.page.evaluate(() => document.body.innerText)).not.toContain("The page failed");
+      expect(await looked.page.evaluate(() => document.body.innerText)).not.toContain("An error in the page");
       await Bun.sleep(1_800);
       await plugIn(room);
       const then = room.countOf("key");

@@ -21,7 +21,7 @@ describePage("the house", (visitAt) => {
 
   test("what each set is and does; it is turned off and on, and says so", async () => {
     const { page } = await visit();
-    for (const name of ["Living Room", "Workbench", "Cinema", "Kitchen", "to be paired"]) await shows(page, name);
+    for (const name of ["Living Room", "Workbench", "Cinema", "Kitchen", "not paired"]) await shows(page, name);
     await pressNamed(page, "Turn off Living Room");
     await demo.says(/Living Room\s+key power/);
     await pressNamed(page, "Turn on Living Room");
@@ -99,7 +99,7 @@ describePage("the house", (visitAt) => {
     await until(page, "the dialog is gone", () => document.querySelector("dialog") === null);
     // What a label is made of is said where it is typed.
     await pick(page, "Bench", "Labels");
-    await shows(page, "Words of a to z, 0 to 9 and . _ = -");
+    await shows(page, "use a to z, 0 to 9 and . _ = -");
     await page.keyboard.press("Escape");
     await pick(page, "Bench", "Rename");
     await write(page, "Name", "Workbench");
@@ -113,7 +113,7 @@ describePage("the house", (visitAt) => {
     await pressNamed(page, "Forget");
     await until(page, "it is gone", () => !document.querySelector("main")?.textContent?.includes("Kitchen"));
     await pressNamed(page, "Look again");
-    await shows(page, "to be paired");
+    await shows(page, "not paired");
     await pressNamed(page, "Add by address");
     await write(page, "Address", "127.9.9.9");
     await pressNamed(page, "Add");
@@ -171,7 +171,7 @@ describePage("the house", (visitAt) => {
   test("who has a set to themselves is said, in the house and on its remote, and what is asked of it is refused", async () => {
     const { page } = await visit();
     await api("POST", "/devices/Cinema/lease", { owner: "ci@runner-3", ttl_s: 600, note: "night run" });
-    await shows(page, "ci@runner-3 has it until");
+    await shows(page, "Leased by ci@runner-3 until");
     await pressNamed(page, "Mute Cinema");
     await shows(page, "Cinema is leased to ci@runner-3");
     await pressNamed(page, "Dismiss");

@@ -61,19 +61,19 @@ describePage("activity and settings", (visit) => {
     await interval.click({ count: 3 });
     await interval.type("120");
     await page.keyboard.press("Enter");
-    await shows(page, "discovery.interval_s is changed");
+    await shows(page, "discovery.interval_s was changed");
     expect((await api("GET", "/config")).discovery).toMatchObject({ interval_s: 120 });
-    await pressNamed(page, "discovery.interval_s: back to the default");
+    await pressNamed(page, "Reset discovery.interval_s to its default");
     await saved(page, "discovery.interval_s", "300");
     await (await fieldOf(page, "daemon.cors_enabled")).click();
     await saved(page, "daemon.cors_enabled", "true");
     await (await fieldOf(page, "daemon.log_level")).select("debug");
-    await shows(page, "daemon.log_level is changed");
+    await shows(page, "daemon.log_level was changed");
     const port = await fieldOf(page, "daemon.http_port");
     await port.click({ count: 3 });
     await port.type("7373");
     await page.keyboard.press("Enter");
-    await shows(page, "From the next start of zapd on: daemon.http_port");
+    await shows(page, "Takes effect when zapd restarts: daemon.http_port");
     // Changed elsewhere, it is so here too.
     await api("PATCH", "/config", { "discovery.timeout_ms": 4_000, "daemon.http_port": null });
     await saved(page, "discovery.timeout_ms", "4000");
@@ -81,13 +81,13 @@ describePage("activity and settings", (visit) => {
     const secret = await fieldOf(page, "dev.vendor_password");
     await secret.type("rokudev");
     await page.keyboard.press("Enter");
-    await shows(page, "dev.vendor_password is changed");
+    await shows(page, "dev.vendor_password was changed");
     expect(await page.content()).not.toContain("rokudev");
   }, 60_000);
 
   test("what the doctor finds is shown, the worst first", async () => {
     const { page } = await visit(demo.port(), { at: "/settings" });
-    await pressNamed(page, "Look");
+    await pressNamed(page, "Check");
     await shows(page, "Bedroom: keys refused (Limited)");
     const first = await page.evaluate(() => document.querySelector(".doctor li")?.className);
     expect(first).toBe("is-fail");

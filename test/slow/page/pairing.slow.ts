@@ -16,12 +16,12 @@ describePage("pairing", (visit) => {
     test("a login: the wrong one is said, and the right one typed behind it", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), { at: at("Cinema") });
       await pressNamed(page, "Pair Cinema");
-      await shows(page, "The login that is set on Cinema");
+      await shows(page, "Enter the login from the remote control settings of Cinema");
       expect(await axeEverywhere()).toEqual([]);
       await write(page, "User name", "kodi");
       await write(page, "Password", "popcron");
       await page.keyboard.press("Enter");
-      await shows(page, "It was not that one");
+      await shows(page, "Check it, and try again");
       await write(page, "Password", "popcorn");
       await page.keyboard.press("Enter");
       await shows(page, "Cinema is paired");
@@ -39,7 +39,7 @@ describePage("pairing", (visit) => {
       const shown = () => [...demo.said().matchAll(/Attic +shows the code ([0-9A-F]{6})/g)].at(-1)?.[1] ?? "";
       await write(page, "The code that Attic shows", mistyped(shown()));
       await page.keyboard.press("Enter");
-      await shows(page, "It was not that one");
+      await shows(page, "Check it, and try again");
       await write(page, "The code that Attic shows", shown().toLowerCase());
       await page.keyboard.press("Enter");
       await shows(page, "Attic is paired");
@@ -52,7 +52,7 @@ describePage("pairing", (visit) => {
       await pressNamed(first.page, "Pair Kitchen");
       await shows(first.page, "Look at the screen of Kitchen");
       await shows(first.page, "left");
-      await pressNamed(first.page, "Give up");
+      await pressNamed(first.page, "Cancel");
       await isClosed(first.page);
       await shows(first.page, "Kitchen must be paired first");
       const second = await visit(demo.port(), { at: at("Kitchen"), beside: first.page });
@@ -92,7 +92,7 @@ describePage("pairing", (visit) => {
       expect(await axeEverywhere()).toEqual([]);
       await write(page, `The code that ${name} shows`, "31 41 59 99");
       await page.keyboard.press("Enter");
-      await shows(page, "It was not that one");
+      await shows(page, "Check it, and try again");
       // Pasted, as it may be written somewhere.
       await page.focus("dialog input");
       await page.evaluate(() => {
@@ -110,13 +110,13 @@ describePage("pairing", (visit) => {
       const { page, name } = await asked(set);
       await shows(page, `Look at the screen of ${name}`);
       set.answer(false);
-      await shows(page, "It was refused at the set");
+      await shows(page, "The request was denied on the TV");
       set.expiresMs = 1_500;
-      await pressNamed(page, "Begin again");
+      await pressNamed(page, "Try again");
       await shows(page, "0:01 left");
-      await shows(page, "The prompt at the set was not answered in time");
+      await shows(page, "The prompt on the TV was not answered in time");
       set.expiresMs = 60_000;
-      await pressNamed(page, "Begin again");
+      await pressNamed(page, "Try again");
       await shows(page, "0:5");
       set.answer(true);
       await shows(page, `${name} is paired`);
@@ -129,7 +129,7 @@ describePage("pairing", (visit) => {
       const { page, name } = await asked(set);
       await shows(page, `${name} was not paired`);
       set.expiresMs = 60_000;
-      await pressNamed(page, "Begin again");
+      await pressNamed(page, "Try again");
       await write(page, `The code that ${name} shows`, "271828");
       await page.keyboard.press("Enter");
       await shows(page, `${name} is paired`);
@@ -141,7 +141,7 @@ describePage("pairing", (visit) => {
       expect((await house.api("POST", `/devices/${id}/pair`, { begin: true })).status).toBe(200);
       const { page } = await visit(Number(new URL(house.url).port), { at: `/remote/${id}` });
       await pressNamed(page, "Pair Abandoned");
-      await pressNamed(page, "Cancel that and begin here");
+      await pressNamed(page, "Cancel that pairing and start here");
       await write(page, "The code that Abandoned shows", "271828");
       await page.keyboard.press("Enter");
       await shows(page, "Abandoned is paired");

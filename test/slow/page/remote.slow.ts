@@ -56,7 +56,7 @@ describePage("the remote", (visit) => {
     await pressNamed(page, "Keyboard off");
     await page.evaluate(() => (document.activeElement as HTMLElement).blur());
     await page.keyboard.press("?");
-    await shows(page, "The keyboard as a remote");
+    await shows(page, "Keyboard shortcuts");
     await page.keyboard.press("Escape");
     await page.keyboard.press("/");
     await page.keyboard.type("jelly");
@@ -89,7 +89,7 @@ describePage("the remote", (visit) => {
     page.on("request", (request) => {
       if (request.method() === "POST") sent.push(JSON.parse(request.postData() ?? "{}").key);
     });
-    await pressNamed(page, "each keystroke at once");
+    await pressNamed(page, "send each keystroke at once");
     await page.focus('.remote-text input:not([type="checkbox"])');
     const session = await page.createCDPSession();
     for (const text of ["n", "に", "日"])
@@ -113,7 +113,7 @@ describePage("the remote", (visit) => {
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     await page.keyboard.press("p");
     await page.keyboard.press("?");
-    await shows(page, "The keyboard as a remote");
+    await shows(page, "Keyboard shortcuts");
     const words = await page.evaluate(() =>
       [...document.querySelectorAll(".shortcuts dd")].map((one) => one.innerHTML),
     );
@@ -129,7 +129,7 @@ describePage("the remote", (visit) => {
     const right = await page.evaluate(() => document.querySelector("dialog")?.getBoundingClientRect().right ?? 0);
     await pressAt(right - 8);
     await Bun.sleep(100);
-    await shows(page, "The keyboard as a remote");
+    await shows(page, "Keyboard shortcuts");
     await pressAt(right + 8);
     await until(page, "it is closed", () => document.querySelector("dialog") === null);
   }, 60_000);
@@ -160,7 +160,7 @@ describePage("the remote", (visit) => {
       first,
     );
     await pressNamed(page, "Pause");
-    await pressNamed(page, "Play on");
+    await pressNamed(page, "Resume");
     await page.focus('.slider[aria-label="Position"]');
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
@@ -211,7 +211,7 @@ describePage("the remote", (visit) => {
       await until(page, "there is no picture", () => document.querySelector(".playing-art") === null);
       expect(await topOfUp()).toBe(playing);
       await api("POST", "/devices/Cinema/playback", { do: "stop" });
-      await shows(page, "Nothing plays");
+      await shows(page, "Nothing is playing");
       expect(await topOfUp()).toBe(playing);
       await api("POST", "/devices/Cinema/lease", { owner: "ci", ttl_s: 600 });
       await until(page, "it says so", () => document.querySelector(".leased") !== null);
@@ -273,7 +273,7 @@ describePage("the remote", (visit) => {
     await page.keyboard.press("h");
     expect(demo.said().slice(before)).not.toContain("Bedroom      refused key");
     const gone = await visit(demo.port(), { at: "/remote/nobody" });
-    await shows(gone.page, "There is no such device");
+    await shows(gone.page, "Device not found");
     expect(await gone.axe()).toEqual([]);
   }, 60_000);
 

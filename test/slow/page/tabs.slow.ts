@@ -101,7 +101,7 @@ describeBrowser("many tabs", (browser) => {
     await shows(settings.page, "daemon.log_level");
     await write(settings.page, "daemon.http_host", "localhost");
     await settings.page.keyboard.press("Enter");
-    await shows(settings.page, "From the next start of zapd on: daemon.http_host");
+    await shows(settings.page, "Takes effect when zapd restarts: daemon.http_host");
     await daemon.stop();
     await allShow("zapd does not answer; trying again");
     const go = (view: string) =>
@@ -117,6 +117,6 @@ describeBrowser("many tabs", (browser) => {
     await shows(remote.page, "Netflix");
     expect(await remote.page.evaluate(() => document.body.innerText)).not.toContain("Start it with");
     await settings.page.bringToFront();
-    await until(settings.page, "no start is needed", () => !document.body.innerText.includes("From the next start"));
+    await until(settings.page, "no start is needed", () => !document.body.innerText.includes("Takes effect when"));
   }, 60_000);
 });
