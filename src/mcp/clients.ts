@@ -106,13 +106,8 @@ function read(file: string): string | null {
   try {
     return readUtf8(file, maxBytes, () => {});
   } catch (cause) {
-    throw new ZapdError(
-      "storage_error",
-      `${tildePath(file)} could not be read (${systemCode(cause) || textOf(cause)})`,
-      {
-        cause,
-      },
-    );
+    const why = systemCode(cause) || textOf(cause);
+    throw new ZapdError("storage_error", `${tildePath(file)} could not be read (${why})`, { cause });
   }
 }
 

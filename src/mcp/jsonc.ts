@@ -73,11 +73,11 @@ function inserted(text: string, node: Node, key: string, value: unknown): string
   const inner = last ? indentAt(text, last.start) : (indentAt(text, node.start) ?? "") + unitOf(text);
   const line = `${JSON.stringify(key)}: ${written(text, value, inner)}`;
   const close = node.end - 1;
+  const end = last?.value.end ?? node.start + 1;
   // After the last member and its comments.
-  const at =
-    (last?.value.end ?? node.start + 1) + text.slice(last?.value.end ?? node.start + 1, close).trimEnd().length;
+  const at = end + text.slice(end, close).trimEnd().length;
   const comma = last && !node.hasTrailingComma ? "," : "";
-  const head = last ? text.slice(0, last.value.end) + comma + text.slice(last.value.end, at) : text.slice(0, at);
+  const head = text.slice(0, end) + comma + text.slice(end, at);
   if (inner === null) return `${head} ${line}${text.slice(at)}`;
   const newline = newlineOf(text);
   const isClosed = /\n/.test(text.slice(at, close));
@@ -93,11 +93,7 @@ function written(text: string, value: unknown, indent: string | null): string {
 /** The indentation of the line of a value or a member; `null` where other values precede it on that line. */
 function indentAt(text: string, at: number): string | null {
   const before = text.slice(text.lastIndexOf("\n", at - 1) + 1, at).replace(/^\ufeff/, "");
-  return /^[ \t]*$/.test(before)
-    ? before
-    : /^[ \t]*("(?:[^"\\]|\\.)*"\s*:\s*)$/.test(before)
-      ? (/^[ \t]*/.exec(before)?.[0] ?? "")
-      : null;
+  return /^([ \t]*)(?:"(?:[^"\\]|\\.)*"\s*:\s*)?$/.exec(before)?.[1] ?? null;
 }
 
 function unitOf(text: string): string {

@@ -4,7 +4,7 @@ import type { State } from "../api/schemas.ts";
 import { sleep } from "../system/sleep.ts";
 
 /** Between two reads of a device that does not show the effect yet. */
-const pollMs = 250;
+export const pollMs = 250;
 
 /** Reads the state of a device; `null` where it does not answer in time. */
 export async function readState(

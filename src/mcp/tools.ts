@@ -15,7 +15,7 @@ import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
-import { readState, readStates, readUntil } from "./state.ts";
+import { pollMs, readState, readStates, readUntil } from "./state.ts";
 import {
   device,
   deviceField,
@@ -37,7 +37,6 @@ const maxInstallLines = 40;
 const listing = { timeoutMs: 1_500, concurrency: 16 } as const;
 /** Base64 adds a third, and clients take some 10 MB. */
 const maxPictureBytes = 6 * 1024 * 1024;
-const pollMs = 250;
 
 const idOf = (name: string | undefined) => name ?? "default";
 

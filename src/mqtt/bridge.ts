@@ -84,13 +84,12 @@ export class Bridge {
     this.#options = options;
     this.#topics = topics;
     this.#retained = new RetainedDocuments(options.random);
-    this.#client = createClient({ url, fetch: (request) => this.#ask(request) });
-    const { url: broker, commands } = options.settings;
-    const since = new Date().toISOString();
-    const { log } = options;
     const fetch = (request: Request) => this.#ask(request);
+    this.#client = createClient({ url, fetch });
+    const { settings, artifacts, homeAssistant, log } = options;
+    const { url: broker, commands } = settings;
+    const since = new Date().toISOString();
     const publish = (event: object) => this.#publishEvent(event);
-    const { settings, artifacts, homeAssistant } = options;
     this.#homeAssistant = homeAssistant ? new HomeAssistant({ ...homeAssistant, settings, topics }) : null;
     const ca = () => brokerOf(settings, process.env).ca;
     const own = { topics, url, fetch, log, publish, artifacts: { ...artifacts, ca } };

@@ -120,8 +120,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
   client.on("close", () => {
     signal?.removeEventListener("abort", aborted);
-    const reason =
-      why ?? new BusError("closed", `The broker at ${broker.url} closed the connection`, { hint: closedHint(broker) });
+    const reason = why ?? closed(broker);
     reject(reason);
     end(reason);
   });
@@ -392,9 +391,7 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
     const aborted = () => finish(new BusError("left", "The connection attempt was cancelled"));
     const timer = setTimeout(() => finish(timedOut(broker)), connectTimeoutMs);
     socket.once("error", (error) => finish(unreachable(error, broker)));
-    socket.once("close", () =>
-      finish(new BusError("closed", `The broker at ${broker.url} closed the connection`, { hint: closedHint(broker) })),
-    );
+    socket.once("close", () => finish(closed(broker)));
     socket.once(secure ? "secureConnect" : "connect", () => finish());
     signal?.addEventListener("abort", aborted, { once: true });
     if (signal?.aborted) aborted();
@@ -430,10 +427,16 @@ function limitPackets(socket: net.Socket): void {
   });
 }
 
+const seeLog = "See the broker's own log for the reason";
+
+function closed(broker: Broker): BusError {
+  return new BusError("closed", `The broker at ${broker.url} closed the connection`, { hint: closedHint(broker) });
+}
+
 function closedHint({ secure }: Broker): string {
   return secure
     ? "Its port may not use TLS (then mqtt.url begins with mqtt://, usually port 1883), or it may require a client certificate (mqtt.cert and mqtt.key)"
-    : "If it requires TLS, mqtt.url must begin with mqtts:// (usually port 8883). The broker's own log says why";
+    : `If it requires TLS, mqtt.url must begin with mqtts:// (usually port 8883). ${seeLog}`;
 }
 
 function timedOut({ url }: Broker): BusError {
@@ -501,7 +504,7 @@ function refusal(error: unknown, broker: Broker): BusError {
     });
   if (typeof code === "string") return unreachable(error, broker);
   return new BusError("closed", `The broker at ${url} refused the connection (reason 0x${Number(code).toString(16)})`, {
-    hint: "The broker's own log says why",
+    hint: seeLog,
     cause: error,
   });
 }
@@ -510,7 +513,7 @@ function refusal(error: unknown, broker: Broker): BusError {
 function disconnected(code: number, { url }: Broker): BusError {
   if (code === codes.takenOver) return takenOver(url);
   return new BusError("closed", `The broker at ${url} closed the connection (reason 0x${code.toString(16)})`, {
-    hint: "The broker's own log says why",
+    hint: seeLog,
   });
 }
 
@@ -543,7 +546,7 @@ function rejected(topic: string, code: number, { url }: Broker): BusError {
     "forbidden",
     `The broker at ${url} refused a message to ${topic} (reason 0x${code.toString(16)})`,
     {
-      hint: "The broker's own log says why",
+      hint: seeLog,
     },
   );
 }

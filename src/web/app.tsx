@@ -47,11 +47,7 @@ export function App() {
         {shown ? (
           <shown.show key={`${view}/${id ?? ""}`} id={id} />
         ) : (
-          <Notice icon="search" title="Page not found" isPage>
-            <p>
-              <a href={linkTo("")}>Back to the house</a>
-            </p>
-          </Notice>
+          <Notice icon="search" title="Page not found" isPage />
         )}
       </main>
       <Toast />

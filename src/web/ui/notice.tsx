@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { linkTo } from "../route.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** Shown in place of an empty view: why it is empty and what to do. */
@@ -10,7 +11,7 @@ export function Notice({
 }: {
   readonly icon: IconName;
   readonly title: string;
-  /** The notice is the whole view, so its title is an `h1`. */
+  /** The notice is the whole view: its title is an `h1`, and a link leads back. */
   readonly isPage?: boolean;
   readonly children?: ComponentChildren;
 }) {
@@ -19,6 +20,11 @@ export function Notice({
       <Icon name={icon} size={28} />
       {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children}
+      {isPage && (
+        <p>
+          <a href={linkTo("")}>Back to the house</a>
+        </p>
+      )}
     </div>
   );
 }

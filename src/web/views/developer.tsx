@@ -24,9 +24,6 @@ export function Developer({ id }: { readonly id: string | null }) {
   return (
     <Notice icon="code" title={id === null ? "Choose a device" : "Device not found"} isPage>
       <OtherSets none="No device accepts packages. Turn on developer mode on the device." />
-      <p>
-        <a href={linkTo("")}>Back to the house</a>
-      </p>
     </Notice>
   );
 }

@@ -24,7 +24,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
     // The place is kept, so that the keys below do not move when something plays.
     return can("playback") ? <p class="playing card muted">Nothing is playing, as far as it reports</p> : null;
   }
-  const control = (what: "play" | "pause" | "stop" | "next" | "previous") =>
+  const control = (what: "play" | "pause" | "next" | "previous") =>
     void attempt(entry, what === "pause" ? "pausing" : what, () =>
       call("controlPlayback", { id: entry.id, body: { do: what } }),
     );

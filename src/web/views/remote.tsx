@@ -35,9 +35,6 @@ export function Remote({ id }: { readonly id: string | null }) {
   return (
     <Notice icon="tv" title="Device not found" isPage>
       <p>It was removed, it is now part of another device, or the address of this page is wrong.</p>
-      <p>
-        <a href={linkTo("")}>Back to the house</a>
-      </p>
     </Notice>
   );
 }
