@@ -187,7 +187,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platforms,
     platformHost,
     config: () => config.running.discovery,
-    addFound: (finding, seats) => devices.addFound(finding, seats),
+    addFound: (finding, seats) => devices.adding.addFound(finding, seats),
     sleepingAt: (platform, address) => devices.sleepingAt(platform, address),
     knownAddresses: () => trust.knownAddresses(),
     onScan() {

@@ -222,7 +222,7 @@ const onlyIn: readonly {
     uses: ["mqtt"],
     why: "a fleet alone is behind a broker",
   },
-  { of: "devices", in: /^src\/devices\/devices\.ts$/, uses: ["discovery"], why: "there devices are added" },
+  { of: "devices", in: /^src\/devices\/adding\.ts$/, uses: ["discovery"], why: "there devices are added" },
 ];
 
 const sources = sourcesIn("src");

@@ -2,7 +2,7 @@
  * One live device: its records, the queue of its commands, its shared reads, its last state and its pairing. A
  * command goes to the endpoint that is preferred for it. Knows no platform by name.
  */
-import { hasCode, hasReason, inStandby, textOf, ZapdError } from "../api/errors.ts";
+import { hasCode, hasReason, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { FoundDevice } from "../discovery/probe-queue.ts";
@@ -11,24 +11,21 @@ import {
   capabilities,
   type Description,
   type PlatformState,
-  type StatePart,
   stateParts,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import { neverAborted, orAborted, sleep } from "../system/sleep.ts";
 import type { Catalog } from "./catalog.ts";
-import { mergeStates } from "./compose.ts";
 import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
-import { fillHint, requireCapability, withDeviceName } from "./failures.ts";
+import { fillHint, withDeviceName } from "./failures.ts";
 import type { Cause, Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import { LastState } from "./last-state.ts";
 import type { Leases } from "./leases.ts";
 import { removedError } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
-import { offState, unknownState } from "./presence.ts";
 import { Queue, type Turn } from "./queue.ts";
+import { Reads } from "./reads.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { Route, Task } from "./task.ts";
 import { Watch } from "./watch.ts";
@@ -52,9 +49,6 @@ export interface DeviceDependencies extends EndpointDependencies {
 /** Why a wait for a device ends when the device was merged into another. */
 export const becamePartOfOther = Symbol("it became a part of another device");
 
-/** How long a state read waits for the other endpoints once one has answered. */
-const otherEndpointsMs = 1_000;
-
 export class Device {
   /** The id of its oldest record; the ids of its other records mean this device, too. */
   readonly id: string;
@@ -63,9 +57,7 @@ export class Device {
   readonly #deps: DeviceDependencies;
   readonly #queue: Queue;
   readonly #lastState: LastState;
-  readonly #reads = new Map<string, Promise<unknown>>();
-  /** The endpoints whose last state read failed. */
-  readonly #failedReads = new WeakSet<Endpoint>();
+  readonly #reads: Reads;
   /** Grows with each command that ends: a read that began before is not shared with later callers. */
   #commandCount = 0;
   /** Whether the last command has read its effect back from the device. */
@@ -91,6 +83,12 @@ export class Device {
       feed,
       endpoints: () => this.#endpoints,
       onObserved: (isNew) => this.#watch?.stateObserved(isNew),
+    });
+    this.#reads = new Reads({
+      endpoints: () => this.#endpoints,
+      candidates: (task) => this.#candidates(task),
+      lastState: this.#lastState,
+      commandCount: () => this.#commandCount,
     });
     this.update();
   }
@@ -351,106 +349,12 @@ export class Device {
    * that does not answer and last reported that it is off, is off.
    */
   async state(signal: AbortSignal): Promise<State> {
-    return this.#shared("state", () => this.#lastState.readFully(() => this.#readState()), signal);
-  }
-
-  /** Reads the state, or parts of it, from all endpoints and merges it; fails only where no endpoint answers. */
-  async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
-    const endpoints = this.#endpoints;
-    const all = endpoints.withState;
-    const [first = this.leading] = all;
-    if (all.length < 2) return this.#stateOf({ endpoint: first }, parts);
-    const states = new Map<Endpoint, State>();
-    const hadFailed = this.#failedReads.has(first);
-    const reads = all.map((endpoint) =>
-      this.#stateOf({ endpoint, withoutRecovery: true }, parts).then(
-        (state) => {
-          this.#failedReads.delete(endpoint);
-          states.set(endpoint, state);
-        },
-        (error: unknown) => {
-          this.#failedReads.add(endpoint);
-          throw error;
-        },
-      ),
-    );
-    const over = new AbortController();
-    // The first endpoint knows the most: it may take its whole time, unless its last read failed.
-    const enough = Promise.any(reads).then(
-      () => Promise.allSettled([hadFailed ? undefined : reads[0], sleep(otherEndpointsMs, over.signal)]),
-      () => {},
-    );
-    await Promise.race([Promise.allSettled(reads), enough]);
-    over.abort();
-    const [preferred, ...others] = all.flatMap((endpoint) => {
-      const state = states.get(endpoint);
-      return state ? [endpoints.sourceOf(endpoint, state)] : [];
-    });
-    // Where none has answered, the first is searched for, or gives the error.
-    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first });
-  }
-
-  async #stateOf(route: Route, parts: readonly StatePart[] | null = null): Promise<State> {
-    const task: Task<State> = {
-      activity: "reading its state",
-      needs: "state",
-      timeoutMs: this.timeoutMs + 1_000,
-      route,
-      work: async (connection, within, endpoint) => {
-        const control = requireCapability(connection.state, "state");
-        const startedAt = performance.now();
-        const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
-        if (endpoint.presence.reportedOffSince(startedAt)) return this.#lastState.show(offState, endpoint);
-        const state = endpoint.presence.withoutOutdated(read, startedAt);
-        this.observe(state, "poll", endpoint);
-        return this.#lastState.show({ ...unknownState, ...endpoint.presence.state, ...state }, endpoint);
-      },
-    };
-    try {
-      return await this.#readAnywhere(task);
-    } catch (error) {
-      const { endpoint } = route;
-      if (hasCode(error, "device_unreachable", "device_timeout") && endpoint.presence.isOff)
-        return this.#lastState.show(offState, endpoint);
-      throw error;
-    }
+    return this.#countAsUse(this.#reads.state(signal));
   }
 
   /** A read, shared by all who ask for it at the same time. */
   read<T>(what: string, signal: AbortSignal, task: Task<T>): Promise<T> {
-    return this.#shared(`${what} ${task.route?.endpoint.id}`, () => this.#readAnywhere(task), signal);
-  }
-
-  async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal, isUse = true): Promise<T> {
-    const key = `${what} ${this.#commandCount}`;
-    let read = this.#reads.get(key) as Promise<T> | undefined;
-    if (!read) {
-      read = work().finally(() => this.#reads.delete(key));
-      this.#reads.set(key, read);
-    }
-    const answer = orAborted(read, signal);
-    return isUse ? this.#countAsUse(answer) : answer;
-  }
-
-  /** A read: from the next endpoint where one does not answer, and where the device is now if it has moved. */
-  async #readAnywhere<T>(task: Task<T>): Promise<T> {
-    let missed: { endpoint: Endpoint; before: DeviceRecord; error: unknown } | undefined;
-    for (const endpoint of this.#candidates(task)) {
-      const before = endpoint.record;
-      try {
-        if (endpoint.presence.isOff && endpoint.connection.power?.wakesByConnecting)
-          throw withDeviceName(inStandby(), endpoint.record, task.activity);
-        return await endpoint.attempt(task, neverAborted);
-      } catch (error) {
-        if (!hasCode(error, "device_unreachable")) throw error;
-        missed ??= { endpoint, before, error };
-      }
-    }
-    const { endpoint = this.leading, before = this.record, error } = missed ?? {};
-    const mayMove = !task.route?.withoutRecovery && !endpoint.presence.isOff;
-    if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, "read", this.timeoutMs, neverAborted)))
-      throw error;
-    return endpoint.attempt(task, neverAborted);
+    return this.#countAsUse(this.#reads.read(what, signal, task));
   }
 
   /** The effect of a command, as it was read back from the device. */
@@ -497,16 +401,10 @@ export class Device {
       get pushes() {
         return device.#endpoints.pushedParts;
       },
-      poll: (parts) => this.#poll(parts),
+      // That is no use of the device.
+      poll: (parts) => this.#reads.poll(parts),
     });
     return this.#watch;
-  }
-
-  /** Reads its state for those who follow it; that is no use of the device. */
-  async #poll(parts: readonly StatePart[] | null): Promise<void> {
-    const what = parts ? `state ${parts.join(" ")}` : "state";
-    const read = () => (parts ? this.#readState(parts) : this.#lastState.readFully(() => this.#readState()));
-    await this.#shared(what, read, neverAborted, false);
   }
 
   /** It may answer again. */

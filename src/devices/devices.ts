@@ -1,24 +1,18 @@
-/** All devices: finds the one that is meant, takes in those that are found or added, and removes them. */
-import { textOf, ZapdError } from "../api/errors.ts";
-import type { BodyOf } from "../api/operations.ts";
+/** All devices: finds the one that is meant, tells subscribers what happens to them, and removes them. */
+import { ZapdError } from "../api/errors.ts";
 import { allWord, labelPrefix } from "../api/routes.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
-import { invalidHost, splitHost } from "../discovery/hosts.ts";
-import type { FoundDevice, Seats } from "../discovery/probe-queue.ts";
-import type { Address, Ports, Sighting } from "../platforms/platform.ts";
-import { redacted } from "../system/log.ts";
-import { addressText } from "../system/text.ts";
+import type { Address, Ports } from "../platforms/platform.ts";
+import { Adding } from "./adding.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import { Endpoint } from "./endpoint.ts";
-import { fillHint, isPredicate } from "./failures.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { checkName, noDevicesHint } from "./names.ts";
-import type { DeviceRecord, Discovered } from "./record.ts";
-import type { MergeResult, RecordChange } from "./registry.ts";
+import { noDevicesHint } from "./names.ts";
+import type { DeviceRecord } from "./record.ts";
+import type { RecordChange } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
-import { type Location, provesToBe, sightingOf } from "./trust.ts";
 
 /** The dependencies of a device that `Devices` itself provides. */
 type Provided = "onRemoved" | "endpointOf" | "deviceOf" | "onChange" | "onHint" | "onPairing" | "feed";
@@ -29,16 +23,6 @@ export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> 
   nameDefault(name: string): Promise<unknown>;
 }
 
-/** A found device with the time at which it answered (`performance.now()`), which may be a while before it is taken in. */
-interface Answer extends FoundDevice {
-  readonly at: number;
-}
-
-/** How long a device may take to answer at its old address. */
-const oldAddressMs = 2_000;
-const pairHint = "Check the address in the network settings of the device, and that it is on";
-const addHint = `${pairHint}: a device that is off cannot be added`;
-
 /** Path segments for which the device is cached. */
 const maxCachedSegments = 1_000;
 
@@ -47,6 +31,7 @@ export class Devices {
   readonly #devices = new Map<string, Device>();
   /** By the record's id: records keep their connections when devices are joined or split. */
   readonly #endpoints = new Map<string, Endpoint>();
+  readonly adding: Adding;
   /** What happens to the devices, for subscribers. */
   readonly journal = new Journal({ devices: () => this.#shown() });
   readonly #feed = new Feed(this.journal);
@@ -63,9 +48,6 @@ export class Devices {
   readonly #stopping = new AbortController();
   /** The devices that path segments mean, until the registry changes. */
   readonly #bySegment = new Map<string, Device>();
-  /** What is being decided of each identity: a device found twice is taken in once, then again. */
-  readonly #deciding = new Map<string, Promise<unknown>>();
-
   constructor(deps: DevicesDependencies) {
     const onRemoved = (device: Device) => {
       this.#devices.delete(device.id);
@@ -96,6 +78,7 @@ export class Devices {
         this.#changed(device_id);
       },
     });
+    this.adding = new Adding(deps, this);
     this.#published = this.#publishable();
     this.#feed.seed(this.describeAll());
     deps.registry.onChange(() => this.#registryChanged());
@@ -257,202 +240,18 @@ export class Devices {
     return endpoint?.presence.isOff && endpoint.connection.power?.wakesByConnecting ? endpoint.record : null;
   }
 
-  /**
-   * Takes in a device that a scan found; a new one needs a seat. A known one gets its new address, unless it still answers at
-   * the old one.
-   */
-  addFound(finding: FoundDevice, seats?: Seats): Promise<DeviceRecord> {
-    return this.#inTurn(finding, async (answer) => {
-      const { registry, trust, log } = this.#deps;
-      const { platform, sighting, address } = answer;
-      const before = registry.find(platform, sighting, address);
-      const impostor = before && trust.impostorReason(before, answer);
-      if (impostor) {
-        log.recurring(`Ignored a device: ${before.name} ${impostor}`);
-        throw new ZapdError("device_error", impostor);
-      }
-      if (before) {
-        registry.markFound(before.id);
-        return this.#saveLocation(before, answer, await trust.locate(before, answer, oldAddressMs));
-      }
-      const seat = seats?.take(address.host);
-      if (seat === null) throw new ZapdError("device_busy", "was not added: one scan found too many new devices");
-      const mac = trust.macOf(address.host);
-      const merged = await registry.merge({
-        ...answer,
-        by: "scan",
-        mac,
-        evicts: seat?.instead,
-        scanStartedAt: seats?.since,
-      });
-      // An endpoint of a known device is no new device.
-      if (registry.partsOf(merged.record.id).length > 1) seats?.giveBack(address.host);
-      else seats?.took(address.host, merged.record.id);
-      const record = await this.#added(merged, answer);
-      log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
-      return record;
-    });
-  }
-
-  /**
-   * Probes an address and adds the device there. A known device is not moved there while it answers at its own address, or has
-   * secrets: `device_elsewhere`. Only the holder of its lease renames it or sets its ports: `device_leased`.
-   */
-  async add(addition: BodyOf<"addDevice">, lease?: string): Promise<Device> {
-    const { host, port } = addressIn(addition.host, addition.port);
-    // An invalid name is refused before the probe; a name that is taken, once the device is known.
-    if (addition.name !== undefined) checkName(addition.name, []);
-    const found = await this.#probe(host, port, addition.platform ?? null, addHint);
-    this.#checkPorts(found.platform, addition.ports);
-    const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
-    const record = await this.#inTurn(found, async (answer) => {
-      const { registry, trust, config } = this.#deps;
-      const { platform, sighting, address } = answer;
-      const before = registry.find(platform, sighting, address);
-      if (!before) {
-        const mac = trust.macOf(address.host);
-        return this.#added(await registry.merge({ ...answer, ...given, mac }), answer);
-      }
-      if (addition.name !== undefined || addition.ports !== undefined) this.deviceOf(before).checkLease(lease);
-      const impostor = trust.impostorReason(before, answer);
-      if (impostor)
-        throw new ZapdError("device_elsewhere", `${before.name} ${impostor}`, {
-          hint: `zapd keeps using ${addressText(before)}; if the device was replaced, or has a new certificate: ${trust.startOverHint(before, address)}`,
-        });
-      const timeoutMs = Math.max(oldAddressMs, config().devices.request_timeout_ms);
-      const location = await trust.locate(before, answer, timeoutMs);
-      await this.#checkElsewhere(before, answer, location);
-      const after = await this.#saveLocation(before, answer, location, given);
-      await this.#followDefault(before, after);
-      return after;
-    });
-    return this.deviceOf(record);
-  }
-
-  /** Probes an address for a known device, to pair it again there. Fails where there is no device, or another. */
-  async identifyAt(record: DeviceRecord, text: string): Promise<FoundDevice> {
-    const { platforms, registry } = this.#deps;
-    const { host, port } = addressIn(text);
-    const usual = platforms.find((one) => one.name === record.platform)?.ports.control ?? record.port;
-    const finding = await this.#probe(host, port ?? record.port, record.platform, pairHint).catch((error: unknown) => {
-      if (port !== null || record.port === usual) throw error;
-      return this.#probe(host, usual, record.platform, pairHint);
-    });
-    const { platform, sighting, address } = finding;
-    if (provesToBe(sighting, record)) return finding;
-    const at = addressText(address);
-    const other = registry.find(platform, sighting, address);
-    // A provisional identity cannot be compared: the user says which device it is.
-    if (record.provisional && (!other || other.id === record.id)) return finding;
-    if (sighting.provisional)
-      throw new ZapdError(
-        "device_error",
-        `${record.name} could not be recognized: the device at ${at} does not identify itself`,
-        { hint: "Check that the device is on and has finished starting, then try again" },
-      );
-    const who = other?.name ?? sighting.facts.name ?? sighting.facts.model ?? sighting.identity;
-    throw new ZapdError(
-      "device_elsewhere",
-      `${record.name} is not at ${at}: another device answers there, ${JSON.stringify(who)}`,
-      { hint: `Check the address in the network settings of ${record.name}; to add the other one: zapd add ${at}` },
-    );
-  }
-
-  /** Makes one decision about one identity at a time. */
-  #inTurn<T>(finding: FoundDevice, decide: (answer: Answer) => Promise<T>): Promise<T> {
-    const key = `${finding.platform} ${finding.sighting.identity}`;
-    const answer = { ...finding, at: performance.now() };
-    const take = () => decide(answer);
-    const turn = (this.#deciding.get(key) ?? Promise.resolve()).then(take, take);
-    this.#deciding.set(key, turn);
-    const done = () => {
-      if (this.#deciding.get(key) === turn) this.#deciding.delete(key);
-    };
-    turn.then(done, done);
-    return turn;
-  }
-
-  /** Forgets the devices that were evicted for a new one, and notes that this one answered. */
-  async #added({ record, evicted }: MergeResult, { at, sighting }: Answer): Promise<DeviceRecord> {
-    await this.deleteKept(evicted).catch((error: unknown) => this.#deps.log.recurring(textOf(error)));
-    this.#answered(record, at, sighting);
-    return record;
-  }
-
-  /** Saves where a known device is, and what it reports there. */
-  async #saveLocation(
-    before: DeviceRecord,
-    { platform, at }: Answer,
-    { place, sighting }: Location,
-    given: Pick<Discovered, "name" | "ports" | "by"> = {},
-  ): Promise<DeviceRecord> {
-    const { registry, trust, log } = this.#deps;
-    const { record } = await registry.merge({
-      platform,
-      sighting: sighting ?? sightingOf(before),
-      address: place,
-      ...given,
-      place: { from: before, to: place },
-    });
-    this.#answered(record, at, sighting ?? {});
-    if (!isSameAddress(before, record))
-      log.info(`moved  ${record.name}  from ${addressText(before)} to ${addressText(record)}`);
-    const doubt = record.standing?.probation;
-    if (doubt && !before.standing?.probation) log.warn(`${record.name} ${trust.doubt(record)?.message ?? ""}`);
-    this.endpointOf(record).recovery.foundAgain();
-    this.deviceOf(record).reappeared();
-    return record;
-  }
-
-  /** Notes that a device answered a probe, with its power where it reported that. */
-  #answered(record: DeviceRecord, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
-    this.endpointOf(record).presence.noteAnswer(power === "unknown" ? undefined : power, at);
-  }
-
-  /** Adding moves no device that answers at its address, and none that does not answer but has secrets (SECURITY.md 2.4, T28). */
-  async #checkElsewhere(before: DeviceRecord, answer: Answer, location: Location): Promise<void> {
-    const { registry, trust } = this.#deps;
-    const { address } = answer;
-    const { place, answering } = location;
-    const stays = isSameAddress(place, before);
-    if (stays && (isSameAddress(before, address) || trust.isOtherPort(before, address))) return;
-    if (isSameAddress(place, address)) {
-      const former = trust.formerAddress(before);
-      const isHome = former !== undefined && isSameAddress(former, address);
-      if (isHome || !trust.hasSecrets(before)) return;
-    } else if (!stays) {
-      // The device answers at its former address, so it is there, whatever answers at its current one.
-      const known = answering.filter((one) => isSameAddress(before, one) || !isSameAddress(address, one));
-      await this.#saveLocation(before, answer, { ...location, place: trust.placeOf(before, null, known) });
-    }
-    throw trust.elsewhereError(registry.get(before.id) ?? before, address, answering);
-  }
-
-  #probe(host: string, port: number | null, platform: string | null, hint: string): Promise<FoundDevice> {
-    const { discovery, log } = this.#deps;
-    return discovery()
-      .probe(host, port, platform)
-      .catch((error: unknown) => {
-        if (!isPredicate(error)) throw error;
-        const { message } = redacted(error, log, [host]);
-        // A platform that recognized its device may give a better hint.
-        const subject = { name: host, host, port: port ?? 0, canWake: false };
-        const own = error.code === "device_error" ? fillHint(error.hint, subject) : undefined;
-        throw error.reworded(`${host} ${message}`, { hint: own ?? hint, namesDevice: true });
-      });
-  }
-
   /** Sets a device's name, ports or labels; the default device stays the default under its new name. */
   async change({ record }: Device, change: RecordChange): Promise<void> {
     const { registry } = this.#deps;
     const words = Object.keys(change.ports ?? {});
     const parts = [record, ...registry.partsOf(record.id)];
     const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? record;
-    this.#checkPorts(part.platform, change.ports);
-    await this.#followDefault(record, await registry.change(part.id, change));
+    this.checkPorts(part.platform, change.ports);
+    await this.followDefault(record, await registry.change(part.id, change));
   }
 
-  #checkPorts(platform: string, ports: Ports | undefined): void {
+  /** Fails with `invalid_payload` where a platform has no port of a name. */
+  checkPorts(platform: string, ports: Ports | undefined): void {
     const known = this.#portsOf(platform);
     const unknown = Object.keys(ports ?? {}).find((word) => !known.includes(word));
     if (unknown === undefined) return;
@@ -473,11 +272,12 @@ export class Devices {
     const { registry } = this.#deps;
     const before = registry.defaultRecord;
     const joined = await registry.join(one.record.id, other.record.id);
-    if (before) await this.#followDefault(before, joined);
+    if (before) await this.followDefault(before, joined);
     return this.deviceOf(joined);
   }
 
-  async #followDefault(before: DeviceRecord, after: DeviceRecord): Promise<void> {
+  /** A default device that was renamed stays the default: the config gets its new name. */
+  async followDefault(before: DeviceRecord, after: DeviceRecord): Promise<void> {
     const { registry, config, nameDefault } = this.#deps;
     const wanted = config().daemon.default_device;
     const byName = wanted !== "" && !registry.get(wanted.toLowerCase());
@@ -551,12 +351,4 @@ export class Devices {
       { hint: registry.records.length === 0 ? noDevicesHint : "Choose one: zapd default NAME" },
     );
   }
-}
-
-/** Host and port of an address given by the user; the port may be given separately. */
-function addressIn(text: string, port?: number): { host: string; port: number | null } {
-  const given = splitHost(text);
-  if (given.port !== null && port !== undefined && given.port !== port)
-    throw invalidHost(text, "it gives two different ports");
-  return { host: given.host, port: port ?? given.port };
 }

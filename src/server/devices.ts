@@ -10,7 +10,7 @@ const defaultWaitMs = "10000";
 export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependencies): void {
   route(app, "listDevices", () => devices.describeAll());
 
-  route(app, "addDevice", async ({ body, turn }) => (await devices.add(body, turn.lease)).describe());
+  route(app, "addDevice", async ({ body, turn }) => (await devices.adding.add(body, turn.lease)).describe());
 
   route(app, "discoverDevices", async () => {
     const found = await devices.discover();
@@ -31,7 +31,7 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
   deviceRoute(app, "pairDevice", async (device, { body, signal }) => {
     const { host, platform, ...answers } = body;
     const endpoint = device.endpointToPair(platform);
-    const at = host === undefined ? undefined : await devices.identifyAt(endpoint.record, host);
+    const at = host === undefined ? undefined : await devices.adding.identifyAt(endpoint.record, host);
     return device.actionResult("pair", (await device.pair(answers, signal, at, endpoint)) ?? {});
   });
 

@@ -48,7 +48,7 @@ beforeEach(async () => {
     platforms: [platform],
     platformHost,
     config: () => config.running.discovery,
-    addFound: (finding) => devices.addFound(finding),
+    addFound: (finding) => devices.adding.addFound(finding),
     debug: () => {},
     warn: () => {},
   });
@@ -75,7 +75,7 @@ beforeEach(async () => {
 
 const found = (identity: string, host: string, port = 9) => {
   homes.set(`${host}:${port}`, identity);
-  return devices.addFound({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
+  return devices.adding.addFound({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
 };
 
 describe("a device that a scan finds", () => {
@@ -154,41 +154,41 @@ describe("a device that falls silent while it is being taken in", () => {
 describe("a device that the user adds", () => {
   test("is probed at the given address and port, and kept with its name and ports", async () => {
     homes.set("127.0.0.1:81", "1");
-    const { record } = await devices.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
+    const { record } = await devices.adding.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
     expect(record).toMatchObject({ name: "Den", named_by: "user", host: "127.0.0.1", port: 81, ports: { door: 8 } });
     homes.set("127.0.0.1:82", "2");
-    expect((await devices.add({ host: "127.0.0.1", port: 82 })).record.port).toBe(82);
+    expect((await devices.adding.add({ host: "127.0.0.1", port: 82 })).record.port).toBe(82);
   });
 
   test("again is the same, at its new address and by its new name", async () => {
     homes.set("127.0.0.1:81", "1");
-    const first = await devices.add({ host: "127.0.0.1:81", name: "Den" });
+    const first = await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
     homes.set("127.0.0.1:82", "1");
-    expect(await codeOf(devices.add({ host: "127.0.0.1:82", name: "Attic" }))).toBe("device_elsewhere");
+    expect(await codeOf(devices.adding.add({ host: "127.0.0.1:82", name: "Attic" }))).toBe("device_elsewhere");
     homes.delete("127.0.0.1:81");
-    const second = await devices.add({ host: "127.0.0.1:82", name: "Attic" });
+    const second = await devices.adding.add({ host: "127.0.0.1:82", name: "Attic" });
     expect(second.record).toMatchObject({ id: first.id, port: 82, name: "Attic" });
     expect(registry.records.length).toBe(1);
   });
 
   test("again by a new name stays the default one", async () => {
     homes.set("127.0.0.1:81", "1");
-    await devices.add({ host: "127.0.0.1:81", name: "Den" });
+    await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
     await config.patch({ "daemon.default_device": "den" });
-    await devices.add({ host: "127.0.0.1:81", name: "Attic" });
+    await devices.adding.add({ host: "127.0.0.1:81", name: "Attic" });
     expect((await config.readCurrent()).daemon.default_device).toBe("Attic");
   });
 
   test("is the default one where the user gives it the name of one that is forgotten", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
-    const first = await devices.add({ host: "127.0.0.1:81", name: "Den" });
+    const first = await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
     await config.patch({ "daemon.default_device": "Den" });
     await registry.remove(first.id);
-    expect((await devices.add({ host: "127.0.0.1:81", name: "Attic" })).id).toBe(first.id);
+    expect((await devices.adding.add({ host: "127.0.0.1:81", name: "Attic" })).id).toBe(first.id);
     expect(registry.defaultRecord?.name).toBe("Attic");
     await registry.remove(first.id);
-    const second = await devices.add({ host: "127.0.0.1:82", name: "den" });
-    await devices.add({ host: "127.0.0.1:81", name: "Attic" });
+    const second = await devices.adding.add({ host: "127.0.0.1:82", name: "den" });
+    await devices.adding.add({ host: "127.0.0.1:81", name: "Attic" });
     expect(registry.defaultRecord?.id).toBe(second.id);
   });
 
@@ -204,14 +204,14 @@ describe("a device that the user adds", () => {
       ["device_unreachable", { host: "127.0.0.1:83" }],
     ] as const;
     for (const [code, addition] of refused)
-      expect([addition, await codeOf(devices.add(addition))]).toEqual([addition, code]);
+      expect([addition, await codeOf(devices.adding.add(addition))]).toEqual([addition, code]);
     expect(registry.records).toEqual([]);
   });
 
   test("under a name that another has is refused, and not kept", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
-    await devices.add({ host: "127.0.0.1:81", name: "Den" });
-    expect(await codeOf(devices.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
+    await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
+    expect(await codeOf(devices.adding.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
     expect(registry.records.length).toBe(1);
   });
 });

@@ -1,0 +1,150 @@
+/**
+ * The reads of one device: each is shared by the callers that ask for it at the same time, and goes to the next endpoint where
+ * one does not answer. Its state is read from all endpoints that report it.
+ */
+import { hasCode, inStandby } from "../api/errors.ts";
+import type { State } from "../api/schemas.ts";
+import type { StatePart } from "../platforms/platform.ts";
+import { neverAborted, orAborted, sleep } from "../system/sleep.ts";
+import { mergeStates } from "./compose.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { EndpointSet } from "./endpoints.ts";
+import { requireCapability, withDeviceName } from "./failures.ts";
+import type { LastState } from "./last-state.ts";
+import { offState, unknownState } from "./presence.ts";
+import type { DeviceRecord } from "./record.ts";
+import type { Route, Task } from "./task.ts";
+
+export interface ReadsDependencies {
+  endpoints(): EndpointSet;
+  /** The endpoints that can do a task, the preferred first. */
+  candidates(task: Task<unknown>): readonly Endpoint[];
+  readonly lastState: LastState;
+  /** Grows with each command that ends: a read that began before is not shared with later callers. */
+  commandCount(): number;
+}
+
+/** How long a state read waits for the other endpoints once one has answered. */
+const otherEndpointsMs = 1_000;
+
+export class Reads {
+  readonly #deps: ReadsDependencies;
+  readonly #running = new Map<string, Promise<unknown>>();
+  /** The endpoints whose last state read failed. */
+  readonly #failed = new WeakSet<Endpoint>();
+
+  constructor(deps: ReadsDependencies) {
+    this.#deps = deps;
+  }
+
+  /** The whole state. */
+  state(signal: AbortSignal): Promise<State> {
+    return this.#shared("state", () => this.#deps.lastState.readFully(() => this.#readState()), signal);
+  }
+
+  /** Reads parts of the state, or all, so that it is observed. */
+  async poll(parts: readonly StatePart[] | null): Promise<void> {
+    if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts), neverAborted);
+    else await this.state(neverAborted);
+  }
+
+  /** Any other read; `what` tells it from others. */
+  read<T>(what: string, signal: AbortSignal, task: Task<T>): Promise<T> {
+    return this.#shared(`${what} ${task.route?.endpoint.id}`, () => this.#readAnywhere(task), signal);
+  }
+
+  /** Reads the state, or parts of it, from all endpoints and merges it; fails only where no endpoint answers. */
+  async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
+    const endpoints = this.#deps.endpoints();
+    const all = endpoints.withState;
+    const [first = endpoints.leading] = all;
+    if (all.length < 2) return this.#stateOf({ endpoint: first }, parts);
+    const states = new Map<Endpoint, State>();
+    const hadFailed = this.#failed.has(first);
+    const reads = all.map((endpoint) =>
+      this.#stateOf({ endpoint, withoutRecovery: true }, parts).then(
+        (state) => {
+          this.#failed.delete(endpoint);
+          states.set(endpoint, state);
+        },
+        (error: unknown) => {
+          this.#failed.add(endpoint);
+          throw error;
+        },
+      ),
+    );
+    const over = new AbortController();
+    // The first endpoint knows the most: it may take its whole time, unless its last read failed.
+    const enough = Promise.any(reads).then(
+      () => Promise.allSettled([hadFailed ? undefined : reads[0], sleep(otherEndpointsMs, over.signal)]),
+      () => {},
+    );
+    await Promise.race([Promise.allSettled(reads), enough]);
+    over.abort();
+    const [preferred, ...others] = all.flatMap((endpoint) => {
+      const state = states.get(endpoint);
+      return state ? [endpoints.sourceOf(endpoint, state)] : [];
+    });
+    // Where none has answered, the first is searched for, or gives the error.
+    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first });
+  }
+
+  async #stateOf(route: Route, parts: readonly StatePart[] | null = null): Promise<State> {
+    const { lastState } = this.#deps;
+    const task: Task<State> = {
+      activity: "reading its state",
+      needs: "state",
+      timeoutMs: route.endpoint.timeoutMs + 1_000,
+      route,
+      work: async (connection, within, endpoint) => {
+        const control = requireCapability(connection.state, "state");
+        const startedAt = performance.now();
+        const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
+        if (endpoint.presence.reportedOffSince(startedAt)) return lastState.show(offState, endpoint);
+        const state = endpoint.presence.withoutOutdated(read, startedAt);
+        lastState.observe(state, "poll", endpoint);
+        return lastState.show({ ...unknownState, ...endpoint.presence.state, ...state }, endpoint);
+      },
+    };
+    try {
+      return await this.#readAnywhere(task);
+    } catch (error) {
+      const { endpoint } = route;
+      if (hasCode(error, "device_unreachable", "device_timeout") && endpoint.presence.isOff)
+        return lastState.show(offState, endpoint);
+      throw error;
+    }
+  }
+
+  async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const key = `${what} ${this.#deps.commandCount()}`;
+    let read = this.#running.get(key) as Promise<T> | undefined;
+    if (!read) {
+      read = work().finally(() => this.#running.delete(key));
+      this.#running.set(key, read);
+    }
+    return orAborted(read, signal);
+  }
+
+  /** A read: from the next endpoint where one does not answer, and where the device is now if it has moved. */
+  async #readAnywhere<T>(task: Task<T>): Promise<T> {
+    let missed: { endpoint: Endpoint; before: DeviceRecord; error: unknown } | undefined;
+    for (const endpoint of this.#deps.candidates(task)) {
+      const before = endpoint.record;
+      try {
+        if (endpoint.presence.isOff && endpoint.connection.power?.wakesByConnecting)
+          throw withDeviceName(inStandby(), endpoint.record, task.activity);
+        return await endpoint.attempt(task, neverAborted);
+      } catch (error) {
+        if (!hasCode(error, "device_unreachable")) throw error;
+        missed ??= { endpoint, before, error };
+      }
+    }
+    const { leading } = this.#deps.endpoints();
+    const { endpoint = leading, before = leading.record, error } = missed ?? {};
+    const mayMove = !task.route?.withoutRecovery && !endpoint.presence.isOff;
+    if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, "read", endpoint.timeoutMs, neverAborted)))
+      throw error;
+    return endpoint.attempt(task, neverAborted);
+  }
+}
