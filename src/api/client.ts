@@ -12,7 +12,7 @@
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { type Failure, type PairingReason, toErrorCode, ZapdError } from "./errors.ts";
-import { type Endpoint, type EndpointName, endpoints, leaseHeader } from "./routes.ts";
+import { leaseHeader, type OperationName, type OperationRoute, operationRoutes } from "./routes.ts";
 
 export type * from "./client-types.ts";
 export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
@@ -47,12 +47,12 @@ export interface Upload {
 }
 
 /** The arguments of an operation: the `id` of a device, `query`, `body`, and a `signal` to abort with. */
-export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client[Name]>[0]>;
+export type Arguments<Name extends OperationName> = NonNullable<Parameters<Client[Name]>[0]>;
 
 /** The operations that answer with one value, not with a stream or a picture. */
 export type ValueName = {
-  [Name in EndpointName]: (typeof endpoints)[Name] extends { answers: string } ? never : Name;
-}[EndpointName];
+  [Name in OperationName]: (typeof operationRoutes)[Name] extends { answers: string } ? never : Name;
+}[OperationName];
 
 /** The answer of an operation: the `data` of the envelope. */
 export type Result<Name extends ValueName> = Awaited<ReturnType<Client[Name]>>;
@@ -89,9 +89,9 @@ export class NotZapdError extends Error {
 }
 
 export function createClient(options: ClientOptions = {}): Client {
-  const call = createCall(options) as (name: EndpointName, args?: AnyArguments) => Promise<Answer<unknown>>;
-  const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => {
-    const { answers }: Endpoint = endpoints[name];
+  const call = createCall(options) as (name: OperationName, args?: AnyArguments) => Promise<Answer<unknown>>;
+  const methods = (Object.keys(operationRoutes) as OperationName[]).map((name) => {
+    const { answers }: OperationRoute = operationRoutes[name];
     if (answers === "stream") return [name, (args?: AnyArguments) => createStream(options, name, args)];
     if (answers === "picture") return [name, (args?: AnyArguments) => readPicture(options, name, args)];
     return [name, async (args?: AnyArguments) => (await call(name, args)).data];
@@ -103,7 +103,7 @@ export function createClient(options: ClientOptions = {}): Client {
 /** A client as one function, for callers that also need the text of each response. */
 export function createCall(options: ClientOptions = {}): Call {
   const send = senderOf(options);
-  const call = async (name: EndpointName, args: AnyArguments = {}) => {
+  const call = async (name: OperationName, args: AnyArguments = {}) => {
     const response = await send(name, args);
     return readAnswer(await response.text());
   };
@@ -112,7 +112,7 @@ export function createCall(options: ClientOptions = {}): Call {
 }
 
 /** Calls an operation that answers with a picture. */
-export async function readPicture(options: ClientOptions, name: EndpointName, args: AnyArguments = {}): Promise<Blob> {
+export async function readPicture(options: ClientOptions, name: OperationName, args: AnyArguments = {}): Promise<Blob> {
   const response = await senderOf(options)(name, args);
   if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
   readAnswer(await response.text());
@@ -127,7 +127,7 @@ export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broke
 /** Follows an operation that answers with a stream. Its module is loaded with the first stream. */
 export async function* createStream<Line extends StreamLine = Followed>(
   options: FollowOptions,
-  name: EndpointName,
+  name: OperationName,
   args: AnyArguments = {},
 ): AsyncGenerator<Line> {
   const { broken, resumed, passes = isPassing } = options;
@@ -144,7 +144,7 @@ export async function* createStream<Line extends StreamLine = Followed>(
 /** Opens the stream of an operation as JSON Lines, after the event with that id. It does not reconnect. */
 export async function openStream(
   options: ClientOptions,
-  name: EndpointName,
+  name: OperationName,
   args: AnyArguments,
   lastId: string | null = null,
 ): Promise<ReadableStream<Uint8Array>> {
@@ -167,8 +167,8 @@ function senderOf({
   fetch: send = (request: Request) => fetch(request),
   lease: defaultLease,
 }: ClientOptions) {
-  return async (name: EndpointName, args: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
-    const request = await requestOf(url, endpoints[name], args);
+  return async (name: OperationName, args: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
+    const request = await requestOf(url, operationRoutes[name], args);
     const lease = args.lease ?? defaultLease;
     if (lease !== undefined) request.headers.set(leaseHeader, lease);
     for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
@@ -187,7 +187,7 @@ interface AnyArguments extends Partial<Upload> {
   readonly lease?: string | undefined;
 }
 
-async function requestOf(base: string, endpoint: Endpoint, args: AnyArguments): Promise<Request> {
+async function requestOf(base: string, route: OperationRoute, args: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
@@ -195,12 +195,12 @@ async function requestOf(base: string, endpoint: Endpoint, args: AnyArguments): 
     [value].flat().map((one): [string, string] => [name, one]),
   );
   const search = pairs.length > 0 ? `?${new URLSearchParams(pairs)}` : "";
-  const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
+  const init: RequestInit = { method: route.method.toUpperCase(), ...(signal && { signal }) };
   if (archive) Object.assign(init, (await import("./client-upload.ts")).formOf({ ...args, archive }));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const places: Readonly<Record<string, string>> = { id, app, group, scene };
-  const path = endpoint.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
+  const path = route.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
   return new Request(base + path + search, init);
 }
 

@@ -4,7 +4,7 @@ import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, events, SceneLine, SceneNews } from "./events.ts";
 import { ConfigReload, commonCodes, Failure, leaseHeader, type Operation, operations, tags } from "./operations.ts";
-import type { EndpointName } from "./routes.ts";
+import type { OperationName } from "./routes.ts";
 import { SceneInfo, SceneInput, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
 
@@ -100,7 +100,7 @@ const sharedAnswers = {
 };
 const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
 /** Bodies that src/scenes checks, and reports all mistakes of. */
-const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneInput };
+const checkedByCode: Readonly<Partial<Record<OperationName, z.ZodType>>> = { runSteps: SceneInput };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** The events by the names of their components, such as `StateChangedEvent`. */
@@ -108,7 +108,7 @@ const sharedEvents = Object.fromEntries(Object.entries(events).map(([type, one])
 const eventNames = Object.keys(sharedEvents);
 
 // `Object.entries` loses the types of the keys.
-const namedOperations = Object.entries(operations) as [EndpointName, Operation][];
+const namedOperations = Object.entries(operations) as [OperationName, Operation][];
 const codeNames = Object.keys(codes) as ErrorCode[];
 
 const defaultServer = "http://127.0.0.1:7272";
@@ -171,7 +171,7 @@ const thisDocument = {
   },
 };
 
-function operationObject(name: EndpointName, operation: Operation): Json {
+function operationObject(name: OperationName, operation: Operation): Json {
   const { path, tag, summary, description, reaches, takes, body, query } = operation;
   const byPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, place = ""]) => pathParameters[place] ?? []);
   // The commands of a scene use the lease tokens of its caller.
@@ -202,7 +202,7 @@ function queryParameters(query: z.ZodObject): Json[] {
   }));
 }
 
-function jsonBody(name: EndpointName, { body, optionalBody }: Operation): Json {
+function jsonBody(name: OperationName, { body, optionalBody }: Operation): Json {
   const [example] = (body?.meta()?.["examples"] ?? []) as readonly unknown[];
   const content = { "application/json": { schema: ref(componentOf(name, "Body")), example } };
   return { required: optionalBody !== true, content };
@@ -237,7 +237,7 @@ const packageForm: Json = {
   },
 };
 
-function responses(name: EndpointName, { codes: own, data, answers, streams }: Operation): Json {
+function responses(name: OperationName, { codes: own, data, answers, streams }: Operation): Json {
   const all = [...commonCodes, ...own];
   const statuses = [...new Set(all.map((code) => codes[code].status))].toSorted((one, other) => one - other);
   const failures = statuses.map((status) => [
@@ -275,7 +275,7 @@ function streamContent({ news, line }: NonNullable<Operation["streams"]>): Json 
 }
 
 /** The stream of `/events`. In an event stream each event is the `data` of a frame with its type and id. */
-function streamResponse(name: EndpointName): Json {
+function streamResponse(name: OperationName): Json {
   return {
     description: "The stream, until its reader hangs up or the daemon stops",
     content: {
@@ -309,7 +309,7 @@ function envelopeOf(code: ErrorCode): Json {
 }
 
 /** The name of an operation's own component, such as `LaunchAppBody`. */
-function componentOf(name: EndpointName, part: "Body" | "Result"): string {
+function componentOf(name: OperationName, part: "Body" | "Result"): string {
   return `${name.charAt(0).toUpperCase()}${name.slice(1)}${part}`;
 }
 
@@ -322,7 +322,7 @@ function sharedName(schema: unknown): string | undefined {
 }
 
 /** The schema of `data`: a shared component, a list of one, or a component of the operation. */
-function dataSchema(name: EndpointName, data: z.ZodType): Schema {
+function dataSchema(name: OperationName, data: z.ZodType): Schema {
   const item = data instanceof z.ZodArray ? sharedName(data.element) : undefined;
   if (item !== undefined) return { type: "array", items: ref(item) };
   return ref(sharedName(data) ?? componentOf(name, "Result"));

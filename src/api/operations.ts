@@ -13,13 +13,13 @@ import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, EventLine, events, meansType, SceneLine, SceneNews } from "./events.ts";
 import { leaseLimits, pressLimits, sequenceLimits } from "./limits.ts";
 import {
-  type Endpoint,
-  type EndpointName,
-  endpoints,
   type Groupable,
   groupable,
   isForLeaseHolder,
   leaseHeader,
+  type OperationName,
+  type OperationRoute,
+  operationRoutes,
 } from "./routes.ts";
 import { Mistake, SceneInfo, SceneInput, SceneRequest, SceneResult } from "./scenes.ts";
 import {
@@ -50,7 +50,7 @@ export const tags = {
   config: "The config file: read, patched, reloaded",
 } as const;
 
-export interface Operation extends Endpoint {
+export interface Operation extends OperationRoute {
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description: string;
@@ -66,7 +66,7 @@ export interface Operation extends Endpoint {
 }
 
 /** The columns of this table; the others are in `routes.ts`. */
-type Description = Omit<Operation, keyof Endpoint>;
+type Description = Omit<Operation, keyof OperationRoute>;
 
 /** Dotted key -> value. Not a zod record, which would silently drop a key called `__proto__`. */
 const ConfigPatch = z
@@ -945,9 +945,9 @@ const own = {
       remarks: z.int().describe("How many are remarks"),
     }),
   },
-} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, Description>;
+} as const satisfies Record<Exclude<OperationName, `${Groupable}OfGroup`>, Description>;
 
-type Own = { readonly [Name in keyof typeof own]: (typeof endpoints)[Name] & (typeof own)[Name] };
+type Own = { readonly [Name in keyof typeof own]: (typeof operationRoutes)[Name] & (typeof own)[Name] };
 
 /** The answer to a command to a group. */
 export interface GroupResults<Data> {
@@ -964,7 +964,7 @@ type OfGroups = {
     (typeof own)[Name],
     "summary" | "description" | "codes" | "data"
   > &
-    (typeof endpoints)[`${Name}OfGroup`] &
+    (typeof operationRoutes)[`${Name}OfGroup`] &
     Pick<Operation, "summary" | "description" | "codes"> & {
       readonly data: z.ZodType<GroupResults<z.output<(typeof own)[Name]["data"]>>, GroupResults<unknown>>;
     };
@@ -993,7 +993,7 @@ const ofGroups = Object.fromEntries(
 
 /** Both tables joined. Operations that a lease reserves can fail with `device_leased`, also for a device of a group. */
 const joined = Object.entries<Description>({ ...own, ...ofGroups }).map(([name, description]) => {
-  const operation: Operation = { ...endpoints[name as EndpointName], ...description };
+  const operation: Operation = { ...operationRoutes[name as OperationName], ...description };
   const isLeasable = isForLeaseHolder(operation) || operation.path.startsWith("/groups/");
   return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
 });

@@ -9,7 +9,7 @@
  */
 export type Reach = "memory" | "device" | "stream";
 
-export interface Endpoint {
+export interface OperationRoute {
   readonly method: "get" | "post" | "patch" | "delete";
   readonly path: string;
   /** Pages of unlisted origins get `forbidden_origin` from all but `memory` (SECURITY.md T31). */
@@ -25,7 +25,7 @@ export interface Endpoint {
 }
 
 /** Whether a lease reserves an operation for its holder: every one that changes the device or its entry. Reads stay free. */
-export function isForLeaseHolder({ method, path, leases }: Endpoint): boolean {
+export function isForLeaseHolder({ method, path, leases }: OperationRoute): boolean {
   return method !== "get" && path.startsWith("/devices/:id") && leases !== true;
 }
 
@@ -100,7 +100,7 @@ const own = {
   reloadConfig: { method: "post", path: "/config/reload", reaches: "memory" },
   health: { method: "get", path: "/health", reaches: "memory" },
   examine: { method: "get", path: "/doctor", reaches: "device" },
-} as const satisfies Record<string, Endpoint>;
+} as const satisfies Record<string, OperationRoute>;
 
 /** The header in which a client names itself, for `by` of an event. */
 export const clientHeader = "zapd-client";
@@ -147,6 +147,6 @@ const ofGroups = Object.fromEntries(
   ]),
 ) as OfGroups;
 
-export const endpoints = { ...own, ...ofGroups } satisfies Record<string, Endpoint>;
+export const operationRoutes = { ...own, ...ofGroups } satisfies Record<string, OperationRoute>;
 
-export type EndpointName = keyof typeof endpoints;
+export type OperationName = keyof typeof operationRoutes;

@@ -10,7 +10,7 @@ import {
 } from "../api/client.ts";
 import { systemCode, ZapdError } from "../api/errors.ts";
 import type { Caller } from "../api/events.ts";
-import { clientHeader, type EndpointName, endpoints, type Groupable, meansGroup } from "../api/routes.ts";
+import { clientHeader, type Groupable, meansGroup, type OperationName, operationRoutes } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -57,7 +57,7 @@ export function groupOf({ device }: Context): string | undefined {
 }
 
 /** The body that an operation takes. */
-type BodyOf<Name extends EndpointName> =
+type BodyOf<Name extends OperationName> =
   Arguments<Name> extends { readonly body: infer Body extends object } ? Body : undefined;
 
 /** Sends a command to the device of `-d`, or to each of its group. `sentence` says what came of it on one device, if anything. */
@@ -82,7 +82,7 @@ async function callOnce<Name extends ValueName>(
   const { signal: own } = given as CommonArguments;
   const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline]) : (own ?? deadline);
-  const isUpload = endpoints[name].path === endpoints.installPackage.path;
+  const isUpload = operationRoutes[name].path === operationRoutes.installPackage.path;
   const send = createCall(apiOf(context, isUpload)) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
     const { data, text } = await send(name, { ...given, signal });
@@ -100,7 +100,7 @@ export function apiOf(context: Context, upload = false, caller: Caller = "cli"):
 }
 
 /** The error of a call as a CommandError: the daemon's own failure, or why the daemon did not answer. `name`: the operation. */
-export async function failureOf(error: unknown, context: Context, name?: EndpointName): Promise<CommandError> {
+export async function failureOf(error: unknown, context: Context, name?: OperationName): Promise<CommandError> {
   if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
   const late = name && context.isTimedOut ? name : undefined;
   if (error instanceof ZapdError && !late) return CommandError.of(error);
@@ -112,7 +112,7 @@ const slowCallMs = 1_000;
 
 function showSlowCall(
   context: Context,
-  name: EndpointName,
+  name: OperationName,
   given: CommonArguments,
 ): { end(done: boolean): Promise<void> } {
   const since = performance.now();

@@ -1,7 +1,7 @@
 /** How a command reports its failure: a text for people on stderr, and with `--json` also one document on stdout. */
 import { NotZapdError } from "../api/client.ts";
 import { exits, type Failure, systemCode, ZapdError } from "../api/errors.ts";
-import { type EndpointName, endpoints } from "../api/routes.ts";
+import { type OperationName, operationRoutes } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
 import { type Context, escapeInvisible, stderr, stdout } from "./context.ts";
@@ -129,7 +129,7 @@ function withLocalTimes(text: string): string {
 }
 
 /** The error of a call without an answer. `late`: the operation, where the time of `--timeout` was over. */
-export function noAnswerError(error: unknown, context: Context, late?: EndpointName): CommandError {
+export function noAnswerError(error: unknown, context: Context, late?: OperationName): CommandError {
   const socket = context.socket();
   const code = systemCode(error);
   if (error instanceof CommandError) return error;
@@ -149,9 +149,9 @@ export function noAnswerError(error: unknown, context: Context, late?: EndpointN
   });
 }
 
-function timeoutError(name: EndpointName, ms: number): CommandError {
-  const { method, path } = endpoints[name];
-  const commanded = method !== "get" && path.startsWith(`${endpoints.getDevice.path}/`);
+function timeoutError(name: OperationName, ms: number): CommandError {
+  const { method, path } = operationRoutes[name];
+  const commanded = method !== "get" && path.startsWith(`${operationRoutes.getDevice.path}/`);
   const time = ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
   return CommandError.of({
     code: "device_timeout",

@@ -1,7 +1,7 @@
 /** Commands to groups of devices. Loaded for `-d all` and `-d label:bar` only. */
 import type { Arguments, Result } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
-import type { EndpointName } from "../api/routes.ts";
+import type { OperationName } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -11,7 +11,7 @@ import { CommandError } from "./failure.ts";
 /** Sends a command to every device of the group of `-d`. Prints each failure, and fails where any device failed. */
 export async function callGroup(
   context: Context,
-  name: Extract<EndpointName, `${string}OfGroup`>,
+  name: Extract<OperationName, `${string}OfGroup`>,
   body?: object,
 ): Promise<void> {
   // The daemon checks the body, as it does for one device.

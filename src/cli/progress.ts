@@ -1,7 +1,7 @@
 /** A progress line on a terminal; nothing where the output is no terminal. */
 
 import { isPowerOff } from "../api/client-words.ts";
-import { type EndpointName, endpoints } from "../api/routes.ts";
+import { type OperationName, operationRoutes } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
 import { type Context, stderr } from "./context.ts";
 import { cut } from "./print.ts";
@@ -56,7 +56,7 @@ const tellEveryMs = 1_000;
  */
 export async function showWaiting(
   context: Context,
-  name: EndpointName,
+  name: OperationName,
   given: { readonly id?: string; readonly body?: unknown },
   since: number,
 ): Promise<(done: boolean) => void> {
@@ -78,8 +78,8 @@ export async function showWaiting(
 }
 
 /** Whether an operation wakes a device; reads, turning off and leaving an app do not (src/api/README.md, Off and waking). */
-function wakes(name: EndpointName, body: unknown): boolean {
+function wakes(name: OperationName, body: unknown): boolean {
   const key = typeof body === "object" && body !== null && "key" in body ? body.key : undefined;
-  const { method, reaches } = endpoints[name];
+  const { method, reaches } = operationRoutes[name];
   return method === "post" && reaches === "device" && name !== "stopApp" && key !== "power-off";
 }

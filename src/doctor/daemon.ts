@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode } from "../api/errors.ts";
-import { endpoints } from "../api/routes.ts";
+import { operationRoutes } from "../api/routes.ts";
 import { redactConfig } from "../config/schema.ts";
 import { longestSocketPath } from "../system/files.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
@@ -53,7 +53,7 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
   if (holder.zapd) {
-    const status = await readApi(http_host, http_port, endpoints.status.path);
+    const status = await readApi(http_host, http_port, operationRoutes.status.path);
     const hint =
       status?.["socket"] === ""
         ? "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place"
@@ -71,7 +71,7 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   if (socket === "") return [];
   if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): zapd listens on its control socket alone")];
   const place = `port ${http_port} on ${http_host}`;
-  const listeningPid = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
+  const listeningPid = (await readApi(http_host, http_port, operationRoutes.status.path))?.["pid"];
   if (listeningPid === pid) return [ok(place)];
   if (listeningPid === undefined && !(await exam.machine.isListening(http_host, http_port)))
     return [fail(`nothing listens on ${place}`, "Restart the daemon")];
@@ -247,7 +247,7 @@ const maxAnswer = 64 * 1024;
 /** The program that listens on a port, and whether it is a zapd; `null` where none listens. */
 async function portHolder(host: string, port: number, machine: Machine): Promise<{ is: string; zapd: boolean } | null> {
   if (!(await machine.isListening(host, port))) return null;
-  const { version, uptime_s } = (await readApi(host, port, endpoints.health.path)) ?? {};
+  const { version, uptime_s } = (await readApi(host, port, operationRoutes.health.path)) ?? {};
   if (typeof version === "string" && typeof uptime_s === "number")
     return { is: `another zapd (${version.slice(0, 32)})`, zapd: true };
   const program = { linux: programInProc, darwin: programByLsof }[machine.platform];

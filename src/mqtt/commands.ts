@@ -4,7 +4,7 @@
  */
 import { ApiError, createCall, createStream, type ValueName } from "../api/client.ts";
 import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
-import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable } from "../api/routes.ts";
+import { type Groupable, groupable, type OperationName, type OperationRoute, operationRoutes } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import type { Log } from "../system/log.ts";
 import { withHint } from "../system/text.ts";
@@ -59,7 +59,7 @@ export interface CommandsOptions {
 
 /** A call of an operation, with the arguments of the typed client. */
 interface Call {
-  readonly name: EndpointName;
+  readonly name: OperationName;
   readonly args: {
     readonly id?: string;
     readonly group?: string;
@@ -70,7 +70,7 @@ interface Call {
   };
 }
 
-type AnyCall = (name: EndpointName, args: Call["args"]) => Promise<{ readonly text: string; readonly data: unknown }>;
+type AnyCall = (name: OperationName, args: Call["args"]) => Promise<{ readonly text: string; readonly data: unknown }>;
 
 export class Commands {
   readonly #options: CommandsOptions;
@@ -214,7 +214,7 @@ export class Commands {
     const developer = allowed.developer.find((one) => one === name);
     if (control) return control;
     if (developer && level === "developer") return developer;
-    if (developer || Object.hasOwn(endpoints, name)) throw notAllowed(op);
+    if (developer || Object.hasOwn(operationRoutes, name)) throw notAllowed(op);
     const ops = [...allowed.control, ...(level === "developer" ? [...allowed.developer, installOp] : [])].map(snake);
     throw invalid(`Unknown operation ${quoted(op)}`, `The operations are: ${ops.join(", ")}`);
   }
@@ -386,24 +386,24 @@ function oneOf<T>(words: Readonly<Record<string, T>>, word: string, field: strin
 
 /** A call of an operation. Beside `device`, `group` or `scene`, the arguments are the fields of its body or query. */
 function callOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: string | undefined): Call {
-  const endpoint: Endpoint = endpoints[name];
+  const route: OperationRoute = operationRoutes[name];
   const { device, group, ...rest } = args;
   const token = lease === undefined ? {} : { lease };
   const named = [device, group].filter((one) => one !== undefined);
-  if (endpoint.path.includes("/:scene")) {
+  if (route.path.includes("/:scene")) {
     const { scene, ...content } = args;
     if (typeof scene !== "string" || scene === "")
       throw invalid(`${snake(name)} needs "scene", such as {"scene":"movie-night"}`);
-    return { name, args: { scene, ...token, ...contentOf(endpoint, name, content) } };
+    return { name, args: { scene, ...token, ...contentOf(route, name, content) } };
   }
-  if (!endpoint.path.includes("/:id")) {
+  if (!route.path.includes("/:id")) {
     if (named.length > 0) throw invalid(`${snake(name)} is not for a device or a group`);
-    return { name, args: { ...token, ...contentOf(endpoint, name, rest) } };
+    return { name, args: { ...token, ...contentOf(route, name, rest) } };
   }
   if (named.length > 1) throw invalid("A call is for a device or for a group, not for both");
   if (named.some((one) => typeof one !== "string" || one === ""))
     throw invalid("device and group must be non-empty texts");
-  const content = contentOf(endpoint, name, rest);
+  const content = contentOf(route, name, rest);
   if (group === undefined)
     return { name, args: { id: typeof device === "string" ? device : "default", ...token, ...content } };
   const ofGroup: Groupable | undefined = groupable.find((one) => one === name);
@@ -412,7 +412,7 @@ function callOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: s
 }
 
 function contentOf(
-  { takes, optionalBody }: Endpoint,
+  { takes, optionalBody }: OperationRoute,
   name: string,
   rest: Readonly<Record<string, unknown>>,
 ): Pick<Call["args"], "body" | "query"> {

@@ -1,5 +1,5 @@
 /** A checked scene: its steps, each with its devices and its API commands. */
-import type { EndpointName } from "../api/routes.ts";
+import type { OperationName } from "../api/routes.ts";
 import type { Policy } from "../api/scenes.ts";
 import type { State } from "../api/schemas.ts";
 import type { Condition } from "../devices/conditions.ts";
@@ -7,7 +7,7 @@ import type { Device } from "../devices/device.ts";
 
 /** The operations that steps consist of. */
 export type StepOperation = Extract<
-  EndpointName,
+  OperationName,
   "pressKey" | "pressKeys" | "launchApp" | "setVolume" | "selectInput" | "playMedia" | "notify"
 >;
 

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { GroupResults } from "../api/operations.ts";
-import { type EndpointName, endpoints, groupable } from "../api/routes.ts";
+import { groupable, type OperationName, operationRoutes } from "../api/routes.ts";
 import type { Device } from "../devices/device.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, type Input, route } from "./route.ts";
@@ -28,11 +28,11 @@ export function groupRoutes(app: Hono<Env>, { devices }: AppDependencies): void 
  */
 export async function askDevice(
   app: Hono<Env>,
-  name: EndpointName,
+  name: OperationName,
   device: Device,
   { request, body, call, signal }: Pick<Input<never>, "request" | "call" | "signal"> & { readonly body: unknown },
 ): Promise<Result> {
-  const { method, path } = endpoints[name];
+  const { method, path } = operationRoutes[name];
   const url = new URL(request.url);
   url.pathname = `/v1${path.replace(":id", device.id)}`;
   url.search = "";

@@ -8,11 +8,11 @@ import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import {
   clientHeader,
-  type Endpoint,
-  type EndpointName,
-  endpoints,
   isForLeaseHolder,
   leaseHeader,
+  type OperationName,
+  type OperationRoute,
+  operationRoutes,
 } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
 import type { Device } from "../devices/device.ts";
@@ -73,12 +73,12 @@ const maxQueryLength = 4_096;
 
 type Operations = typeof operations;
 /** What a handler returns: the `data` of the envelope, or a whole response for a stream or a picture. */
-type Answer<Name extends EndpointName> =
+type Answer<Name extends OperationName> =
   | Response
   | (Operations[Name] extends { answers: string } ? never : z.input<Operations[Name]["data"]>);
 
 /** Adds the route of an operation. */
-export function route<Name extends EndpointName>(
+export function route<Name extends OperationName>(
   app: Hono<Env>,
   name: Name,
   handler: (input: Input<Operations[Name]>) => Promise<Answer<Name>> | Answer<Name>,
@@ -148,7 +148,7 @@ export function route<Name extends EndpointName>(
 }
 
 /** Adds the route of an operation on one device, which is the first argument of the handler. */
-export function deviceRoute<Name extends EndpointName>(
+export function deviceRoute<Name extends OperationName>(
   app: Hono<Env>,
   name: Name,
   handler: (device: Device, input: Input<Operations[Name]>) => Promise<Answer<Name>> | Answer<Name>,
@@ -288,7 +288,7 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 export function answerUnknown(c: Context<Env>, prefix: string): Response {
   // As the router reads it: `URL` would resolve dots, which Deno keeps. The target of CONNECT is not a URL.
   const path = /^https?:\/\/[^/?#]*(\/[^?#]*)/i.exec(c.req.url)?.[1] ?? c.req.url;
-  const known: readonly Endpoint[] = Object.values(endpoints);
+  const known: readonly OperationRoute[] = Object.values(operationRoutes);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
     const error = new ZapdError("not_found", `There is nothing at ${(c.env.callerPath ?? path).slice(0, 200)}`, {
@@ -310,6 +310,6 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });
 }
 
-function patternOf({ path }: Endpoint): RegExp {
+function patternOf({ path }: OperationRoute): RegExp {
   return new RegExp(`^/v1${path.replaceAll(/:\w+/g, "[^/]+")}$`);
 }

@@ -2,7 +2,7 @@
 import type { Arguments, Result, ValueName } from "../api/client.ts";
 import type { Client } from "../api/client-types.ts";
 import type { ErrorCode, ErrorDetails, PackageProblem, PairingReason } from "../api/errors.ts";
-import { clientHeader, type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import { clientHeader, type OperationName, type OperationRoute, operationRoutes } from "../api/routes.ts";
 
 /** Why a call failed. */
 export interface Failure {
@@ -46,8 +46,8 @@ export function failureOf(thrown: unknown): Failure | null {
 }
 
 /** The URL of an operation, relative to the document, because the page may be mounted below a path. Also for `<img src>`. */
-export function addressOf(name: EndpointName, values: PathValues = {}): string {
-  const { path }: Endpoint = endpoints[name];
+export function addressOf(name: OperationName, values: PathValues = {}): string {
+  const { path }: OperationRoute = operationRoutes[name];
   const { query: parameters = {}, ...rest } = values;
   const parts: Readonly<Record<string, string | undefined>> = rest;
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(parts[name] ?? ""));
@@ -61,7 +61,7 @@ export async function call<Name extends ValueName>(
   ...[args]: Parameters<Client[Name]>
 ): Promise<Result<Name>> {
   const { body, signal, ...values } = (args ?? {}) as Arguments<Name> & PathValues & { readonly body?: unknown };
-  const { method }: Endpoint = endpoints[name];
+  const { method }: OperationRoute = operationRoutes[name];
   const response = await send(addressOf(name, values as PathValues), {
     method: method.toUpperCase(),
     ...(signal && { signal }),
