@@ -2,7 +2,6 @@
  * zapd as a daemon behind two listeners, the loopback port and the control socket. They are bound before the state is opened;
  * requests that arrive before that wait.
  */
-
 import { resolve } from "node:path";
 import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";

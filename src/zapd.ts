@@ -1,5 +1,4 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
-
 import "./system/node-20.ts";
 import { join, resolve } from "node:path";
 import { textOf } from "./api/errors.ts";

@@ -47,15 +47,13 @@ interface Install {
 
 export class Feed {
   readonly #journal: Journal;
-  readonly #now: () => number;
   readonly #views = new Map<string, View>();
   readonly #states = new Map<string, DeviceState>();
   readonly #paces = new Map<string, Pace>();
   readonly #installs = new Map<string, Install>();
 
-  constructor(journal: Journal, now: () => number = () => performance.now()) {
+  constructor(journal: Journal) {
     this.#journal = journal;
-    this.#now = now;
   }
 
   /** Takes over the devices known at the start, without publishing them. */
@@ -107,7 +105,8 @@ export class Feed {
     // With fewer bytes than before, it is another package.
     const isSamePhase = before?.phase === phase && before.bytes <= bytes;
     own.bytes = bytes;
-    if (isSamePhase && (own.waiting.length > 0 || this.#now() - (own.at.at(-1) ?? 0) < installLimit.everyMs)) return;
+    if (isSamePhase && (own.waiting.length > 0 || performance.now() - (own.at.at(-1) ?? 0) < installLimit.everyMs))
+      return;
     own.phase = phase;
     own.waiting.push({ type: "install.progress", device_id: id, phase, bytes, total });
     if (own.timer === undefined) this.#publishInstallPaced(id, own);
@@ -116,13 +115,13 @@ export class Feed {
   #publishInstallPaced(id: string, own: Install): void {
     own.timer = undefined;
     for (let [next] = own.waiting; next; [next] = own.waiting) {
-      const wait = allowedAt(own.at, installLimit) - this.#now();
+      const wait = allowedAt(own.at, installLimit) - performance.now();
       if (wait > 0) {
         own.timer = setTimeout(() => this.#publishInstallPaced(id, own), wait);
         return;
       }
       own.waiting.shift();
-      keepLast(own.at, this.#now(), installLimit.count);
+      keepLast(own.at, performance.now(), installLimit.count);
       this.#journal.publish(next);
     }
     if (own.phase === "done") this.#installs.delete(id);
@@ -160,13 +159,13 @@ export class Feed {
     this.#paces.set(id, own);
     const hasWaited = own.timer !== undefined;
     own.timer = undefined;
-    const wait = dueAt(own) - this.#now();
+    const wait = dueAt(own) - performance.now();
     if (wait > 0) {
       own.timer = setTimeout(() => this.#publishPaced(id), wait);
       return;
     }
     own.hasWaited = hasWaited;
-    keepLast(own.at, this.#now(), stateLimit.count);
+    keepLast(own.at, performance.now(), stateLimit.count);
     this.#publish(id);
   }
 

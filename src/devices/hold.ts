@@ -7,7 +7,6 @@ import type { BodyOf } from "../api/operations.ts";
 import { type Key, keys } from "../platforms/platform.ts";
 import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
-
 import type { Device } from "./device.ts";
 import { isHeldByDevice, keepDown, onceOnlyKeys, pressKey, readPress } from "./press.ts";
 import type { Turn } from "./queue.ts";

@@ -13,6 +13,7 @@ import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
 import { asShellWord } from "./names.ts";
+import type { Turn } from "./queue.ts";
 import { parserFor, Store } from "./store.ts";
 
 /** How much longer than its wait a caller waits for running commands to end. */
@@ -36,7 +37,7 @@ export interface LeaseHooks {
   /** The device's name, for errors. */
   nameOf(id: string): string;
   /** Waits until the commands that were queued before have ended. */
-  whenIdle(id: string, turn: { readonly signal: AbortSignal; readonly patient: boolean }): Promise<void>;
+  whenIdle(id: string, turn: Pick<Turn, "signal" | "waitsForLongCommands">): Promise<void>;
   /** Lets go of the key that a caller holds down. */
   releaseKey(id: string, reason: ZapdError): void;
   /** Disconnects from the device's developer console. */
@@ -304,7 +305,8 @@ export class Leases {
       });
     const timer = setTimeout(() => late.abort(busy()), wait_s * 1_000 + idleTimeoutMs);
     try {
-      await this.#hooks.whenIdle(id, { signal: AbortSignal.any([signal, late.signal]), patient: wait_s > 0 });
+      const waitsForLongCommands = wait_s > 0;
+      await this.#hooks.whenIdle(id, { signal: AbortSignal.any([signal, late.signal]), waitsForLongCommands });
     } finally {
       clearTimeout(timer);
     }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { type LeaseHooks, Leases } from "../../src/devices/leases.ts";
+import { Queue } from "../../src/devices/queue.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 
 let folder: string;
@@ -104,6 +105,20 @@ test("running commands end first, or the lease is not given", async () => {
   resolve();
   await taking;
   expect([leases.get("a")?.owner, told.filter((one) => one.startsWith("a "))]).toEqual(["bob", ["a taken bob"]]);
+});
+
+test("a caller that waits is given the lease after a long command; one that does not wait learns at once that it is busy", async () => {
+  const queue = new Queue();
+  const leases = await open({ whenIdle: (_id, turn) => queue.run(turn, async () => {}) });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const length = { expectedMs: 60_000, minimumMs: 60_000 };
+  const sequence = queue.run({ signal: neverAborted, ...length }, () => promise);
+  expect(await codeOf(leases.take("a", wanted("hurried"), undefined, neverAborted))).toBe("device_busy");
+  const taking = leases.take("a", wanted("ada", { wait_s: 60 }), undefined, neverAborted);
+  resolve();
+  await sequence;
+  await taking;
+  expect(leases.get("a")?.owner).toBe("ada");
 });
 
 test("a caller that hangs up before it has the token leaves the device to the next", async () => {
