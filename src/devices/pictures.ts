@@ -1,18 +1,84 @@
-/** Pictures of devices: their format by their bytes alone, and a cache of app icons on disk. */
+/** Pictures of devices: icons, artwork and screenshots; their format by their bytes alone, and a cache of icons on disk. */
 import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
-import { pictureBytes } from "../platforms/platform.ts";
+import { type Connection, pictureBytes } from "../platforms/platform.ts";
 import { makeFolder, writeAtomically } from "../system/files.ts";
+import { appNotFound, findApp } from "./catalog.ts";
+import { listApps } from "./commands.ts";
+import type { Device } from "./device.ts";
+import { requireCapability, withDeviceName } from "./failures.ts";
 
 export interface CheckedPicture {
   readonly bytes: Uint8Array;
   readonly type: "image/png" | "image/jpeg" | "image/webp";
 }
 
+const timeoutMs = 15_000;
 /** The limits of the cache on disk. */
 const limits = { files: 500, bytes: 32 * 1024 * 1024, ms: 7 * 24 * 60 * 60_000 } as const;
+
+/** The icon of an app that the device lists, by id, platform id or name; from the cache on disk if it is there. */
+export async function appIcon(
+  device: Device,
+  app: string,
+  cache: IconCache,
+  signal: AbortSignal,
+): Promise<CheckedPicture> {
+  const { id } = device.preferredEndpoint("icons");
+  const apps = await listApps(device, signal);
+  // Only listed apps count: a word that looks like a platform id is no app here.
+  const known = findApp(app, apps, { isAppId: () => false });
+  if (!known) throw withDeviceName(appNotFound(app, apps), device.record, "reading an icon");
+  const words = [id, known.platform_id, known.version ?? ""];
+  const kept = cache.get(...words);
+  if (kept) return kept;
+  const work = checked("icon for that app", ({ icon }, within) =>
+    requireCapability(icon, "icons")(known.platform_id, within),
+  );
+  const picture = await device.read(`icon ${known.platform_id}`, signal, {
+    activity: "reading an icon",
+    timeoutMs,
+    needs: "icons",
+    work,
+  });
+  // An icon that cannot be cached is read again the next time.
+  await cache.put(picture, ...words).catch(() => {});
+  return picture;
+}
+
+export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  const work = checked("picture of what is playing", (one, within) =>
+    requireCapability(one.artwork, "artwork")(within),
+  );
+  return device.read("artwork", signal, {
+    activity: "reading its artwork",
+    timeoutMs,
+    needs: "artwork",
+    work,
+  });
+}
+
+export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  const activity = "taking a picture of its screen";
+  const password = () => device.developerPassword(activity, "Taking a picture of the screen of");
+  const work = checked(
+    "picture of its screen",
+    (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
+    pictureBytes.screenshot,
+  );
+  return device.read("screenshot", signal, { activity, timeoutMs, needs: "screenshot", work });
+}
+
+/** Reads a picture and checks its format; `what` is the word for it in errors. */
+function checked(
+  what: string,
+  read: (connection: Connection, signal: AbortSignal) => Promise<Uint8Array | null>,
+  mostBytes: number = pictureBytes.icon,
+): (connection: Connection, signal: AbortSignal) => Promise<CheckedPicture> {
+  return async (connection, within) => checkPicture(await read(connection, within), mostBytes, what);
+}
 
 /**
  * Recognizes a picture by its first bytes, and by its end where the format has one: a web page, an SVG that may hold a script,

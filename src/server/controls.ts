@@ -1,18 +1,15 @@
 import type { Hono } from "hono";
 import {
-  appIcon,
-  artwork,
   controlPlayback,
   listChannels,
   listInputs,
   notify,
   playMedia,
-  screenshot,
   selectChannel,
   selectInput,
-  setVolume,
 } from "../devices/controls.ts";
-import { IconCache } from "../devices/pictures.ts";
+import { appIcon, artwork, IconCache, screenshot } from "../devices/pictures.ts";
+import { setVolume } from "../devices/volume.ts";
 import { mediaTypeOf } from "../system/media-types.ts";
 import { iconsIn } from "../system/state-folder.ts";
 import type { AppDependencies } from "./app.ts";

@@ -1,7 +1,8 @@
 /** How often a device is asked while somebody is interested, and for which parts of its state (next/EVENTS.md, "Devices that do not push"). */
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import type { State } from "../../src/api/schemas.ts";
-import { notify, setVolume } from "../../src/devices/controls.ts";
+import { notify } from "../../src/devices/controls.ts";
+import { setVolume } from "../../src/devices/volume.ts";
 import { type PollTarget, Watch } from "../../src/devices/watch.ts";
 import { asleep, idle as idlePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";

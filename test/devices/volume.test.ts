@@ -1,7 +1,7 @@
 /** The volume of sets that only step: brought to a level by what they show of it. */
 import { expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { setVolume } from "../../src/devices/controls.ts";
+import { setVolume } from "../../src/devices/volume.ts";
 import { asleep } from "../support/fake-platform.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 

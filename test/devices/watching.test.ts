@@ -1,7 +1,7 @@
 /** What a device is asked while somebody is interested, where it tells by itself what it does. */
 import { expect, test } from "bun:test";
 import { readCondition } from "../../src/devices/conditions.ts";
-import { setVolume } from "../../src/devices/controls.ts";
+import { setVolume } from "../../src/devices/volume.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
 import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";

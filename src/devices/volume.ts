@@ -1,0 +1,173 @@
+/** Volume: set, stepped or muted, and read back. Where a device can only step, a level is reached by steps. */
+import { ZapdError } from "../api/errors.ts";
+import type { BodyOf } from "../api/operations.ts";
+import type { State } from "../api/schemas.ts";
+import type { Capability, Confirmed, PlatformState, VolumeControl } from "../platforms/platform.ts";
+import { sleep } from "../system/sleep.ts";
+import type { Device } from "./device.ts";
+import { effectPoll, readParts, readUntil, tryReadParts } from "./effects.ts";
+import { requireCapability } from "./failures.ts";
+import type { Turn } from "./queue.ts";
+
+const timeoutMs = 30_000;
+/** How long, and how often, the effect of a step is polled for, which shows sooner or not at all. */
+const stepPoll = { timeoutMs: 1_000, everyMs: 50 } as const;
+/** Between two volume steps: devices lose keys that come faster. */
+const stepEveryMs = 120;
+/** A volume level that does not change for this long is final. */
+const stableMs = 1_000;
+
+type Volume = PlatformState["volume"];
+
+const volumeParts = ["volume"] as const;
+
+/** Sets, steps or mutes the volume, and reads it back. */
+export function setVolume(
+  device: Device,
+  { level, step, muted }: BodyOf<"setVolume">,
+  turn: Turn,
+): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
+  const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
+  /** Steps that were taken are not repeated. */
+  let hasStepped = false;
+  const taken = () => {
+    hasStepped = step !== undefined;
+  };
+  return device.command(turn, {
+    activity: "setting the volume",
+    timeoutMs,
+    needs,
+    changes: volumeParts,
+    hasStarted: () => hasStepped,
+    work: async (connection, signal, endpoint) => {
+      const control = requireCapability(connection.volume, needs);
+      const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
+      // Fails where the device does not answer, so that nothing is sent then.
+      const before = async () => (await readParts(connection, volumeParts, signal))?.volume?.level ?? null;
+      const { wanted, from } =
+        step === undefined
+          ? { wanted: level ?? null, from: null }
+          : await stepped(control, step, { before, read, taken }, signal);
+      // Steps that its settings withhold need those changed first.
+      const { hint } = endpoint.description;
+      const remedy = endpoint.withholds("volume") ? hint : undefined;
+      const isOutOfReach = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
+      taken();
+      if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
+      const isMuteDone = (volume: Volume) => muted === undefined || volume?.muted === muted;
+      const isDone = (volume: Volume) =>
+        (from === null || volume?.level !== from) &&
+        (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
+        isMuteDone(volume);
+      const volume = await readUntil(
+        read,
+        isOutOfReach ? isMuteDone : isDone,
+        signal,
+        from === null ? effectPoll : stepPoll,
+      );
+      // Where a step leads is not known.
+      const isStepOnly = wanted === null && muted === undefined;
+      if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isDone(volume), endpoint);
+      const isReported = volume !== null && (wanted === null || volume.level !== null);
+      return { volume, confirmed: isReported && !isStepOnly ? isDone(volume) : null };
+    },
+  });
+}
+
+/**
+ * The level that steps lead to (`wanted`), where the device can set levels. Where it can only step, the steps are taken here,
+ * and the level is then expected to differ from `from`, the one before the last step; `null` at the end of the scale.
+ */
+async function stepped(
+  control: VolumeControl,
+  step: number,
+  { before, read, taken }: { before(): Promise<number | null>; read(): Promise<Volume>; taken(): void },
+  signal: AbortSignal,
+): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
+  const level = control.set ? await before() : null;
+  if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
+  const last = Math.sign(step);
+  if (step !== last) {
+    await press(control, step - last, signal, taken);
+    await sleep(stepEveryMs, signal);
+  }
+  const from = (await read())?.level ?? null;
+  await press(control, last, signal);
+  return { wanted: null, from: step === 0 || from === (last > 0 ? 100 : 0) ? null : from };
+}
+
+/** Sets a level, or steps and reads until it is reached; `false` where steps lead no further. */
+async function toLevel(
+  control: VolumeControl,
+  wanted: number,
+  {
+    before,
+    read,
+    remedy,
+  }: { before(): Promise<number | null>; read(): Promise<Volume>; readonly remedy: string | undefined },
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (control.set) {
+    await control.set(wanted, signal);
+    return true;
+  }
+  let level = await before();
+  const stepping = "zapd volume +5 -d {device}";
+  if (level === null)
+    throw new ZapdError("unsupported_operation", "supports only volume steps, and does not report its volume", {
+      hint: remedy ? `${remedy}. Then step it: ${stepping}` : `Step it: ${stepping}`,
+    });
+  // The first step shows how far one goes; a step that changes nothing is at the end of the scale, or is not allowed.
+  let stride: number | null = null;
+  for (let round = 0; round < 8 && level !== wanted; round++) {
+    const distance: number = wanted - level;
+    const steps: number = stride === null ? Math.sign(distance) : Math.trunc(distance / stride);
+    if (steps === 0) return false;
+    const from: number = level;
+    await press(control, steps, signal);
+    const expected: number | null = stride === null ? null : from + steps * stride;
+    level = await levelAfterSteps(read, from, expected, signal);
+    // On some devices the first step only shows the scale.
+    if (level === from && round > 0) return false;
+    if (level !== from) stride ??= Math.abs(level - from);
+  }
+  return level === wanted;
+}
+
+/**
+ * The level after steps: the expected one, or the one at which it stays, since some devices take keys faster than they act on
+ * them. After a single step, any change is final.
+ */
+async function levelAfterSteps(
+  read: () => Promise<Volume>,
+  from: number,
+  expected: number | null,
+  signal: AbortSignal,
+): Promise<number> {
+  let last = from;
+  let movedAt = performance.now();
+  for (;;) {
+    const level = (await read())?.level ?? last;
+    const isMoved = level !== last;
+    last = level;
+    if (level === expected || (expected === null && level !== from)) return level;
+    if (isMoved) movedAt = performance.now();
+    if (performance.now() - movedAt >= (last === from ? effectPoll.timeoutMs : stableMs)) return level;
+    await sleep(effectPoll.everyMs, signal);
+  }
+}
+
+/** Steps the volume; calls `taken` after each step that the device took. */
+async function press(
+  control: VolumeControl,
+  steps: number,
+  signal: AbortSignal,
+  taken: () => void = () => {},
+): Promise<void> {
+  const step = requireCapability(control.step, "volume");
+  for (let count = 0; count < Math.abs(steps); count++) {
+    if (count > 0) await sleep(stepEveryMs, signal);
+    await step(steps > 0 ? 1 : -1, signal);
+    taken();
+  }
+}
