@@ -51,7 +51,9 @@ export async function* follow<Line extends StreamLine>({
     const abort = () => connection.abort(signal?.reason);
     if (signal?.aborted) return;
     signal?.addEventListener("abort", abort, { once: true });
-    const silence = deadline(silenceTimeoutMs, () => connection.abort(new Error("The stream fell silent")));
+    const silence = deadline(silenceTimeoutMs, () =>
+      connection.abort(new Error("The stream sent nothing for too long")),
+    );
     try {
       const body = await open(lastId, connection.signal);
       report(false);
@@ -72,7 +74,7 @@ export async function* follow<Line extends StreamLine>({
     } finally {
       silence.end();
       signal?.removeEventListener("abort", abort);
-      connection.abort(new Error("Nobody follows any more"));
+      connection.abort(new Error("Nobody follows the stream any more"));
     }
     try {
       await sleep(delayMs, signal);

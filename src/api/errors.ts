@@ -38,7 +38,7 @@ interface CodeEntry {
 export const codes = {
   invalid_payload: {
     ...invalid,
-    when: "The body, the form, the query or the address is not what the operation takes",
+    when: "The body, the form, the query or the address is not valid for the operation",
     message: "The request is not valid: keys must have at least 1 entry",
   },
   invalid_key: {
@@ -63,7 +63,7 @@ export const codes = {
   },
   invalid_device_name: {
     ...invalid,
-    when: "A name has `/` or `%` (in a path: after decoding it once, or with a malformed escape), or is not allowed for another reason",
+    when: "The name contains `/` or `%` (in a path: after it is decoded once), or a malformed escape, or is not allowed for another reason",
     message: "The device given is not a name: it contains / or %, or a malformed escape",
     hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
   },
@@ -88,14 +88,14 @@ export const codes = {
   },
   invalid_host: {
     ...invalid,
-    when: "No device can have this address: it is not an address, the host is unknown, it is not that of a single device, or it is zapd itself",
+    when: "The address is not valid for a device: it is malformed, its host is unknown, it is not the address of one device, or it is that of zapd itself",
     message: '"224.0.0.1" cannot be a device\'s host: 224.0.0.1 is not the address of one device',
     hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",
   },
   invalid_archive: {
     status: 400,
     exit: exits.failed,
-    when: "The archive is no ZIP, is damaged, or is no package; nothing was sent to the device",
+    when: "The archive is not a ZIP file, is damaged, or is not a package; nothing was sent to the device",
     message: "The archive is not a ZIP, or is incomplete: it has no end of directory",
     hint: "Give the folder instead: zapd install ./my-app",
   },
@@ -123,7 +123,7 @@ export const codes = {
   unsupported_patch_value: {
     ...invalid,
     when: "A value is an array or an object",
-    message: '"discovery.hosts" was given an array; a patch takes strings, numbers, booleans and null',
+    message: '"discovery.hosts" was given an array; a patch may have only strings, numbers, booleans and null',
     hint: 'Write a list as one comma-separated string, and nested keys with dots: {"daemon.http_port": 7272}',
   },
   unknown_config_key: {
@@ -140,7 +140,7 @@ export const codes = {
   device_elsewhere: {
     status: 400,
     exit: exits.refused,
-    when: "The device at the given address is known at another address, and still answers there, has secrets, or was paired with another certificate than the one at the new address: adding by an address never moves it. Or, when pairing at an address, another device answers there",
+    when: "The device at the given address is known at another address, and it still answers there, has secrets, or was paired with a different certificate: adding a device by its address never moves it. Or, when pairing at an address, another device answers there",
     message: "Den answers at 192.168.1.52:3001, its known address, but the device at 192.168.1.66:3001 claims to be it",
     hint: "Use it as Den, at 192.168.1.52:3001; if it has moved to 192.168.1.66:3001 for good: zapd pair Den --host 192.168.1.66:3001, which starts without the old key, or zapd forget Den, then zapd add 192.168.1.66:3001",
   },
@@ -148,18 +148,18 @@ export const codes = {
     ...forbidden,
     when: "`Host` is not a name of this machine's loopback (so that DNS rebinding fails)",
     message: "The request was made to a host that is not this machine's loopback",
-    hint: "Call zapd at http://127.0.0.1:7272/v1, by the address and not by a name that leads to it",
+    hint: "Call zapd at http://127.0.0.1:7272/v1: use this address, not a name that resolves to it",
   },
   forbidden_origin: {
     ...forbidden,
     when: "A web page whose exact origin is not listed may only read what zapd remembers: it may neither control nor query a device (`x-reaches`)",
     message: 'A page of "http://example.org" may not control devices',
-    hint: "To let a page of yours: set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
+    hint: "To allow a page of yours, set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
   },
   loop_detected: {
     ...forbidden,
     when: "The request is one of zapd's own calls to a device, routed back to zapd",
-    message: "The request came from zapd itself, by way of a device",
+    message: "The request came from zapd itself, through a device",
   },
   device_not_found: {
     ...missing,
@@ -187,16 +187,16 @@ export const codes = {
   },
   not_found: {
     ...missing,
-    when: "There is no such route; an empty `{id}` leads here too",
+    when: "There is no such route; an empty `{id}` gives this too",
     message: "There is nothing at /v1/devices/",
     hint: "Every route begins with /v1, such as /v1/devices",
   },
   method_not_allowed: {
     status: 405,
     exit: exits.usage,
-    when: "The path does not take the method; the header `Allow` lists those that it takes",
-    message: "/v1/devices does not take PUT",
-    hint: "It takes GET, POST, DELETE, HEAD",
+    when: "The path does not support the method; the header `Allow` lists those that it supports",
+    message: "/v1/devices does not support PUT",
+    hint: "It supports GET, POST, DELETE, HEAD",
   },
   payload_too_large: {
     status: 413,
@@ -213,7 +213,7 @@ export const codes = {
     ...invalid,
     when: "A scene, or the steps of a request, have mistakes: nothing was run, and the message has a line for each mistake",
     message: 'movie-night.toml has 1 mistake:\nline 4, step 1: key: "hoem" is not a key. Did you mean home?',
-    hint: "Nothing was run. Mend it, and look with zapd scenes",
+    hint: "Nothing was run. Correct it, then check it with zapd scenes",
   },
   scene_not_found: {
     ...missing,
@@ -236,7 +236,7 @@ export const codes = {
     status: 429,
     exit: exits.failed,
     when: "64 streams are open over TCP, the maximum",
-    message: "There are 64 streams open already",
+    message: "64 streams are already open",
     hint: "Close one, share one stream among the tabs of a page, or use the control socket, which has no such limit",
   },
   device_unreachable: {
@@ -278,7 +278,7 @@ export const codes = {
     ...unreachable,
     when: "Only over a broker: the daemon of a site is offline, and commands do not wait for it",
     message: "lab2 is offline",
-    hint: "Its daemon does not run, or does not reach the broker: nothing waits for it there",
+    hint: "Its daemon is not running, or cannot reach the broker; commands do not wait for it",
   },
   device_unproven: {
     ...refused,
@@ -295,7 +295,7 @@ export const codes = {
   },
   pairing_failed: {
     ...refused,
-    when: "The device refused the pairing, or nobody accepted it on the set; `reason` says which",
+    when: "The device refused the pairing, or nobody accepted it on the TV; `reason` says which",
     message: "Kitchen was denied: somebody refused the request on the set",
     hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
   },
@@ -320,19 +320,20 @@ export const codes = {
   config_invalid: {
     ...failed,
     when: "The config file cannot be read, is not TOML, or has a wrong value; the daemon keeps its previous settings",
-    message: "/home/ada/.config/zapd/config.toml, line 7, column 13: daemon.log_level is not valid: Invalid option",
-    hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
+    message:
+      "/home/ada/.config/zapd/config.toml, line 7, column 13: daemon.log_level must be one of error, warn, info, debug",
+    hint: "Correct the file; a running daemon reads it again with zapd config reload",
   },
   storage_error: {
     ...failed,
-    when: "A file of zapd's could not be written; nothing was changed",
+    when: "A file of zapd could not be written; nothing was changed",
     message: "/home/ada/.local/state/zapd/devices.json could not be written (ENOSPC)",
-    hint: "Nothing was changed. Check that its folder is there, writable, and on a disk that is not full",
+    hint: "Nothing was changed. Check that its folder exists, is writable, and is on a disk that is not full",
   },
   internal_error: {
     ...failed,
     when: "zapd itself failed; its log has the details",
-    message: "zapd failed at this; the log has the details",
+    message: "zapd failed; its log has the details",
   },
 } as const satisfies Record<string, CodeEntry>;
 
@@ -478,7 +479,7 @@ export function pairingRequired(
 }
 
 /** The device closed the connection before anything of a command reached it. */
-export function closedBeforeSending(problem = "hung up", cause?: unknown): DeviceError {
+export function closedBeforeSending(problem = "closed the connection", cause?: unknown): DeviceError {
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed", cause });
 }
 
@@ -525,7 +526,7 @@ export function errorBody(error: ZapdError): ErrorBody {
 
 /** A `ZapdError` as it is; anything else thrown becomes an `internal_error`. */
 export function toZapdError(thrown: unknown): ZapdError {
-  return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
+  return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed");
 }
 
 /** The text of anything thrown, for a log line or a `cause`. */

@@ -15,12 +15,12 @@ export const callers = ["http", "cli", "page", "mcp", "mqtt"] as const;
 export type Caller = (typeof callers)[number];
 
 const at = z.iso.datetime().describe("When it happened");
-const device_id = z.uuid().describe("The device that it is about");
+const device_id = z.uuid().describe("The device that the event is about");
 const fields = z.array(z.string()).describe("What has changed");
 const action_id = z
   .string()
   .optional()
-  .describe("The same in `action.finished` and in the changes of state that the command caused");
+  .describe("The same id as in `action.finished` and in the changes of state that the command caused");
 
 const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, about: string, shape: Shape) =>
   z.object({ type: z.literal(type).describe("What happened"), at, ...shape }).describe(about);
@@ -32,8 +32,8 @@ export const events = {
     part: z.int().min(1).describe("A hundred devices at a time: which part this is, from 1"),
     last: z.boolean().describe("Whether it is the last part"),
     devices: z
-      .array(z.object({ device: Device, state: State.nullable().describe("`null`: nothing is known of it yet") }))
-      .describe("Every device, in the order of adding"),
+      .array(z.object({ device: Device, state: State.nullable().describe("`null`: not known yet") }))
+      .describe("Every device, in the order in which they were added"),
   }),
   "device.added": event("device.added", "A device was added", {
     device_id,
@@ -63,16 +63,16 @@ export const events = {
   "action.finished": event("action.finished", "A command to a device has ended", {
     device_id,
     action: z.string().describe("As in its answer: `key`, `sequence`, `launch`"),
-    action_id: z.string().describe("The same in the changes of state that it caused"),
+    action_id: z.string().describe("The same id as in the changes of state that it caused"),
     by: z.enum(callers).describe(`Which client sent it, by the header \`${clientHeader}\``),
-    ok: z.boolean().describe("Whether the device took it"),
+    ok: z.boolean().describe("Whether the device accepted it"),
     confirmed: z.boolean().nullable().optional().describe("As in its answer, where that has it"),
-    key: z.string().optional().describe("Of a key: its name; left out for a text"),
-    keys: z.array(z.string()).optional().describe("Of a sequence: the names of its keys, `literal` for a text"),
+    key: z.string().optional().describe("With a key: its name; left out for text"),
+    keys: z.array(z.string()).optional().describe("With a sequence: the names of its keys, `literal` for text"),
     characters: z.int().optional().describe("How many were typed; the text itself is never sent"),
-    app: App.nullable().optional().describe("Of a launch, and of leaving an app"),
+    app: App.nullable().optional().describe("With a launch, and with leaving an app"),
     error: FailureSummary.optional().describe("Why it failed"),
-    duration_ms: z.int().describe("From its call to its end"),
+    duration_ms: z.int().describe("From the call to its end"),
   }),
   "pairing.changed": event("pairing.changed", "The pairing of a device has advanced or ended", {
     device_id,
@@ -88,10 +88,10 @@ export const events = {
       .describe("`broken`: somebody else ended it; `removed`: the device was removed"),
     owner: z.string().describe("The holder of the lease"),
   }),
-  "install.progress": event("install.progress", "A package is on its way to a device", {
+  "install.progress": event("install.progress", "A package is being sent to a device", {
     device_id,
     phase: z.enum(["receiving", "checking", "sending", "done"]).describe("The current phase"),
-    bytes: z.int().describe("So far"),
+    bytes: z.int().describe("Bytes so far"),
     total: z.int().nullable().describe("`null`: not known"),
   }),
   "scene.started": event(
@@ -158,6 +158,6 @@ export const ConsoleNews = z.object({
     .int()
     .min(1)
     .optional()
-    .describe("How many before them are not kept any more; left out where there are none"),
+    .describe("How many lines before them are no longer kept; left out where there are none"),
 });
 export const ConsoleLine = z.union([...linesOf([ConsoleNews]), Heartbeat]);

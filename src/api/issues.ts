@@ -2,7 +2,7 @@
 import type { z } from "zod";
 
 const typeWords: Readonly<Record<string, string>> = {
-  string: "a text",
+  string: "a string",
   number: "a number",
   int: "a whole number",
   boolean: "true or false",
@@ -19,7 +19,7 @@ const units: Readonly<Record<string, readonly [one: string, more: string]>> = {
 /** The first issue with its path: `delay_ms must be at most 60000`. */
 export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
   const [issue] = issues;
-  if (!issue) return "it is not what was asked for";
+  if (!issue) return "it has the wrong form";
   const place =
     issue.path
       .map(String)
@@ -38,13 +38,13 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
     case "too_big":
       return bound("at most", Number(issue.maximum), issue.origin);
     case "unrecognized_keys":
-      return `does not take ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
+      return `must not have ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
     case "invalid_key":
-      return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
+      return `has an invalid name: it ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
     case "invalid_value":
       return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}`;
     case "invalid_format":
-      if (issue.format === "url") return "must be a whole address that begins with http:// or https://";
+      if (issue.format === "url") return "must be a full URL that begins with http:// or https://";
       return issue.format === "regex" ? issue.message : "is not valid";
     case "invalid_union": {
       // Of the alternatives the one with the type of the value is meant.

@@ -27,15 +27,15 @@ const about = `zapd is one local daemon that knows every TV and media player in 
 
 **Devices.** \`{id}\` is a device's UUID, its name, or \`default\`. Commands to one device run one at a time, in order of arrival; reads never wait behind them.
 
-**Who may call.** The API listens on loopback only, at \`daemon.http_host\` and \`daemon.http_port\`, and has no passwords: every program and every user of this machine can call it. Web pages are checked before routing. \`Host\` must be a loopback name; a page may neither read nor write unless \`daemon.cors_enabled\` is true and \`daemon.cors_allowed_origins\` lists its exact origin; any other gets \`forbidden_origin\` for every call that writes or reaches a device (\`x-reaches\`), before its \`{id}\` is looked up. Calls without an \`Origin\` pass. The control socket serves the same API without these checks.
+**Who may call.** The API listens on loopback only, at \`daemon.http_host\` and \`daemon.http_port\`, and has no passwords: every program and every user of this machine can call it. Web pages are checked before routing. \`Host\` must be a loopback name; a page may neither read nor write unless \`daemon.cors_enabled\` is true and \`daemon.cors_allowed_origins\` lists its exact origin; any other page gets \`forbidden_origin\` for every call that writes or reaches a device (\`x-reaches\`), before its \`{id}\` is looked up. Calls without an \`Origin\` are allowed. The control socket serves the same API without these checks.
 
-**Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package 100 MiB. A body that pauses for 10 s is aborted, and so is a package that arrives at less than 16 KiB a second over any 10 s. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, each for 5 s, a sequence for as long as those before it are known to take; after that it is \`device_busy\`, at once where that is known beforehand. Commands that waited while this machine slept (more than 5 s) are \`device_busy\` too. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
+**Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package has at most 100 MiB. A body that pauses for 10 s is aborted, and so is a package that arrives at less than 16 KiB a second over any 10 s. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, each for 5 s, a sequence for as long as the commands before it are known to take; after that a command fails with \`device_busy\`, or at once if zapd knows that beforehand. Commands that waited while this machine slept (more than 5 s) also fail with \`device_busy\`. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
 
 /** The description of each status, before its codes. */
 const statusTexts: Readonly<Record<number, string>> = {
-  400: "The request is not valid, or not possible on this device",
+  400: "The request is not valid, or the device does not support it",
   403: "Not allowed",
-  404: "Not known",
+  404: "Not found",
   413: "The body is too large",
   429: "Too many streams",
   500: "The device failed, or zapd itself",
@@ -50,7 +50,7 @@ const inPath = (name: string, description: string, schema: Json) =>
 const id = {
   ...inPath(
     "id",
-    "The device: its UUID, its name (exact, or without case if that is unique), or `default`. Encoded once (a space is `%20`), trimmed; a name holds neither `/` nor `%`",
+    "The device: its UUID, its name (exact, or ignoring case if that is unique), or `default`. Encoded once (a space is `%20`), trimmed; a name contains neither `/` nor `%`",
     { minLength: 1 },
   ),
   examples: {
@@ -64,16 +64,15 @@ const lease = {
   name: leaseHeader,
   in: "header",
   required: false,
-  description:
-    "The token of the caller's lease of the device, where it has one; several tokens are separated by commas",
+  description: "The token of the caller's lease of the device, if it has one; several tokens are separated by commas",
   schema: { type: "string" },
 } as const;
 
 /** The parameters of paths. */
 const pathParameters: Readonly<Record<string, Json>> = {
   id: { $ref: "#/components/parameters/DeviceId" },
-  app: inPath("app", "The app: its id, or its platform id, as the catalog has it", { minLength: 1 }),
-  group: inPath("group", "The devices that are meant: `all`, or those with a label", { minLength: 1 }),
+  app: inPath("app", "The app: its id, or its platform id, as in the catalog", { minLength: 1 }),
+  group: inPath("group", "The group: `all`, or a label", { minLength: 1 }),
   scene: inPath("scene", "The scene: the name of its file, without `.toml`", { pattern: sceneName.source }),
 };
 
@@ -217,18 +216,20 @@ const packageForm: Json = {
         properties: {
           params: {
             type: "string",
-            description: "A JSON object that the package is started with, as `params` of a launch. Before the file",
+            description:
+              "A JSON object that the package is started with, as `params` of a launch. It must come before the file",
           },
           password: {
             type: "string",
-            description: "The developer password of this device alone, kept once it has accepted it. Before the file",
+            description:
+              "The developer password of this device alone, stored once the device has accepted it. It must come before the file",
           },
           archive: {
             type: "string",
             format: "binary",
             contentMediaType: "application/zip",
             maxLength: 100 * 1024 * 1024,
-            description: "The ZIP, at most 100 MiB; the form holds no other file",
+            description: "The ZIP file, at most 100 MiB; the form has no other file",
           },
         },
         required: ["archive"],
@@ -255,7 +256,7 @@ function responses(name: OperationName, { codes: own, data, answers, streams }: 
   const success = { description: "Done", content };
   const done = answers === "stream" ? streamResponse(name) : answers === "picture" ? pictureResponse : success;
   const none = answers === "picture" && {
-    204: { description: "There is no picture: only with `missing=empty`" },
+    204: { description: "There is no picture; only with `missing=empty`" },
     304: { description: "The picture is still the one of `If-None-Match`" },
   };
   return { 200: done, ...none, ...Object.fromEntries(failures) };
@@ -277,7 +278,7 @@ function streamContent({ news, line }: NonNullable<Operation["streams"]>): Json 
 /** The stream of `/events`. In an event stream each event is the `data` of a frame with its type and id. */
 function streamResponse(name: OperationName): Json {
   return {
-    description: "The stream, until its reader hangs up or the daemon stops",
+    description: "The stream, until its reader disconnects or the daemon stops",
     content: {
       "text/event-stream": { schema: { oneOf: eventNames.map(ref) } },
       "application/x-ndjson": { schema: ref(componentOf(name, "Result")) },
@@ -352,7 +353,7 @@ function componentSchemas(): Record<string, Schema> {
     ErrorCode: { ...schemas["ErrorCode"], description: `Stable: branch on it.\n\n${failureTable()}` },
     Failure: {
       ...schemas["Failure"],
-      description: "Every refusal and failure. `message` and `hint` are for people; the hint says what mends it.",
+      description: "Every refusal and failure. `message` and `hint` are for people; the hint says how to correct it.",
       examples: codeNames.map(envelopeOf),
     },
     PatchConfigBody: { ...schemas["PatchConfigBody"], ...configPatch() },
@@ -372,13 +373,13 @@ function configPatch(): Schema {
     const { list } = setting;
     const converted = z.toJSONSchema(setting.schema, optionsFor("input"));
     const { $schema, default: value, items, maxItems, type, enum: words, description: text, ...rest } = converted;
-    const listed = list ? `. One text, with commas between its entries, at most ${maxItems}` : "";
-    const description = `${text}${listed}. \`null\`: back to ${JSON.stringify(value)}`;
+    const listed = list ? `. One string, with commas between its entries, at most ${maxItems}` : "";
+    const description = `${text}${listed}. \`null\`: resets it to ${JSON.stringify(value)}`;
     const values = words ? { enum: [...words, null] } : { type: [list ? "string" : type, "null"] };
     return [key, { ...values, ...rest, description } as Schema]; // zod's type knows no list of types
   });
   return {
-    description: "At most 64 keys, each a setting with a text, a number, a boolean or `null`",
+    description: "At most 64 keys, each a setting with a string, a number, a boolean or `null`",
     type: "object",
     properties: Object.fromEntries(properties),
     additionalProperties: false,

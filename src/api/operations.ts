@@ -76,11 +76,11 @@ const ConfigPatch = z
   .meta({ examples: [{ "daemon.log_level": "debug", "daemon.default_device": "Living Room" }] });
 
 export const ConfigReload = z.object({
-  config: configSchema.describe("As the file says it now"),
+  config: configSchema.describe("The settings in the file now"),
   restart_required: z
     .array(z.string())
     .describe(
-      `Dotted keys whose value in the file is not the one that the daemon runs with. A restart is needed for ${restartKeys.join(", ")}; all else takes effect at once`,
+      `Dotted keys whose value in the file differs from the one that the daemon runs with. A restart is needed for ${restartKeys.join(", ")}; all others take effect at once`,
     ),
 });
 
@@ -99,12 +99,12 @@ export const Failure = z.strictObject({
         results: z
           .array(z.record(z.string(), z.unknown()))
           .optional()
-          .describe("With a command to a group that no device took: the result of each, as in its answer"),
+          .describe("With a command to a group that failed on every device: the result of each, as in its answer"),
         problems: z
           .array(
             z.object({
               text: z.string(),
-              file: z.string().nullable().describe("In the package; `null` where the device names none"),
+              file: z.string().nullable().describe("In the package; `null` where the device does not name it"),
               line: z.number().int().nullable().describe("In that file, counted from 1"),
             }),
           )
@@ -126,13 +126,13 @@ export const Failure = z.strictObject({
   }),
 });
 
-const device = Device.describe("As it is known after this");
+const device = Device.describe("The device after this operation");
 const pictureQuery = z.object({
   missing: z
     .enum(["empty"])
     .optional()
     .describe(
-      "With `empty`, what would be an error is an empty answer, 204: for pages, whose browser reports every 404",
+      "With `empty`, the answer is 204 without a body instead of an error: for web pages, whose browser reports every 404",
     ),
 });
 
@@ -145,11 +145,11 @@ const linkText = (most: number, least = 0) =>
     .string()
     .min(least)
     .max(most)
-    .refine((text) => text.isWellFormed(), { error: "holds half a character" });
+    .refine((text) => text.isWellFormed(), { error: "contains half a character" });
 
 export const DeepLinkParams = z
   .record(linkText(64, 1), linkText(1_024))
-  .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
+  .refine((params) => Object.keys(params).length <= 32, { error: "has more than 32 parameters" })
   .meta({
     description:
       "Passed to the app as a deep link: at most 32. `content_id` and `media_type` mean the same on every platform",
@@ -160,7 +160,7 @@ const ports = z
   .record(z.string(), port)
   .optional()
   .describe(
-    "Ports beside the control port, by the platform's own word for each, where they are not the usual ones; ports that are left out stay",
+    "Ports other than the control port, by the platform's name for each, where they are not the usual ones; ports that are left out do not change",
   );
 /** A text for other callers, who may print it on a terminal. */
 const leaseText = (most: number) =>
@@ -169,13 +169,13 @@ const leaseText = (most: number) =>
     .trim()
     .min(1)
     .max(most)
-    .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: "holds control characters" });
+    .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: "contains control characters" });
 const host = z.string().trim().min(1).max(253);
 const confirmed = z
   .boolean()
   .nullable()
   .describe(
-    "Whether the effect was seen at the device: `true`, it was; `false`, it took the command, but does not show the effect yet; `null`, it cannot be read",
+    "Whether the device reports the effect: `true`, it does; `false`, it accepted the command, but does not report the effect yet; `null`, zapd cannot read it",
   );
 const platform = z.string().describe("The device's platform");
 const version = z.string().describe("zapd's own version");
@@ -225,13 +225,13 @@ const runStream = { news: SceneNews, line: SceneLine };
 const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];
 
 const runDescription =
-  "The whole scene is checked first. If it has mistakes, none of it runs, and `invalid_scene` lists all of them, with their lines in a file. Each step is a normal command, to its device or to all devices of a group at the same moment. A step whose effect is there already (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` after it. A step that fails at one of its devices stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: further runs wait, 32 at most. A caller that hangs up ends the run, and no further step begins; it ends by itself after 10 minutes. The answer has the result of each step, with status 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; `/events` has the same events. There are no loops and no expressions; 200 steps at most.";
+  "The whole scene is checked first. If it has mistakes, none of it runs, and `invalid_scene` lists all of them, with their lines in a file. Each step is a normal command, to its device or to all devices of a group at the same moment. A step whose effect is already there (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` after it. A step that fails at one of its devices stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: further runs wait, 32 at most. A caller that disconnects ends the run, and no further step begins; the run ends by itself after 10 minutes. The answer has the result of each step, with status 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; `/events` has the same events. There are no loops and no expressions; 200 steps at most.";
 
 const own = {
   listDevices: {
     tag: "devices",
     summary: "Every known device",
-    description: "The registry, in the order of adding. Nothing is asked of the devices.",
+    description: "The registry, in the order in which devices were added. zapd sends nothing to the devices.",
     codes: [],
     data: z.array(Device),
   },
@@ -239,7 +239,7 @@ const own = {
     tag: "devices",
     summary: "Add a device by its address",
     description:
-      "Asks the address which device is there, and adds it, or updates it where it is known. It works where discovery does not reach; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`. A leased device is not renamed and keeps its ports: `device_leased`.",
+      "Asks the address which device is there, and adds that device, or updates it if zapd knows it. It works where discovery does not reach; the device must be on. A device that is known at another address, and answers there or has secrets, is not moved: `device_elsewhere`. A leased device is not renamed and keeps its ports: `device_leased`.",
     codes: [
       "invalid_host",
       "device_elsewhere",
@@ -256,7 +256,7 @@ const own = {
         host: host.describe(
           "An address or a host name, with or without a port: `192.168.1.40`, `tv.lan:8060`, `[fe80::1]:8060`",
         ),
-        port: port.optional().describe("Its control port, where that is not the platform's usual one"),
+        port: port.optional().describe("Its control port, if that is not the platform's usual one"),
         platform: z
           .string()
           .optional()
@@ -265,7 +265,7 @@ const own = {
           .string()
           .optional()
           .describe(
-            "Its name: 1 to 128 characters, no control characters, neither `/` nor `%`, unique without case. Without it, what the device calls itself",
+            "Its name: 1 to 128 characters, no control characters, neither `/` nor `%`, unique regardless of case. Without it, the name that the device has for itself",
           ),
         ports,
       })
@@ -276,10 +276,10 @@ const own = {
     tag: "devices",
     summary: "Remove unused devices",
     description:
-      "Removes every device that a scan found and nobody has used since, and answers with them as they were. Devices that a user added stay.",
+      "Removes every device that a scan found and nobody has used since, and answers with those devices as they were. Devices that a user added stay.",
     codes: ["storage_error"],
-    query: z.object({ unused: z.literal("true").describe("Must be `true`: without it nothing is removed") }),
-    data: z.object({ devices: z.array(Device).describe("Those that were removed") }),
+    query: z.object({ unused: z.literal("true").describe("Must be `true`; without it nothing is removed") }),
+    data: z.object({ devices: z.array(Device).describe("The devices that were removed") }),
   },
   discoverDevices: {
     tag: "devices",
@@ -287,12 +287,12 @@ const own = {
     description:
       "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. One scan adds at most 16 new devices of one host, and 128 in all; when the registry is full, found devices that nobody has used make room for new ones.",
     codes: [],
-    data: z.object({ devices: z.array(Device).describe("Those found now, as registry entries") }),
+    data: z.object({ devices: z.array(Device).describe("The devices that were found now, as registry entries") }),
   },
   getDevice: {
     tag: "devices",
     summary: "One device",
-    description: "Its registry entry. Nothing is asked of the device.",
+    description: "Its registry entry. zapd sends nothing to the device.",
     codes: findingCodes,
     data: Device,
   },
@@ -308,11 +308,11 @@ const own = {
           .string()
           .optional()
           .describe(
-            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique without case; blanks around it are dropped",
+            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique regardless of case; spaces around it are removed",
           ),
         ports,
         labels: Labels.optional().describe(
-          "All its labels, by which groups are meant: of `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`, at most 64 characters each",
+          "All its labels, each of which names a group: 1 to 64 of the characters `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`",
         ),
       })
       .meta({ examples: [{ name: "Den" }] }),
@@ -322,30 +322,30 @@ const own = {
     tag: "devices",
     summary: "Pair with a device",
     description:
-      "For a device whose `access` is `unpaired`. Starts pairing, and answers when the user has accepted it at the device, or after 60 s without an answer. With `begin`, and where the device wants a code or a login that was not given, it answers at once with the next `step`, and the pairing goes on until `expires_at`: a second call with the `pin`, or with `user` and `password`, completes it, and so does accepting it at the device, which `access` and the event `pairing.changed` then show. Calls at the same time wait for the same prompt; with other arguments they are `device_busy`. The secret that the device gives is stored for this user alone, and shown nowhere. A device that accepts every client is paired at once; one without the capability `pair` needs no pairing. With `host`, the device is looked for at that address and paired there without the stored key; from then on that is its address. A stored secret is replaced only when pairing succeeds.",
+      "For a device whose `access` is `unpaired`. Starts pairing, and answers when the user has accepted it at the device, or after 60 s without an answer. With `begin`, and where the device requires a code or a login that was not given, it answers at once with the next `step`, and the pairing goes on until `expires_at`: a second call with the `pin`, or with `user` and `password`, completes it, and so does accepting it at the device, which `access` and the event `pairing.changed` then show. Calls at the same time wait for the same prompt; with other arguments they are `device_busy`. The secret that the device gives is stored so that only this user can read it, and is never shown. A device that accepts every client is paired at once; one without the capability `pair` needs no pairing. With `host`, the device is looked for at that address and paired there without the stored key; from then on that is its address. A stored secret is replaced only when pairing succeeds.",
     codes: [...deviceCodes, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
     body: z
       .strictObject({
         begin: z
           .boolean()
           .optional()
-          .describe("Answers at once with the next step, and does not wait until somebody accepts at the device"),
-        pin: z.string().min(1).max(64).optional().describe("The code that the device shows, where it shows one"),
+          .describe("Answers at once with the next step, without waiting until somebody accepts it at the device"),
+        pin: z.string().min(1).max(64).optional().describe("The code that the device shows, if it shows one"),
         user: z
           .string()
           .min(1)
           .max(256)
           .optional()
-          .describe("The user name that is set on the device, where it wants one"),
+          .describe("The user name that is set on the device, if it requires one"),
         password: z.string().min(1).max(1_024).optional().describe("The password that is set on the device"),
         platform: z
           .string()
           .optional()
-          .describe("Over which of its platforms, where the device has several; by default the one that needs pairing"),
+          .describe("The platform to pair over, if the device has several; by default the one that requires pairing"),
         host: host
           .optional()
           .describe(
-            "Where the device is now, an address with or without a port, when it has moved or was replaced on probation",
+            "The address of the device now, with or without a port, if it has moved or another device answered for it",
           ),
       })
       .meta({ examples: [{}] }),
@@ -356,7 +356,7 @@ const own = {
         .describe(
           "The next step: `confirm`, accept it at the device; `code`, send the code that it shows as `pin`; `login`, send the `user` and `password` that are set on it. Without it, the device is paired",
         ),
-      form: z.enum(codeForms).nullable().optional().describe("Of which characters the code is; `null` without one"),
+      form: z.enum(codeForms).nullable().optional().describe("The kind of characters in the code; `null` without one"),
       length: z.int().nullable().optional().describe("How many characters the code has; `null` without one"),
       expires_at: time.optional().describe("When the pairing ends by itself"),
     }),
@@ -373,7 +373,7 @@ const own = {
     tag: "devices",
     summary: "Trust a device again",
     description:
-      "For a device on probation, which `warnings` of `GET /health` report: it has moved and has secrets, two devices answer for it, or other hardware has its address. From then on the device at its address gets its secrets and typed text again, and others that answered for it are ignored. Nothing is asked of the device.",
+      "For a device on probation, which `warnings` of `GET /health` report: it has moved and has secrets, two devices answer for it, or other hardware has its address. From then on the device at its address gets its secrets and typed text again, and others that answered for it are ignored. zapd sends nothing to the device.",
     codes: [...findingCodes, "storage_error"],
     data: Device,
   },
@@ -381,7 +381,7 @@ const own = {
     tag: "devices",
     summary: "Join two devices into one",
     description:
-      "For a box with several protocols that zapd does not recognize as one device by itself. From then on it is one device, for good: with the id of the one that was known first, while the other id means it too; with the name that the user gave the first, or else the second, or else that of the first; and each command goes over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+      "For a device with several protocols that zapd does not recognize as one device by itself. From then on it is permanently one device: with the id of the one that was known first, while the other id also means it; with the name that the user gave the first, or else the second, or else the name of the first; and each command goes over the platform that supports it best. Devices of one platform are not joined. zapd sends nothing to them.",
     codes: [...findingCodes, "storage_error"],
     body: z
       .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })
@@ -392,7 +392,7 @@ const own = {
     tag: "devices",
     summary: "Split a platform off from a device",
     description:
-      "Where zapd, or its user, has joined two devices: the one of that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with the rest, which keeps the name. A device that is reached over one platform cannot be split. Nothing is asked of it.",
+      "For a device that zapd or its user joined from two: the one of that platform is permanently a device of its own from then on, with its own id and name. Answers with the other, which keeps the name. A device that is reached over one platform cannot be split. zapd sends nothing to it.",
     codes: [...findingCodes, "storage_error"],
     body: z
       .strictObject({ platform: z.string().min(1).max(64).describe("One of its `platforms`") })
@@ -403,14 +403,14 @@ const own = {
     tag: "devices",
     summary: "Remove a device",
     description:
-      "Removes it from the registry, with its cached apps, and answers with it as it was. A later scan finds it again, under the same id.",
+      "Removes the device and its cached apps from the registry, and answers with the device as it was. A later scan finds it again, with the same id.",
     codes: [...findingCodes, "storage_error"],
     data: Device,
   },
   takeLease: {
     tag: "devices",
     summary: "Take a lease of a device",
-    description: `For labs: while somebody has a lease of a device, every call that would change the device or its entry is \`device_leased\` for all others; reads stay free. The holder's calls have the token in the header \`${leaseHeader}\` (tokens for several devices are separated by commas). The same call with the token renews the lease: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; a caller that hangs up no longer waits. Running commands at the device end before the lease is given. A lease ends by itself, when it is freed or broken, and when the device is removed: running commands of its holder then end, a held key is released, and a followed log and the console are closed. A call with the token of a lease that has ended is \`device_leased\`. Leases survive a restart of the daemon; callers that waited must call again.`,
+    description: `For labs: while somebody has a lease of a device, every call that would change the device or its entry fails with \`device_leased\` for all others; reads stay free. The holder sends the token in the header \`${leaseHeader}\` (tokens for several devices are separated by commas). The same call with the token renews the lease: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; a caller that disconnects no longer waits. Commands that are running on the device end before the lease is given. A lease ends by itself, when it is freed or broken, and when the device is removed: running commands of its holder then end, a held key is released, and a followed log and the console are closed. A call with the token of a lease that has ended fails with \`device_leased\`. Leases survive a restart of the daemon; callers that waited must call again.`,
     codes: [...findingCodes, "device_leased", "device_busy", "storage_error"],
     body: z
       .strictObject({
@@ -421,24 +421,24 @@ const own = {
           .min(0)
           .max(leaseLimits.waitS)
           .default(0)
-          .describe("Seconds to wait while somebody else has the device; by default it fails at once"),
+          .describe("Seconds to wait while somebody else has the device; by default the call fails at once"),
         note: leaseText(leaseLimits.note)
           .optional()
           .describe("Its purpose, for others to read; a renewal without it keeps the note"),
       })
       .meta({ examples: [{ owner: "ci@runner-3", ttl_s: 600, wait_s: 30, note: "nightly run" }] }),
     data: action("lease", {
-      token: z.string().describe("The token, answered only here"),
+      token: z.string().describe("The token, which only this answer contains"),
       until: time.describe("When it ends by itself"),
     }),
   },
   freeLease: {
     tag: "devices",
     summary: "Free a lease",
-    description: `With its token in the header \`${leaseHeader}\`. Without it, \`force\` breaks the lease of another holder, so that a person has the last word: the holder is told with its next call, and everybody by \`lease.changed\`. It succeeds for a device without a lease, too.`,
+    description: `With its token in the header \`${leaseHeader}\`. Without the token, \`force\` breaks the lease of another holder, so that a person has the last word: the holder learns it with its next call, and everybody by \`lease.changed\`. It also succeeds for a device without a lease.`,
     codes: [...findingCodes, "device_leased", "storage_error"],
     query: z.object({
-      force: z.enum(["true", "false"]).optional().describe("`true`: whoever holds it"),
+      force: z.enum(["true", "false"]).optional().describe("`true`: frees it, whoever holds it"),
     }),
     data: action("free", { freed: z.boolean().describe("Whether there was a lease") }),
   },
@@ -446,14 +446,14 @@ const own = {
     tag: "devices",
     summary: "What a device is doing",
     description:
-      "Read live from the device. A part that the device refuses or lacks is `null`; one refused query does not fail the whole. Calls at the same time share one reading, never one from before the caller's last command.",
+      "Read live from the device. A part that the device refuses or lacks is `null`; one refused query does not fail the whole call. Calls at the same time share one reading, which is never older than the caller's last command.",
     codes: deviceCodes,
     query: z.object({
       wait_for: z
         .union([z.string().max(512), z.array(z.string().max(512)).max(8)])
         .optional()
         .describe(
-          "Answers when this holds, or when the time is over: `power:on`, `power:off` (off or in standby), `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
+          "Answers when this condition holds, or when the time is over: `power:on`, `power:off` (off or in standby), `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
         ),
       timeout_ms: z
         .string()
@@ -475,14 +475,14 @@ const own = {
     codes: [...deviceCodes, "storage_error"],
     data: z.object({
       platform,
-      apps: z.array(App).describe("What it has, and what it no longer lists (`installed: false`)"),
+      apps: z.array(App).describe("The apps that it has, and those that it no longer lists (`installed: false`)"),
     }),
   },
   launchApp: {
     tag: "apps",
     summary: "Launch an app",
     description:
-      "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that does not list its apps can still launch well-known services, such as `netflix`. A text in the form of the platform's own ids is sent to the device even when the catalog lacks it. Answered once the device took it.",
+      "The app is found by platform id, then id, then by name: exact, then ignoring case, then with `&` and `+` as words, then without punctuation, each only if the one before finds nothing. A device that does not list its apps can still launch well-known services, such as `netflix`. A text in the form of the platform's own ids is sent to the device even if the catalog lacks it. zapd answers once the device has accepted the command.",
     codes: [...deviceCodes, "ambiguous_app", "app_not_found", "device_busy", "storage_error"],
     body: z
       .strictObject({
@@ -496,14 +496,14 @@ const own = {
         .boolean()
         .nullable()
         .describe(
-          "Whether the device was seen to show the app: `true`, it was; `false`, it took the command, but does not show the app yet; `null`, it cannot be read",
+          "Whether the device reports that it shows the app: `true`, it does; `false`, it accepted the command, but does not show the app yet; `null`, zapd cannot read it",
         ),
     }),
   },
   stopApp: {
     tag: "apps",
     summary: "Leave the app in the foreground",
-    description: "Ends the app where the device allows it, and goes home. With nothing running it succeeds.",
+    description: "Ends the app where the device allows it, and goes home. It succeeds if nothing is running.",
     codes: [...deviceCodes, "device_busy"],
     data: action("stop", { app: App.nullable().describe("The app that was left; `null`, when none was shown") }),
   },
@@ -530,32 +530,32 @@ const own = {
     tag: "remote",
     summary: "Press a key, or type text",
     description:
-      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has. `hold_ms`, `repeat` and `phase`, of which one can be given, hold it: zapd presses it again every 150 ms, so that nothing scrolls on by itself. It is released when the time is over, when the caller hangs up, when the device is removed, when the machine slept, and when the daemon stops; after `down`, when 2 s pass without another `down`, or without an answer of the device to a press.",
+      "zapd sends the key at most once, and answers once the device has accepted it. `power-on` wakes a sleeping device with magic packets and waits until it answers, up to 45 s. A key that the device does not have fails with `unsupported_key`; the hint lists those that it has. `hold_ms`, `repeat` or `phase`, of which only one can be given, hold the key: zapd presses it again every 150 ms, so that nothing scrolls on by itself. The key is released when the time is over, when the caller disconnects, when the device is removed, when the machine slept, and when the daemon stops; after `down`, also when 2 s pass without another `down`, or without an answer of the device to a press.",
     codes: [...deviceCodes, "invalid_key", "unsupported_key", "device_busy"],
     body: z
       .strictObject({
         key: KeyOrText.describe("One of the keys, or `literal:<text>`, which types text"),
-        hold_ms: z.int().min(1).max(pressLimits.holdMs).optional().describe("Holds it for this long"),
-        repeat: z.int().min(1).max(50).optional().describe("Presses it this often"),
+        hold_ms: z.int().min(1).max(pressLimits.holdMs).optional().describe("Holds it for this many milliseconds"),
+        repeat: z.int().min(1).max(50).optional().describe("Presses it this many times"),
         phase: z
           .enum(["down", "up"])
           .optional()
           .describe("`down` holds it until `up`, or for 2 s after the last `down`, and answers after the first press"),
       })
       .refine(({ hold_ms, repeat, phase }) => [hold_ms, repeat, phase].filter((one) => one !== undefined).length < 2, {
-        error: "takes one of hold_ms, repeat and phase",
+        error: "must have only one of hold_ms, repeat and phase",
       })
       .meta({ examples: [{ key: "home" }] }),
     data: action("key", {
       key: z.string().describe("As in the request"),
-      presses: z.int().optional().describe("How often it was pressed, with `hold_ms` or `repeat`"),
+      presses: z.int().optional().describe("How many times it was pressed, with `hold_ms` or `repeat`"),
     }),
   },
   pressKeys: {
     tag: "remote",
     summary: "Press keys one after another",
     description:
-      "Every key is checked before the first is sent. One sequence at a time per device, in order of arrival; a caller that hangs up stops it. The delays may add up to 600 s; none follows the last key. A failure says how many keys were sent.",
+      "Every key is checked before the first is sent. One sequence at a time per device, in order of arrival; a caller that disconnects stops it. The delays may add up to 600 s; none follows the last key. A failure says how many keys were sent.",
     codes: [...deviceCodes, "invalid_key", "unsupported_key", "device_busy"],
     body: z
       .strictObject({
@@ -575,7 +575,7 @@ const own = {
     data: action("sequence", {
       keys: z.array(z.string()).describe("As in the request"),
       delay_ms: z.int().describe("The delay that was used"),
-      sent: z.int().describe("How many the device took: all of them"),
+      sent: z.int().describe("How many the device accepted: all of them"),
       duration_ms: z.int().describe("From the first key to the last"),
     }),
   },
@@ -583,19 +583,19 @@ const own = {
     tag: "remote",
     summary: "Set the volume",
     description:
-      "To a level, by a step, muted or not. A step counts in points where the device sets levels, and in presses where it only steps. A device that only steps, but reports its volume, is stepped until it reports the level; one that does not report it takes only steps, and a level is `unsupported_operation`. `volume` is what the device reports afterwards.",
+      "Sets a level, changes it by a step, or mutes and unmutes. A step counts in points if the device supports levels, and in key presses if it only supports steps. A device that only supports steps, but reports its volume, is stepped until it reports the level; if it does not report its volume, it supports only steps, and a level fails with `unsupported_operation`. `volume` is what the device reports afterwards.",
     codes: [...deviceCodes, "device_busy"],
     body: z
       .strictObject({
         level: z.number().min(0).max(100).optional().describe("0 to 100"),
         step: z.int().min(-100).max(100).optional().describe("How far up or down"),
-        muted: z.boolean().optional().describe("Whether it is silent"),
+        muted: z.boolean().optional().describe("Whether it is muted"),
       })
       .refine(({ level, step, muted }) => level !== undefined || step !== undefined || muted !== undefined, {
-        error: "needs level, step or muted",
+        error: "must have level, step or muted",
       })
       .refine(({ level, step }) => level === undefined || step === undefined, {
-        error: "takes level or step, not both",
+        error: "must have level or step, not both",
       })
       .meta({ examples: [{ level: 20 }] }),
     data: action("volume", {
@@ -606,15 +606,15 @@ const own = {
   controlPlayback: {
     tag: "remote",
     summary: "Play, pause, seek",
-    description: "Calls the player itself, where the device has such a call; otherwise the keys are pressed.",
+    description: "Uses the player's own commands if the device has them; otherwise presses the keys.",
     codes: [...deviceCodes, "device_busy"],
     body: z
       .strictObject({
         do: z.enum(playbackCommands).describe("The command to the player"),
-        position_ms: z.int().min(0).max(86_400_000).optional().describe("Where to, for `seek`"),
+        position_ms: z.int().min(0).max(86_400_000).optional().describe("The position to seek to, with `seek`"),
       })
       .refine((body) => (body.do === "seek") === (body.position_ms !== undefined), {
-        error: "needs position_ms for seek, and for nothing else",
+        error: "must have position_ms with seek, and only with seek",
       })
       .meta({ examples: [{ do: "seek", position_ms: 750_000 }] }),
     data: action("playback", {
@@ -625,20 +625,20 @@ const own = {
   playMedia: {
     tag: "remote",
     summary: "Play a file by its address",
-    description: "The address is handed to the device, which fetches it; the daemon never does.",
+    description: "zapd sends the address to the device, which fetches the file; the daemon never fetches it.",
     codes: [...deviceCodes, "unsupported_media", "device_busy"],
     body: z
       .strictObject({
         url: z
           .url({ protocol: /^https?$/ })
           .max(2_048)
-          .describe("`http` or `https`, as the device reaches it"),
+          .describe("An `http` or `https` address that the device can reach"),
         mime: z
           .string()
           .regex(/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/, "must be a type such as video/mp4")
           .optional()
-          .describe("Its type, such as `video/mp4`; without it, told from the address"),
-        title: linkText(256, 1).optional().describe("What the device shows of it"),
+          .describe("Its type, such as `video/mp4`; without it, zapd derives it from the address"),
+        title: linkText(256, 1).optional().describe("The title that the device shows"),
         image: z
           .url({ protocol: /^https?$/ })
           .max(2_048)
@@ -658,7 +658,7 @@ const own = {
   selectInput: {
     tag: "remote",
     summary: "Show an input",
-    description: "By its id, or by its name where only one has it.",
+    description: "By its id, or by its name if only one input has that name.",
     codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ input: z.string().trim().min(1).max(256).describe("Its id or its name") })
@@ -675,7 +675,7 @@ const own = {
   selectChannel: {
     tag: "remote",
     summary: "Tune to a channel",
-    description: "By its id, its number, or its name where only one has it.",
+    description: "By its id, its number, or its name if only one channel has that name.",
     codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })
@@ -685,7 +685,7 @@ const own = {
   notify: {
     tag: "remote",
     summary: "Show a message",
-    description: "On top of what the device shows, for a few seconds.",
+    description: "The device shows it on the screen for a few seconds.",
     codes: [...deviceCodes, "device_busy"],
     body: z
       .strictObject({ message: linkText(512, 1).describe("Its text") })
@@ -720,7 +720,7 @@ const own = {
   removePackage: {
     tag: "dev",
     summary: "Remove the sideloaded package",
-    description: "With none there, it is `dev_package_missing`.",
+    description: "If there is none, it fails with `dev_package_missing`.",
     codes: [...deviceCodes, "dev_package_missing", "dev_password_missing", "dev_auth_failed", "device_busy"],
     data: action("remove", {}),
   },
@@ -728,7 +728,7 @@ const own = {
     tag: "scenes",
     summary: "All scenes",
     description:
-      "The files `<name>.toml` in the folder `scenes` beside the config, each read and checked now. Nothing is asked of the devices.",
+      "The files `<name>.toml` in the folder `scenes` beside the config, each read and checked now. zapd sends nothing to the devices.",
     codes: [],
     data: z.object({
       folder: z.string().describe("Where the files are"),
@@ -757,7 +757,7 @@ const own = {
     tag: "dev",
     summary: "Sideload a package",
     description:
-      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`, or the password in the form. The form may hold two texts, before the file: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, that of this device alone, which takes precedence over the setting and is stored once the device has accepted it.",
+      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before it is sent to the device. One installation at a time per device, and two in all. Requires `dev.vendor_password`, or the password in the form. The form may have two text fields before the file: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, the password of this device alone, which takes precedence over the setting and is stored once the device has accepted it.",
     codes: [
       ...deviceCodes,
       "dev_password_missing",
@@ -779,7 +779,7 @@ const own = {
   reloadPackage: {
     tag: "dev",
     summary: "Restart the sideloaded package",
-    description: "Answered once the device shows it.",
+    description: "zapd answers once the device shows it.",
     codes: [...deviceCodes, "app_not_found", "dev_package_missing", "device_busy"],
     body: z
       .strictObject({ params: DeepLinkParams.optional() })
@@ -790,14 +790,14 @@ const own = {
     tag: "dev",
     summary: "Read the developer console",
     description:
-      "With a cursor, only what is new. All readers share one connection to the device's console, which is closed after a minute without readers. A stream that was opened with the token of a lease (`zapd-lease`) ends with the lease. The last 5,000 lines are kept, of 1 MiB at most; `dropped` counts those that are not kept any more.",
+      "With a cursor, only the lines that are new. All readers share one connection to the device's console, which zapd closes after a minute without readers. A stream that was opened with the token of a lease (`zapd-lease`) ends with the lease. The last 5,000 lines are kept, of 1 MiB at most; `dropped` counts those that are no longer kept.",
     codes: [...deviceCodes, "console_in_use", "too_many_streams"],
     query: z.object({
       cursor: z
         .string()
         .max(64)
         .optional()
-        .describe("The `cursor` of the previous answer; one of an earlier run of the daemon counts as none"),
+        .describe("The `cursor` of the previous answer; one from an earlier run of the daemon counts as none"),
       follow: z
         .enum(["true", "false"])
         .optional()
@@ -807,14 +807,14 @@ const own = {
     }),
     data: z.object({
       device,
-      lines: z.array(z.string()).describe("Without their ends, and without terminal controls"),
+      lines: z.array(z.string()).describe("Without line ends, and without terminal control characters"),
       cursor: z.string().describe("Send it with the next call to continue"),
       dropped: z
         .int()
         .min(1)
         .optional()
         .describe(
-          "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
+          "How many lines came after `cursor` and before the first of `lines`, and are no longer kept; left out where there are none",
         ),
     }),
     streams: { news: ConsoleNews, line: ConsoleLine },
@@ -823,28 +823,31 @@ const own = {
     tag: "events",
     summary: "Follow the events",
     description:
-      "A stream: an event stream (SSE), or JSON Lines for `accept: application/x-ndjson`. First comes a snapshot of all devices, then every change: each event has the whole new value, and an id that grows by one. A reader that reconnects with the last id (`Last-Event-ID`, or `since`) gets what it missed, and nothing twice; where that is no longer kept (1,024 events, 1 MiB, 10 minutes), or the daemon has restarted, a snapshot says so. Every 15 s without an event a heartbeat has the newest id. At most ten changes of state a second are sent per device, always including the last one. A reader that is more than 256 events or 256 KiB behind gets a snapshot (`lagged`) instead of what it missed; one that reads nothing for 120 s is disconnected. While somebody follows, devices that do not push are polled now and then; otherwise never. At most 64 streams over TCP.",
+      "A stream: an event stream (SSE), or JSON Lines for `accept: application/x-ndjson`. First comes a snapshot of all devices, then every change: each event has the whole new value, and an id that grows by one. A reader that reconnects with the last id (`Last-Event-ID`, or `since`) gets the events that it missed, and none twice; if those are no longer kept (1,024 events, 1 MiB, 10 minutes), or the daemon has restarted, a snapshot says so. Every 15 s without an event a heartbeat has the newest id. At most ten changes of state a second are sent per device, always including the last one. A reader that is more than 256 events or 256 KiB behind gets a snapshot (`lagged`) instead of what it missed; one that reads nothing for 120 s is disconnected. While somebody follows, zapd polls devices that do not push changes; otherwise never. At most 64 streams over TCP.",
     codes: [...findingCodes, "too_many_streams"],
     query: z.object({
       devices: z
         .string()
         .max(4_096)
-        .refine((text) => splitCommas(text).length > 0, { error: "names no device" })
+        .refine((text) => splitCommas(text).length > 0, { error: "must name a device" })
         .optional()
         .describe(
-          "Only events of these devices: names or ids, separated by commas. Events of no device are sent as well",
+          "Only events of these devices: names or ids, separated by commas. Events that concern no device are also sent",
         ),
       types: z
         .string()
         .max(1_024)
         .refine((text) => areTypes(splitCommas(text)), {
-          error: `names something that is no type of event. The types are: ${eventTypes.join(", ")}`,
+          error: `contains an unknown type of event. The types are: ${eventTypes.join(", ")}`,
         })
         .optional()
         .describe(
-          "Only these types, exact or by their beginning: `state.changed,device.*`. A snapshot and the end are sent in any case",
+          "Only these types, exact or by their beginning: `state.changed,device.*`. Snapshots and the end of the stream are always sent",
         ),
-      snapshot: z.enum(["true", "false"]).optional().describe("`false`: begins with what changes from now on"),
+      snapshot: z
+        .enum(["true", "false"])
+        .optional()
+        .describe("`false`: without a snapshot; begins with the next change"),
       since: z
         .string()
         .max(64)
@@ -858,7 +861,7 @@ const own = {
   status: {
     tag: "daemon",
     summary: "The status of the daemon",
-    description: "Where it listens, and what it knows.",
+    description: "Where it listens, and how many devices it knows.",
     codes: [],
     data: z.object({
       pid: z.int().describe("Its process id"),
@@ -870,18 +873,20 @@ const own = {
       http_port: z.int().describe("The bound port"),
       device_count: z.int().describe("How many devices are known"),
       default_device: text.describe("The name of the default device; `null`, when there is none"),
-      config_file: z.string().optional().describe("The config file that the daemon runs on; it need not be there yet"),
-      state_folder: z.string().optional().describe("The folder of the registry and what else is kept"),
+      config_file: z.string().optional().describe("The config file of the daemon; it need not exist yet"),
+      state_folder: z.string().optional().describe("The folder of the registry and the other state files"),
       mqtt: z
         .object({
-          url: z.string().describe("The broker, as `mqtt.url` says it"),
-          site: z.string().describe("What this daemon is called in topics"),
+          url: z.string().describe("The broker, as in `mqtt.url`"),
+          site: z.string().describe("The name of this daemon in topics"),
           state: z
             .enum(["connecting", "connected", "waiting", "stopped"])
-            .describe("`waiting`: zapd tries again by itself; `stopped`: not before the config is read again"),
+            .describe(
+              "`waiting`: zapd tries again by itself; `stopped`: zapd tries again only after the config is reloaded",
+            ),
           commands: z.enum(["none", "control", "developer"]).describe("Which commands are accepted from the broker"),
           since: time.describe("When this state began"),
-          problem: text.describe("What is in the way"),
+          problem: text.describe("What prevents the connection"),
           hint: text.describe("What to do about it"),
         })
         .optional()
@@ -892,7 +897,7 @@ const own = {
     tag: "config",
     summary: "The config",
     description:
-      "As the file has it now, whatever the daemon runs with, with the default of each setting that it leaves out. The password is redacted.",
+      "The settings in the file now, which may differ from those that the daemon runs with; a setting that the file leaves out has its default. The password is redacted.",
     codes: ["config_invalid"],
     data: configSchema,
   },
@@ -900,7 +905,7 @@ const own = {
     tag: "config",
     summary: "Change settings",
     description:
-      "All or nothing: with one wrong value, nothing changes. Comments, order and formatting of the file survive; where there is none yet, the first change writes one, with every setting and what it does. `null` resets a setting to its default.",
+      "All or nothing: with one wrong value, nothing changes. Comments, order and formatting of the file are kept; if there is no file yet, the first change writes one, with every setting and its description. `null` resets a setting to its default.",
     codes: ["unsupported_patch_value", "unknown_config_key", "invalid_config_value", "config_invalid", "storage_error"],
     body: ConfigPatch,
     data: ConfigReload,
@@ -908,14 +913,14 @@ const own = {
   reloadConfig: {
     tag: "config",
     summary: "Read the config file again",
-    description: "After an edit by hand. A file that is broken changes nothing.",
+    description: "After an edit by hand. A file with an error changes nothing.",
     codes: ["config_invalid"],
     data: ConfigReload,
   },
   health: {
     tag: "daemon",
-    summary: "Whether the daemon is well",
-    description: "With warnings for a person: damaged files, unknown settings, devices on probation.",
+    summary: "Whether the daemon is healthy",
+    description: "With warnings for people: damaged files, unknown settings, devices on probation.",
     codes: [],
     data: z.object({
       status: z.literal("ok").describe("Always `ok`: the daemon answers"),
@@ -928,13 +933,13 @@ const own = {
     tag: "daemon",
     summary: "Look for problems",
     description:
-      "Checks the daemon, its files, the network of this machine and every device, as `zapd doctor` does, and says what to do about each problem. It changes nothing, and takes some seconds. Calls at the same time share one examination.",
+      "Checks the daemon, its files, the network of this machine and every device, as `zapd doctor` does, and says what to do about each problem. It changes nothing, and takes a few seconds. Calls at the same time share one examination.",
     codes: [],
     data: z.object({
       checks: z
         .array(
           z.object({
-            id: z.string().describe("What was looked at: `multicast:eth0`, `device:<id>`"),
+            id: z.string().describe("What was checked: `multicast:eth0`, `device:<id>`"),
             status: z.enum(["ok", "warn", "fail"]).describe("Fine, a remark, or a problem"),
             text: z.string().describe("What was found"),
             hint: text.describe("What to do about it"),
@@ -976,16 +981,16 @@ const ofGroups = Object.fromEntries(
     const of: Description = own[name];
     const results = z.object({
       device: z.object({ id: z.uuid().describe("Its id"), name: z.string().describe("Its name") }),
-      ok: z.boolean().describe("Whether it took the command"),
+      ok: z.boolean().describe("Whether the command succeeded"),
       data: of.data.optional().describe("What it answered"),
-      error: Failure.shape.error.optional().describe("Why it did not"),
+      error: Failure.shape.error.optional().describe("Why it failed"),
     });
     const made = {
       ...of,
       summary: `${of.summary}, at every device of a group`,
-      description: `The group is \`all\`, or a label. All devices get it at the same moment, each with its own timeout, so that one that hangs does not delay the others. The answer has the result of each; when no device took it, the failure of the first is the answer, with the others in \`details\`. ${of.description}`,
+      description: `The group is \`all\`, or a label. All devices get the command at the same moment, each with its own timeout, so that one that hangs does not delay the others. The answer has the result of each; if it failed on every device, the answer is the failure of the first, with all results in \`details\`. ${of.description}`,
       codes: [...of.codes, "group_not_found"],
-      data: z.object({ results: z.array(results).describe("In the order of adding") }),
+      data: z.object({ results: z.array(results).describe("In the order in which they were added") }),
     };
     return [`${name}OfGroup`, made];
   }),

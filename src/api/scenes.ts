@@ -18,19 +18,19 @@ export type Policy = (typeof policies)[number];
 const nonEmpty = z.string().min(1).max(256);
 /** A device, or several. */
 const targets = z.union([nonEmpty, z.array(nonEmpty).min(1).max(64)], {
-  error: "must be the name of a device, `label:…`, `all`, or a list of such",
+  error: "must be the name of a device, `label:…`, `all`, or a list of these",
 });
 const conditions = z.union(
   [z.string(), z.array(z.string()).min(1).max(8), z.record(z.string(), z.union([z.string(), z.boolean()]))],
-  { error: "must be a condition such as `power:on`, or a list of such" },
+  { error: "must be a condition such as `power:on`, or a list of conditions" },
 );
 const ms = (most: number, least = 0) => z.int().min(least).max(most);
 
 /** A key with a repetition or a hold. */
 const KeyEntry = z.strictObject({
   key: KeyOrText,
-  repeat: z.int().min(1).max(50).optional().describe("Presses it this often"),
-  hold_ms: ms(pressLimits.holdMs).optional().describe("Holds it for this long"),
+  repeat: z.int().min(1).max(50).optional().describe("Presses it this many times"),
+  hold_ms: ms(pressLimits.holdMs).optional().describe("Holds it for this many milliseconds"),
 });
 
 const condition =
@@ -43,9 +43,10 @@ export const PlainStep = z.strictObject({
     .min(1)
     .max(64)
     .optional()
-    .meta({ description: "Its name in the answer; no two steps have the same name", examples: ["lights out"] }),
+    .meta({ description: "Its name in the answer; no two steps may have the same name", examples: ["lights out"] }),
   device: targets.optional().meta({
-    description: "The device, by name or id; `all` or `label:…`, those of a group; or a list. Else the scene's own",
+    description:
+      "The device, by name or id; `all` or `label:…` for the devices of a group; or a list. By default that of the scene",
     examples: ["Living Room"],
   }),
   group: nonEmpty.optional().meta({ description: "The devices of a group: `all`, or a label", examples: ["bar"] }),
@@ -63,8 +64,11 @@ export const PlainStep = z.strictObject({
     .max(256)
     .optional()
     .meta({ description: "Presses keys one after another, `delay_ms` apart", examples: [["down", "down", "select"]] }),
-  repeat: KeyEntry.shape.repeat.meta({ description: "With `key`: presses it this often", examples: [3] }),
-  hold_ms: KeyEntry.shape.hold_ms.meta({ description: "With `key`: holds it for this long", examples: [1_000] }),
+  repeat: KeyEntry.shape.repeat.meta({ description: "With `key`: presses it this many times", examples: [3] }),
+  hold_ms: KeyEntry.shape.hold_ms.meta({
+    description: "With `key`: holds it for this many milliseconds",
+    examples: [1_000],
+  }),
   delay_ms: ms(60_000)
     .optional()
     .meta({
@@ -120,8 +124,10 @@ export const PlainStep = z.strictObject({
     .meta({ description: "Shows a message", examples: ["Dinner is ready"] }),
   wait_ms: ms(sceneLimits.totalMs)
     .optional()
-    .meta({ description: "Waits; not behind a step that was skipped", examples: [1_500] }),
-  wait_for: conditions.optional().meta({ description: `Waits until it is so: ${condition}`, examples: ["power:on"] }),
+    .meta({ description: "Waits; skipped after a step that was skipped", examples: [1_500] }),
+  wait_for: conditions
+    .optional()
+    .meta({ description: `Waits until a condition holds: ${condition}`, examples: ["power:on"] }),
   timeout_ms: ms(sceneLimits.totalMs, 1)
     .optional()
     .meta({ description: "With `wait_for`: the longest wait in milliseconds, by default 10000", examples: [20_000] }),
@@ -163,9 +169,9 @@ export const Step = z.strictObject({
 });
 
 const device = Step.shape.device.meta({
-  description: "The device of steps that name none; by default the default device",
+  description: "The device of steps that do not name one; by default the default device",
 });
-const dry_run = z.boolean().optional().describe("Checks the scene, and runs none of it");
+const dry_run = z.boolean().optional().describe("Checks the scene, without running it");
 
 /** A scene in a request. With `toml`, the text of a file, its mistakes have lines. */
 export const SceneInput = z
@@ -174,7 +180,7 @@ export const SceneInput = z
       .string()
       .max(256)
       .optional()
-      .meta({ description: "What it is for", examples: ["Lights out, film on"] }),
+      .meta({ description: "What the scene is for", examples: ["Lights out, film on"] }),
     device,
     on_error: Step.shape.on_error.meta({
       description: "What happens when a step fails: `stop`, the default, or `continue`",
@@ -204,7 +210,7 @@ const confirmed = z
   .boolean()
   .nullable()
   .describe(
-    "Whether the effect was seen: `true`, it was; `false`, the device took the command, but does not show the effect yet; `null`, it cannot be read, or there is none",
+    "Whether the device reports the effect: `true`, it does; `false`, it accepted the command, but does not report the effect yet; `null`, zapd cannot read it, or there is none",
   );
 
 const stepStatuses = ["did", "skipped", "failed", "not_run"] as const;
@@ -225,19 +231,19 @@ export const StepResult = z.object({
   at: z.string().describe("Its position, counted from 1: `3`, `4.then.1`, `2.parallel.1`"),
   line: z.int().nullable().describe("Its line in the file; `null` without one"),
   name: text.describe("Its name in the scene; `null` without a name"),
-  does: z.string().describe("What it does, in words: `launch netflix`. Typed text is left out"),
+  does: z.string().describe("A description of the step: `launch netflix`. Typed text is left out"),
   status: z
     .enum(stepStatuses)
     .describe(
-      "`did`, at each of its devices or at those where the effect was not there yet; `skipped`; `failed`, at one of them at least; or `not_run`",
+      "`did`, on each of its devices, or on those where the effect was not there yet; `skipped`; `failed`, on at least one of them; or `not_run`",
     ),
   reason: z
     .enum(stepReasons)
     .optional()
     .describe(
-      "Why it was skipped: its effect was there already (`already_so`); the step before its delay was skipped (`nothing_before`); the condition did not hold and there is no `else` (`no_match`). Or why it was not run: the scene was `stopped` or `cancelled`, the step is in the `other_branch`, or it was a `dry_run`",
+      "Why it was skipped: its effect was already there (`already_so`); the step before its delay was skipped (`nothing_before`); the condition did not hold and there is no `else` (`no_match`). Or why it was not run: the scene was `stopped` or `cancelled`, the step is in the `other_branch`, or it was a `dry_run`",
     ),
-  matched: z.boolean().optional().describe("Of `if` and `wait_for`: whether the conditions held"),
+  matched: z.boolean().optional().describe("With `if` and `wait_for`: whether the conditions held"),
   confirmed,
   took_ms,
   error: failure.describe("The first failure"),
@@ -245,13 +251,13 @@ export const StepResult = z.object({
     .array(
       z.object({
         device: z.object({ id: z.uuid().describe("Its id"), name: z.string().describe("Its name") }),
-        status: z.enum(stepStatuses).describe("The result at this device"),
+        status: z.enum(stepStatuses).describe("The result on this device"),
         confirmed,
         took_ms,
         error: failure.describe("Why it failed"),
       }),
     )
-    .describe("The result at each of its devices"),
+    .describe("The result on each of its devices"),
 });
 export type StepResult = z.infer<typeof StepResult>;
 
@@ -262,7 +268,7 @@ const scene = text.describe("The name of the scene; `null` for steps from a requ
 const outcome = z
   .enum(sceneOutcomes)
   .describe(
-    "`done`: it ran to its end. `stopped`: a step failed. `cancelled`: its caller hung up, or the daemon stops. `checked`: it was a dry run",
+    "`done`: it ran to its end. `stopped`: a step failed. `cancelled`: its caller disconnected, or the daemon stops. `checked`: it was a dry run",
   );
 const failed = z.int().describe("How many steps failed");
 
@@ -274,7 +280,9 @@ export const SceneResult = z.object({
   failed,
   waited_ms: z.int().describe("How long it waited for other runs of its devices"),
   took_ms,
-  steps: z.array(StepResult).describe("Every step in the order of writing, nested ones after their own"),
+  steps: z
+    .array(StepResult)
+    .describe("Every step in the order in which they are written, nested ones after the step that contains them"),
 });
 export type SceneResult = z.infer<typeof SceneResult>;
 
@@ -290,7 +298,7 @@ export const Mistake = z.object({
   line: z.int().nullable().describe("Its line in the text; `null` where there is none"),
   at: z.string().describe("Where it is: `step 3, then 1: key`"),
   message: z.string().describe("What is wrong"),
-  hint: z.string().describe("How to mend it"),
+  hint: z.string().describe("How to correct it"),
 });
 export type Mistake = z.infer<typeof Mistake>;
 

@@ -34,7 +34,7 @@ export const Labels = z
 
 /** A lease as everybody may see it. */
 export const Lease = z.object({
-  owner: z.string().describe("Its holder, in their own words"),
+  owner: z.string().describe("Its holder, as the holder named itself"),
   until: time.describe("When it ends by itself"),
   note: text.describe("Its purpose; `null`, where none was given"),
 });
@@ -42,22 +42,24 @@ export type Lease = z.infer<typeof Lease>;
 
 /** A registry entry. */
 export const Device = z.object({
-  id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),
-  name: z.string().describe("Its name, unique without case"),
+  id: z
+    .uuid()
+    .describe("UUID v5 of its platform and hardware: it stays the same after a lost registry and a changed address"),
+  name: z.string().describe("Its name, unique regardless of case"),
   platform: z.string().describe("The platform that leads it"),
   platforms: z.array(z.string()).describe("Every platform over which it is reached, the leading one first"),
   kind: z.enum(kinds).describe("What it is"),
   manufacturer: reported,
   model: reported,
   serial: reported,
-  mac: text.describe("The network address of its hardware, the one in use; `null`, where it is not known"),
+  mac: text.describe("The MAC address of the network interface that it uses; `null`, where it is not known"),
   software_version: reported,
-  power: z.enum(powers).describe("Whether it is on, as far as known: the device is not asked"),
+  power: z.enum(powers).describe("Whether it is on, as last known: the device is not asked"),
   host: z.string().describe("Its address"),
   port: port.describe("Its control port"),
   ports: z
     .record(z.string(), port)
-    .describe("Ports beside the control port, where they are not the platform's usual ones"),
+    .describe("Ports other than the control port, where they are not the platform's usual ones"),
   status: z
     .enum(["online", "offline", "unknown"])
     .describe("Whether it answered the last request; `unknown` until then"),
@@ -71,7 +73,7 @@ export const Device = z.object({
   labels: z
     .array(z.string())
     .optional()
-    .describe("Labels that its user gave it, each of which names a group; left out where there are none"),
+    .describe("Labels that its user gave it, each of which names a group; left out if there are none"),
   withheld: z
     .array(
       z.object({
@@ -79,12 +81,12 @@ export const Device = z.object({
         hint: text.describe("How its user can enable it; `null`, where that is not known"),
       }),
     )
-    .describe("What it has, but its settings or a missing pairing withhold"),
+    .describe("What it has, but its settings or a missing pairing prevent"),
   keys: z.array(KeyName).describe("The keys that work on it now"),
   used: z.boolean().describe("Whether it has ever been used"),
   is_default: z.boolean().describe("Whether `default` means this device"),
   lease: Lease.nullable().describe("The current lease, whose holder alone may control it; `null`: none"),
-  added_at: time.describe("When it came into the registry"),
+  added_at: time.describe("When it was added to the registry"),
   last_seen: time.nullable().describe("When it last answered; `null`, if it never did"),
 });
 export type Device = z.infer<typeof Device>;
@@ -117,7 +119,7 @@ export const Playback = z.object({
   rate: z
     .number()
     .nullable()
-    .describe("How fast it plays: 1, 0 while it is paused, 2, -4; `null`, where nothing is known"),
+    .describe("How fast it plays: 1, 0 while it is paused, 2, -4; `null`, where it is not known"),
 });
 
 export const Volume = z.object({
@@ -136,14 +138,14 @@ export const Input = z.object({
 export type Input = z.infer<typeof Input>;
 
 export const Channel = z.object({
-  id: z.string().describe("What selects it"),
-  number: text.describe("As the remote dials it: `5`, `5.1`; `null`, where it has none"),
+  id: z.string().describe("The id that selects it"),
+  number: text.describe("The number on the remote: `5`, `5.1`; `null`, where it has none"),
   name: z.string().describe("As the device shows it"),
 });
 export type Channel = z.infer<typeof Channel>;
 
 export const State = z.object({
-  power: z.enum(powers).describe("`unknown`, where the device does not know"),
+  power: z.enum(powers).describe("`unknown`, where the device does not report it"),
   app: App.nullable().describe("`null`: the home screen, or unknown"),
   screensaver: z.boolean().nullable().describe("Whether one is shown"),
   playback: Playback.nullable().describe("`null`, where nothing plays, or the device does not report it"),

@@ -186,7 +186,7 @@ export class ConfigFile {
         "storage_error",
         `${this.path} would be larger than ${maxFileBytes} bytes; nothing was changed`,
         {
-          hint: "Take what is no setting out of it, such as long comments",
+          hint: "Make the file smaller, for example by removing long comments",
         },
       );
     // The edited text is parsed before it replaces the file.

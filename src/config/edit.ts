@@ -14,7 +14,8 @@ export function setValue(text: string, section: string, key: string, value: unkn
   const edited = edit(text, section, key, value, table?.[key]);
   const wanted = { ...before, [section]: { ...table, [key]: value } };
   // Whatever the file holds, the edit must not damage it.
-  if (canonicalJson(parse(edited)) !== canonicalJson(wanted)) throw new Error("the text would not hold what it should");
+  if (canonicalJson(parse(edited)) !== canonicalJson(wanted))
+    throw new Error("the edited text would not have the new value");
   return edited;
 }
 

@@ -22,7 +22,7 @@ import { parseErrorText } from "./toml.ts";
 
 /** The largest config file. */
 export const maxFileBytes = 256 * 1024;
-const mend = "Mend the file; a daemon that runs takes it up with zapd config reload";
+const mend = "Correct the file; a running daemon reads it again with zapd config reload";
 
 type Tables = Record<string, unknown>;
 
@@ -50,7 +50,7 @@ export function readSource(given: string): Source {
   } catch (cause) {
     if (cause instanceof ZapdError) throw cause;
     const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-    const hint = "Mend the file, or name another with --config or $ZAPD_CONFIG";
+    const hint = "Correct the file, or use another with --config or $ZAPD_CONFIG";
     throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { hint, cause });
   }
 }
@@ -124,11 +124,11 @@ const limits = { keys: 64, keyCharacters: 128 } as const;
  */
 export function readChanges(changes: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const entries = Object.entries(changes);
-  if (entries.length > limits.keys) throw new ZapdError("invalid_payload", `A patch holds at most ${limits.keys} keys`);
+  if (entries.length > limits.keys) throw new ZapdError("invalid_payload", `A patch has at most ${limits.keys} keys`);
   const quote = (key: string) => JSON.stringify(key.slice(0, limits.keyCharacters));
   for (const [key, value] of entries) {
     if (typeof value !== "object" || value === null) continue;
-    const message = `${quote(key)} was given ${Array.isArray(value) ? "an array" : "an object"}; a patch takes strings, numbers, booleans and null`;
+    const message = `${quote(key)} was given ${Array.isArray(value) ? "an array" : "an object"}; a patch may have only strings, numbers, booleans and null`;
     const hint = 'Write a list as one comma-separated string, and nested keys with dots: {"daemon.http_port": 7272}';
     throw new ZapdError("unsupported_patch_value", message, { hint });
   }
@@ -147,7 +147,7 @@ function parseChange(dotted: string, setting: Setting, given: unknown): unknown 
   if (dotted === passwordKey && given === redacted)
     throw refuse(
       `was given the placeholder ${redacted}, not a password`,
-      "Leave the key out to keep the password, or give null to unset it",
+      "Leave the key out to keep the password, or set it to null to remove the password",
     );
   if (setting.list && typeof given !== "string") throw refuse("must be one string, with commas between its entries");
   const value = setting.list && typeof given === "string" ? splitCommas(given) : given;

@@ -23,13 +23,13 @@ function integer(least: number, most: number) {
 }
 
 function list(most: number, of: z.ZodString) {
-  const must = `must be a list of at most ${most} texts`;
+  const must = `must be a list of at most ${most} strings`;
   return z.array(of, must).max(most, must).default([]);
 }
 
 // No text may hold control characters, nor surrogates, which no file can hold.
 const host = "must be a loopback address: 127.0.0.1, ::1 or localhost";
-const socket = `must be an absolute path, must have at most ${longestSocketPath} bytes, and must not hold control characters`;
+const socket = `must be an absolute path of at most ${longestSocketPath} bytes without control characters`;
 const origin =
   "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null";
 const device = "must be the name or the id of a device";
@@ -47,7 +47,7 @@ const optional = (most: number, pattern: RegExp, must: string) =>
     .refine((given) => given === "" || pattern.test(given), must)
     .default("");
 const broker =
-  "must be mqtt://HOST[:PORT] or mqtts://HOST[:PORT], with no login in it: mqtt.username and mqtt.password_file are for that";
+  "must be mqtt://HOST[:PORT] or mqtts://HOST[:PORT], without a login: set that in mqtt.username and mqtt.password_file";
 const site = "must have at most 64 of the characters A to Z, a to z, 0 to 9, . _ -";
 const label = "must have at most 64 of the characters a to z, 0 to 9, . _ = -";
 const prefix = "must be 1 to 64 of the characters A to Z, a to z, 0 to 9, . _ -, with / between them";
@@ -60,23 +60,23 @@ const path = (description: string) =>
 export const configSchema = z.object({
   daemon: z.object({
     http_enabled: toggle.default(true).meta({
-      description: "The HTTP API on the loopback interface; off, only the control socket is left",
+      description: "The HTTP API on the loopback interface; without it, only the control socket works",
       restart: true,
     }),
     page: toggle.default(true).meta({
-      description: "Whether the page for people is served, at `/` of the HTTP API, and the documentation at `/docs`",
+      description: "Whether zapd serves the web page, at `/` of the HTTP API, and the documentation at `/docs`",
     }),
     http_host: limitedText(64, host)
       .refine((given) => given === "localhost" || given === "::1" || (isIPv4(given) && given.startsWith("127.")), host)
       .default("127.0.0.1")
       .meta({ description: "A loopback address: 127.0.0.0/8, ::1 or localhost", restart: true }),
-    http_port: integer(1, 65_535).default(7272).meta({ description: "Where the HTTP API listens", restart: true }),
+    http_port: integer(1, 65_535).default(7272).meta({ description: "The port of the HTTP API", restart: true }),
     socket: limitedText(4_096, socket)
       .regex(/^(\/[^\p{Cc}\p{Cs}]*)?$/u, socket)
       .refine((path) => Buffer.byteLength(path) <= longestSocketPath, socket)
       .default("")
       .meta({
-        description: `The control socket, an absolute path of at most ${longestSocketPath} bytes; empty means in the state folder`,
+        description: `The control socket: an absolute path of at most ${longestSocketPath} bytes; empty means in the state folder`,
         restart: true,
       }),
     cors_enabled: toggle
@@ -90,37 +90,37 @@ export const configSchema = z.object({
       .regex(/^[^/%\p{Cc}\p{Cs}]*$/u, device)
       .default("")
       .meta({
-        description: "Name or id of the device that `default` stands for; empty means the only one there is",
+        description: "Name or id of the device that `default` means; empty means the only known device",
       }),
     log_level: z
       .enum(logLevels, `must be one of ${logLevels.join(", ")}`)
       .default("info")
-      .meta({ description: "What is logged" }),
+      .meta({ description: "The least important messages to log" }),
   }),
   discovery: z.object({
-    on_start: toggle.default(true).meta({ description: "Whether devices are looked for when the daemon starts" }),
+    on_start: toggle.default(true).meta({ description: "Whether zapd looks for devices when the daemon starts" }),
     interval_s: integer(0, 86_400)
       .default(300)
-      .meta({ description: "They are looked for again after this many seconds; 0 means never" }),
+      .meta({ description: "Seconds between two searches for devices; 0 means no further search" }),
     timeout_ms: integer(100, 30_000).default(3_000).meta({ description: "How long one search listens" }),
     interfaces: list(64, addresses).meta({
-      description: "Interfaces to ask on, by name or address; empty means all but loopback",
+      description: "Interfaces to search on, by name or address; empty means all but loopback",
     }),
     hosts: list(256, addresses).meta({
-      description: "Devices that no search reaches, by address or name, with or without a port",
+      description: "Devices that no search reaches, by address or host name, with or without a port",
     }),
   }),
   devices: z.object({
     request_timeout_ms: integer(100, 30_000)
       .default(5_000)
-      .meta({ description: "How long a device may take for one answer" }),
+      .meta({ description: "How long a device may take to answer a request" }),
   }),
   dev: z.object({
     vendor_password: limitedText(256, password)
       .regex(/^[^\p{Cc}\p{Cs}]*$/u, password)
       .default("")
       .meta({
-        description: `The password of developer mode. A set one reads as "${redacted}", an unset one as ""`,
+        description: `The password of developer mode. Answers show it as "${redacted}" if it is set, as "" if not`,
         format: "password",
       }),
   }),
@@ -134,37 +134,41 @@ export const configSchema = z.object({
       .refine((given) => given === "" || URL.canParse(given), broker)
       .meta({
         description:
-          "The broker that devices are told to and driven from, such as `mqtts://broker.lan:8883`; empty means none, and that nothing of it is loaded",
+          "The MQTT broker through which devices are reported and controlled, such as `mqtts://broker.lan:8883`; empty means no MQTT",
       }),
     site: optional(64, /^[A-Za-z0-9._-]+$/, site).meta({
-      description: "What this daemon is called in topics; empty means a UUID of its own, which is kept",
+      description: "The name of this daemon in topics; empty means a UUID, which zapd makes once and keeps",
     }),
     site_labels: list(32, limitedText(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
-      description: "Words by which whoever has many sites picks some, such as `room=lab2`",
+      description: "Labels of this site, by which `zapd fleet` selects sites, such as `room=lab2`",
     }),
     username: optional(256, /^[^\p{Cc}\p{Cs}]*$/u, name).meta({
-      description: "The name that the broker knows zapd by",
+      description: "The user name of zapd at the broker",
     }),
-    password_file: path("The file that holds its password, 0600; $ZAPD_MQTT_PASSWORD goes before it"),
-    ca: path("The file (PEM) of who signed the broker's certificate; empty means whom the system trusts"),
-    cert: path("The file (PEM) of zapd's own certificate, where the broker wants one"),
-    key: path("The file (PEM) of its key, 0600"),
+    password_file: path("The file with its password, mode 0600; $ZAPD_MQTT_PASSWORD takes precedence"),
+    ca: path("The PEM file of the CA that signed the broker's certificate; empty means the CAs that the system trusts"),
+    cert: path("The PEM file of zapd's client certificate, if the broker requires one"),
+    key: path("The PEM file of the key of that certificate, mode 0600"),
     prefix: limitedText(64, prefix)
       .regex(/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/, prefix)
       .default("zapd")
-      .meta({ description: "What every topic begins with" }),
+      .meta({ description: "The beginning of every topic" }),
     commands: z
       .enum(["none", "control", "developer"], "must be one of none, control, developer")
       .default("control")
-      .meta({ description: "What is taken from the broker: nothing, what a remote can do, or sideloading as well" }),
+      .meta({
+        description: "Which commands zapd accepts from the broker: none, those of a remote, or sideloading as well",
+      }),
     home_assistant: toggle
       .default(false)
-      .meta({ description: "Whether Home Assistant is told of every device, so that it appears there by itself" }),
+      .meta({
+        description: "Whether zapd announces every device to Home Assistant, so that it appears there by itself",
+      }),
   }),
   fleet: z.object({
     artifact_origins: list(64, limitedText(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
       description:
-        "Origins from which packages are fetched that are named over the broker, such as `https://ci.example.org`; nothing else is fetched",
+        "Origins from which zapd may fetch the packages of commands over the broker, such as `https://ci.example.org`; it fetches from no other",
     }),
   }),
 });
@@ -222,7 +226,7 @@ export function problemOf({ schema }: Setting, value: unknown): string | null {
   const own = issues.find(({ path }) => path.length === 0);
   const [entry] = issues;
   if (own) return own.message;
-  return entry ? `holds an entry that is not right: each ${entry.message}` : null;
+  return entry ? `has an invalid entry: each ${entry.message}` : null;
 }
 
 /** Whether a text is an origin exactly as browsers send it. */
@@ -242,9 +246,9 @@ export function suggestion(dotted: string): string {
   return meant ? `Did you mean ${meant}?` : "";
 }
 
-const preface = `# zapd's config. Every setting is here with its default; what you leave out has it too.
-# Change it by hand and have it read (zapd config reload), or change single settings with
-# zapd config set: your comments and your formatting stay.
+const preface = `# zapd's config. This is every setting with its default, which also applies to settings that you leave out.
+# Edit it, then run zapd config reload, or change single settings with zapd config set, which
+# keeps your comments and your formatting.
 `;
 
 /** The annotated default config, which the first change writes where there is no file. A test compares it with `config.toml` at the top of the project. */

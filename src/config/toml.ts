@@ -174,7 +174,7 @@ function pathOf(written: string): string[] {
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   if (pattern.test(text)) return pattern.lastIndex;
-  throw new Error(`this is not TOML as it was read, at ${at}`);
+  throw new Error(`the text is not the TOML that was parsed, at offset ${at}`);
 }
 
 /** A value as TOML on one line. JSON texts are TOML texts, except that TOML wants DEL escaped. */

@@ -14,16 +14,24 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
   try {
     const { url, wayMs, roundTripMs } = await examineBroker(config.mqtt, mqtt?.site ?? (config.mqtt.site || "doctor"));
     if (roundTripMs === null) {
-      const hint = "Its ACL is to let zapd read and write below its site: src/mqtt/README.md has one to copy";
-      return [warn(`the broker at ${url} lets us in, and does not hand on what we send below our site`, hint)];
+      const hint =
+        "Allow zapd in the broker's ACL to read and write below its site; src/mqtt/README.md has an ACL to copy";
+      return [
+        warn(
+          `the broker at ${url} accepts zapd's connection, but does not deliver what zapd publishes for its site`,
+          hint,
+        ),
+      ];
     }
     if (mqtt?.state === "connected" && mqtt.problem !== null) return [warn(mqtt.problem, mqtt.hint ?? undefined)];
     const took = `${roundTripMs < 10 ? roundTripMs.toFixed(1) : Math.round(roundTripMs)} ms`;
     if (roundTripMs < heldBackMs || roundTripMs < 2 * wayMs + heldBackMs / 2)
       return [ok(`the broker at ${url} answers in ${took}`)];
     const hint =
-      "It holds small packets back (Nagle's algorithm): in mosquitto.conf, set_tcp_nodelay true; other brokers call it nodelay";
-    return [warn(`the broker at ${url} answers in ${took}, and the way there takes ${wayMs.toFixed(1)} ms`, hint)];
+      "It delays small packets (Nagle's algorithm): set set_tcp_nodelay true in mosquitto.conf; other brokers call it nodelay";
+    return [
+      warn(`the broker at ${url} answers in ${took}, and a network round trip takes ${wayMs.toFixed(1)} ms`, hint),
+    ];
   } catch (error) {
     if (error instanceof BusError) return [fail(error.message, error.hint)];
     throw error;

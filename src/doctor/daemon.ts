@@ -26,7 +26,7 @@ export async function daemonRuns(exam: Examination): Promise<Finding[]> {
   const found = [ok(`daemon running (pid ${daemon.status.pid}), config ${tildePath(exam.configFile)}`)];
   if (daemon.status.version !== version) {
     const text = `the daemon is zapd ${daemon.status.version}, this command is ${version}`;
-    found.push({ ...warn(text, "Restart the daemon to have it run what is installed now"), id: "version" });
+    found.push({ ...warn(text, "Restart the daemon, so that it runs the installed version"), id: "version" });
   }
   const health = await exam.ask("health", {}, 2_000);
   const configWarnings = new Set((await exam.config()).warnings);
@@ -39,25 +39,25 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
   if (as === "forbidden")
     return fail(
       `the control socket ${path} belongs to another user`,
-      "Run this as the user whose daemon it is, or give your own with --socket",
+      "Run this as the user who owns the daemon, or name your own socket with --socket",
     );
   if (as === "silent")
     return fail(
-      `the daemon accepts on ${path}, but did not answer within 2 s`,
-      "It hangs or is stopped: look at its log, then end it and start it again",
+      `the daemon accepts connections on ${path}, but did not answer within 2 s`,
+      "It hangs or is stopped: read its log, then end it and start it again",
     );
   const { http_enabled, http_host, http_port } = (await exam.config()).config.daemon;
   const holder = http_enabled ? await portHolder(http_host, http_port, exam.machine) : null;
   const port = holder ? `held by ${holder.is}` : "free";
-  const stale = as === "stale" ? `; a stale socket is left at ${path}, which the next start takes over` : "";
+  const stale = as === "stale" ? `; a stale socket is left at ${path}; the next start replaces it` : "";
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
   if (holder.zapd) {
     const status = await readApi(http_host, http_port, operationRoutes.status.path);
     const hint =
       status?.["socket"] === ""
-        ? "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place"
-        : `That one has another socket than ${path}: say which with --socket or --config`;
+        ? "That zapd has no control socket, so no command reaches it: only HTTP calls do. End it, and run `zapd serve` in its place"
+        : `That zapd has another socket than ${path}: name it with --socket or --config`;
     return fail(text, hint);
   }
   return fail(text, "Set daemon.http_port in the config to a free port, or end that program");
@@ -69,14 +69,14 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const { http_enabled, http_host, http_port, pid, socket } = daemon.status;
   // Embedded in another server, zapd does not listen itself.
   if (socket === "") return [];
-  if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): zapd listens on its control socket alone")];
+  if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): zapd listens only on its control socket")];
   const place = `port ${http_port} on ${http_host}`;
   const listeningPid = (await readApi(http_host, http_port, operationRoutes.status.path))?.["pid"];
   if (listeningPid === pid) return [ok(place)];
   if (listeningPid === undefined && !(await exam.machine.isListening(http_host, http_port)))
     return [fail(`nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
-  return [fail(`${place} is answered by another program than the daemon`, hint)];
+  return [fail(`${place} is used by another program, not by the daemon`, hint)];
 }
 
 export async function socketPrivate(exam: Examination): Promise<Finding[]> {
@@ -84,13 +84,13 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   if (machine.uid === null) return [];
   const bytes = Buffer.byteLength(socket);
   if (bytes > longestSocketPath) {
-    const text = `the path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocketPath}: ${socket}`;
+    const text = `the path of the control socket has ${bytes} bytes, but a socket path may have at most ${longestSocketPath}: ${socket}`;
     return [fail(text, "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder")];
   }
   const file = await lstat(socket).catch(() => null);
   if (file === null) return [];
   const path = tildePath(socket);
-  if (!file.isSocket()) return [fail(`${path} is no socket`, "Move it away, or set daemon.socket to another path")];
+  if (!file.isSocket()) return [fail(`${path} is not a socket`, "Move it away, or set daemon.socket to another path")];
   const folder = dirname(socket);
   const folderMode = (await lstat(folder)).mode & 0o777;
   const found: Finding[] = [];
@@ -100,7 +100,7 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   if ((folderMode & 0o077) !== 0) {
     // A folder that others use must stay open to them, so the socket has to move.
     const restrict = `chmod 700 ${shellQuote(folder)}`;
-    const hint = folder === stateFolder ? restrict : "Give it a folder of its own: daemon.socket in the config";
+    const hint = folder === stateFolder ? restrict : "Put it in a folder of its own with daemon.socket in the config";
     found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(folderMode)})`, hint));
   }
   if (found.length > 0) return found;
@@ -118,14 +118,14 @@ function octal(mode: number): string {
 export async function configValid(exam: Examination): Promise<Finding[]> {
   const path = tildePath(exam.configFile);
   const file = await stat(exam.configFile).catch((error: unknown) => systemCode(error));
-  const other = exam.remarks.map((one) => warn(one, "To use that one, start a daemon with it"));
+  const other = exam.remarks.map((one) => warn(one, "To use that config, start a daemon with it"));
   if (file === "ENOENT") return [...other, ok(`no config at ${path}: every setting has its default`)];
   const found = await exam.config();
   if (found.broken !== null) {
-    const hint = "Mend the file; a daemon that runs goes on with what it had, one that is started now does not start";
+    const hint = "Correct the file; a running daemon keeps its previous settings, but no daemon starts with this file";
     return [fail(found.broken, hint)];
   }
-  const findings = found.warnings.map((one) => warn(one, "Mend or remove that line"));
+  const findings = found.warnings.map((one) => warn(one, "Correct or remove that line"));
   if (typeof file !== "string" && exam.machine.uid !== null)
     findings.push(...permissions(file, found, exam.machine.uid, exam.configFile));
   findings.push(...other, ...(await differences(found, exam)));
@@ -140,9 +140,9 @@ function permissions(
 ): Finding[] {
   const restrict = `chmod 600 ${shellQuote(path)}`;
   if (owner !== uid && owner !== 0) return [wrongOwner("the config", owner, uid, "Use a config of your own")];
-  if ((mode & 0o022) !== 0) return [fail(`others may write the config (${octal(mode)})`, restrict)];
+  if ((mode & 0o022) !== 0) return [fail(`other users may write the config (${octal(mode)})`, restrict)];
   if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
-  return [warn(`others may read the developer password in the config (${octal(mode)})`, restrict)];
+  return [warn(`other users may read the developer password in the config (${octal(mode)})`, restrict)];
 }
 
 /** Compares the settings that the daemon reports with those of the file, which also finds a daemon that reads another file. */
@@ -153,7 +153,7 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
   if (!answer.ok) return [];
   if (JSON.stringify(answer.data) !== JSON.stringify(redactConfig(config))) {
     const text = `the daemon reads another config than ${tildePath(exam.configFile)}`;
-    return [warn(text, "Name the one it was started with: zapd doctor --config FILE")];
+    return [warn(text, "Name the config that it was started with: zapd doctor --config FILE")];
   }
   const { daemon } = config;
   const { status } = found;
@@ -166,30 +166,31 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
 const mebibyte = 1024 * 1024;
 /** Below this the state of a house full of devices may not fit. */
 const littleSpace = 50 * mebibyte;
-const orAnotherFolder = "or name another with $ZAPD_STATE_DIR";
-const anotherFolder = `Give it back to yourself with chown, ${orAnotherFolder}`;
-const diskFull = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
+const orAnotherFolder = "or choose another with $ZAPD_STATE_DIR";
+const anotherFolder = `Make yourself the owner with chown, ${orAnotherFolder}`;
+const diskFull = (path: string) =>
+  fail(`the disk of ${path} is full`, "Free some space: zapd cannot save anything now");
 
 export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
   const path = tildePath(stateFolder);
   const folder = await stat(stateFolder).catch(() => null);
   if (folder === null) return [await futureFolder(stateFolder)];
   if (!folder.isDirectory())
-    return [fail(`${path} is no folder`, "Move it away, or name another with $ZAPD_STATE_DIR")];
+    return [fail(`${path} is not a folder`, "Move it away, or choose another with $ZAPD_STATE_DIR")];
   if (machine.uid !== null && folder.uid !== machine.uid)
     return [wrongOwner(path, folder.uid, machine.uid, anotherFolder)];
   const mode = octal(folder.mode);
   if (machine.uid !== null && (folder.mode & 0o002) !== 0)
     return [
       fail(
-        `${path} can be written by everyone (${mode}): no daemon starts on it`,
+        `${path} can be written by everyone (${mode}): no daemon starts with it`,
         `chmod o-w ${shellQuote(stateFolder)}`,
       ),
     ];
   const failure = await tryToWrite(stateFolder);
   if (failure === "ENOSPC") return [diskFull(path)];
   if (failure === "EROFS")
-    return [fail(`${path} is on a disk that is read-only`, `Let it be written, ${orAnotherFolder}`)];
+    return [fail(`${path} is on a read-only disk`, `Make the disk writable, ${orAnotherFolder}`)];
   if (failure !== null)
     return [
       fail(
@@ -220,14 +221,14 @@ async function space(folder: string, path: string): Promise<Finding[]> {
   const freeBytes = disk.bavail * disk.bsize;
   if (freeBytes < mebibyte || (disk.files > 0 && disk.ffree === 0)) return [diskFull(path)];
   if (freeBytes >= littleSpace) return [];
-  return [warn(`only ${Math.floor(freeBytes / mebibyte)} MiB are left on the disk of ${path}`, "Make room")];
+  return [warn(`only ${Math.floor(freeBytes / mebibyte)} MiB are left on the disk of ${path}`, "Free some space")];
 }
 
 /** A warning of the last damaged file that the daemon kept aside. */
 async function setAside(folder: string): Promise<Finding[]> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.includes(".corrupt-")).sort();
-  const hint = "Remove it when nothing is missing in `zapd devices`";
-  return names.slice(-1).map((name) => warn(`a damaged file was kept aside: ${name}`, hint));
+  const hint = "Remove it if nothing is missing in `zapd devices`";
+  return names.slice(-1).map((name) => warn(`a damaged file was kept as ${name}`, hint));
 }
 
 /** The finding for a state folder that does not exist: the first start makes it, if the nearest folder above is writable. */
@@ -236,8 +237,8 @@ async function futureFolder(folder: string): Promise<Finding> {
   while ((await stat(above).catch(() => null)) === null && dirname(above) !== above) above = dirname(above);
   const failure = await access(above, constants.W_OK).then(() => null, systemCode);
   const path = tildePath(folder);
-  if (failure === null) return ok(`the state folder ${path} is made at the first start`);
-  const text = `the state folder ${path} cannot be made: ${tildePath(above)} takes no file (${failure})`;
+  if (failure === null) return ok(`the state folder ${path} is created at the first start`);
+  const text = `the state folder ${path} cannot be created: ${tildePath(above)} is not writable (${failure})`;
   return fail(text, anotherFolder);
 }
 

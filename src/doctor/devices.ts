@@ -15,7 +15,7 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
   if ((await exam.daemon()).state !== "running") return [];
   const devices = await exam.devices();
   if (devices.length === 0)
-    return [warn("no device is known", "zapd discover, or by its address: zapd add 192.168.1.40")];
+    return [warn("no device is known", "Run zapd discover, or add one by its address: zapd add 192.168.1.40")];
   const until = performance.now() + totalTimeoutMs;
   const findings: Finding[] = new Array(devices.length);
   const todo = devices.entries();
@@ -29,7 +29,7 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
 
 async function examineDevice(device: Device, exam: Examination, until: number): Promise<Finding> {
   const msLeft = () => Math.min(answerTimeoutMs, until - performance.now());
-  if (msLeft() <= 0) return warn(`${device.name}: not asked, the others took too long`);
+  if (msLeft() <= 0) return warn(`${device.name}: not asked, because the others took too long`);
   const answer = await exam.ask("getState", { id: device.id }, msLeft());
   // The device as it is after its answer.
   const known = answer.ok ? answer.data.device : device;

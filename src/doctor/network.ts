@@ -34,11 +34,12 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   const isThere = (wish: string) => searched.some(({ name, address }) => name === wish || address === wish);
   const missing = configured.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
   const findings = missing.map((name) =>
-    fail(`discovery.interfaces names ${name}, and this machine has none such now`, "Mend it in the config"),
+    fail(`discovery.interfaces names ${name}, which this machine does not have now`, "Correct it in the config"),
   );
   const names = namesOf(searched);
   if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), configured.length > 0)];
-  const hint = "Connect this machine to the network of the sets; or add one by its address: zapd add 192.168.1.40";
+  const hint =
+    "Connect this machine to the network of the devices, or add a device by its address: zapd add 192.168.1.40";
   return findings.length > 0 ? findings : [fail("no interface but loopback is up", hint)];
 }
 
@@ -48,7 +49,9 @@ export async function hostsKnown(exam: Examination): Promise<Finding[]> {
   const found = hosts.map((host) =>
     resolveHost(splitHost(host).host).then(
       () => [],
-      (error: unknown) => [warn(`discovery.hosts: ${textOf(error)}`, "Mend it in the config, or turn the set on")],
+      (error: unknown) => [
+        warn(`discovery.hosts: ${textOf(error)}`, "Correct it in the config, or turn the device on"),
+      ],
     ),
   );
   return (await Promise.all(found)).flat();
@@ -74,9 +77,9 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
 function howToLeaveOut(odd: readonly string[], names: readonly string[]): string {
   const are = odd.map((name) => `${name} is ${whyWithoutDevices(name)}`).join(", ");
   const rest = names.filter((name) => !odd.includes(name));
-  if (rest.length === 0) return `${are}: no search reaches the sets at home through it`;
+  if (rest.length === 0) return `${are}: no search reaches the devices at home through it`;
   const them = odd.length === 1 ? "it" : "them";
-  return `${are}, with no set behind ${them}. To leave ${them} out: zapd config set discovery.interfaces ${rest.join(",")}`;
+  return `${are}, without devices behind ${them}. To leave ${them} out: zapd config set discovery.interfaces ${rest.join(",")}`;
 }
 
 function hasMulticast(probe: Probe): boolean {
@@ -92,7 +95,7 @@ export async function multicastReceived(exam: Examination): Promise<Finding[]> {
     if (hasMulticast(probe)) return [{ ...ok(`multicast received on ${name}${answers(probe)}`), id }];
     // A VPN carries no multicast; the check of the interfaces has said so.
     if (whyWithoutDevices(name) !== null && anywhere) return [];
-    const text = `no multicast comes through on ${name}${problem === null ? "" : ` (${problem})`}`;
+    const text = `no multicast arrives on ${name}${problem === null ? "" : ` (${problem})`}`;
     return [{ ...(anywhere ? warn : fail)(text, multicastHint(exam.machine.platform, probe)), id }];
   });
 }
@@ -102,15 +105,15 @@ function answers({ answered }: Probe): string {
   return `, ${pluralize(answered.length, "device")} answered a search`;
 }
 
-const byAddress = "Until then a set is added by its address: zapd add 192.168.1.40";
+const byAddress = "Until then, add devices by their address: zapd add 192.168.1.40";
 
 function multicastHint(platform: string, { problem }: Probe): string {
   if (platform === "darwin" && (problem === null || /EHOSTUNREACH|no route/i.test(problem)))
-    return `macOS keeps programs from the local network until they are allowed: System Settings > Privacy & Security > Local Network, for the terminal and for zapd. ${byAddress}`;
+    return `macOS blocks programs from the local network until you allow them: System Settings > Privacy & Security > Local Network, for the terminal and for zapd. ${byAddress}`;
   if (platform === "win32")
-    return `Usually it is the firewall: Windows Security > Firewall & network protection > Allow an app, for private networks. ${byAddress}`;
-  if (problem !== null && /EPERM|EACCES/.test(problem)) return `A firewall on this machine forbids it. ${byAddress}`;
-  return `A firewall on this machine, or a Wi-Fi that keeps its guests apart, is in the way. ${byAddress}`;
+    return `Usually the firewall blocks it: Windows Security > Firewall & network protection > Allow an app, for private networks. ${byAddress}`;
+  if (problem !== null && /EPERM|EACCES/.test(problem)) return `A firewall on this machine blocks it. ${byAddress}`;
+  return `A firewall on this machine, or a Wi-Fi that isolates its clients, blocks it. ${byAddress}`;
 }
 
 /** Which firewalls are active, which Linux tells without root, and whether the probes came through. */
@@ -124,7 +127,7 @@ export async function firewall(exam: Examination): Promise<Finding[]> {
   const text = `${joinWithAnd(names)} ${names.length === 1 ? "is" : "are"} active`;
   if (through) return [ok(`${text}, and lets answers of devices through`)];
   const rules = active.flatMap(({ rule }) => rule ?? []);
-  const hint = `If sets are not found, let their answers in: ${rules.join("; ") || "UDP from ports 1900 and 5353"}`;
+  const hint = `If devices are not found, allow their answers: ${rules.join("; ") || "UDP from ports 1900 and 5353"}`;
   return [warn(`${text}, and no device has answered a search`, hint)];
 }
 
@@ -151,10 +154,10 @@ export async function container(exam: Examination): Promise<Finding[]> {
   const network = await ownNetwork(machine);
   if (network === null) return [ok("runs in a container, with the network of its host")];
   if ((await exam.probes()).some((one) => one.answered.length > 0))
-    return [ok("runs in a container, and devices answer into it")];
+    return [ok("runs in a container, and devices answer there")];
   const hint =
-    "Start it with the network of the host (docker run --network host), or name the sets in discovery.hosts of the config";
-  return [warn(`runs in a container with a network of its own (${network}): no search leaves it`, hint)];
+    "Start it with the network of the host (docker run --network host), or list the devices in discovery.hosts of the config";
+  return [warn(`runs in a container with a network of its own (${network}): searches do not leave it`, hint)];
 }
 
 async function inContainer(machine: Machine): Promise<boolean> {

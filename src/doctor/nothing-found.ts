@@ -7,13 +7,13 @@ export function nothingFoundLines(wanted: readonly string[]): string[] {
   const searched = wanted.length > 0 ? wanted.filter((one) => wantedInterfaces([one]).length > 0) : defaultInterfaces();
   if (wanted.length > 0 && searched.length === 0)
     return [
-      `nothing was found: discovery.interfaces names ${joinWithAnd(wanted)}, and this machine has none such now.`,
-      "To ask on all that it has: zapd config unset discovery.interfaces",
+      `nothing was found: discovery.interfaces names ${joinWithAnd(wanted)}, which this machine does not have now.`,
+      "To search on all its interfaces: zapd config unset discovery.interfaces",
     ];
   return [
-    `nothing was found; asked on ${searched.join(", ") || "no interface, as this machine is on no network"}.`,
-    "Usually in the way: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
-    "What always works is the address of the set, as its network settings show it: zapd add 192.168.1.40",
+    `nothing was found; searched on ${searched.join(", ") || "no interface, as this machine is on no network"}.`,
+    "The usual causes: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
+    "Adding a device by its address, which its network settings show, always works: zapd add 192.168.1.40",
   ];
 }
 

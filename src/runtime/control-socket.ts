@@ -45,7 +45,7 @@ export async function claimSocket<T>(
   if (bytes > longestSocketPath) {
     throw new ZapdError(
       "config_invalid",
-      `The path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocketPath}: ${path}`,
+      `The path of the control socket has ${bytes} bytes, but a socket path may have at most ${longestSocketPath}: ${path}`,
       { hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder" },
     );
   }
@@ -147,8 +147,8 @@ async function bind<T>(path: string, listen: (path: string) => Promise<T>): Prom
     return listening;
   } catch (cause) {
     const reason = systemCode(cause) || textOf(cause);
-    throw new ZapdError("storage_error", `No control socket could be made at ${path} (${reason})`, {
-      hint: "Set daemon.socket to a path on a disk that takes sockets",
+    throw new ZapdError("storage_error", `The control socket ${path} could not be created (${reason})`, {
+      hint: "Set daemon.socket to a path on a disk that supports sockets",
       cause,
     });
   } finally {
@@ -175,9 +175,9 @@ export async function claimPort<T>(
     if (await until(() => isListening(socket), { timeoutMs: startupOverlapMs }))
       throw await alreadyRunningError(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
-    const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
+    const reason = taken ? "another program uses it" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
-      hint: `${mend}, or end the program that has this one`,
+      hint: `${mend}, or end the program that uses this one`,
       cause,
     });
   }
@@ -200,7 +200,7 @@ export async function isListening(path: string): Promise<boolean> {
 async function lockStart(path: string, by = "$ZAPD_STATE_DIR"): Promise<void> {
   if (await until(() => tryLock(path, by), { timeoutMs: takeoverMs, everyMs: 25 })) return;
   throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverMs / 1000} s`, {
-    hint: `If none is, remove ${path}`,
+    hint: `If no zapd is starting, remove ${path}`,
   });
 }
 
@@ -211,7 +211,7 @@ function tryLock(path: string, by: string): boolean {
     return true;
   } catch (error) {
     if (systemCode(error) !== "EEXIST") {
-      const mend = isUnwritable(error) ? "Its disk is full or read-only: mend that" : "Check its mode and who owns it";
+      const mend = isUnwritable(error) ? "Its disk is full or read-only: correct that" : "Check its mode and its owner";
       throw new ZapdError("storage_error", `${dirname(path)} could not be written to (${systemCode(error)})`, {
         hint: `${mend}, or choose another with ${by}`,
         cause: error,
@@ -221,7 +221,7 @@ function tryLock(path: string, by: string): boolean {
   const found = statsOf(path);
   // Lock files are empty, and owned by this user; any other file of that name belongs to the user.
   if (found && (!found.isFile() || found.size > 0 || isForeign(found)))
-    throw inTheWayError(path, "of the start, and zapd did not make it");
+    throw inTheWayError(path, "of the lock file, and is not from zapd");
   // A time in the future is from before the clock was set back.
   if (found && Math.abs(Date.now() - found.mtimeMs) > staleLockMs) removeFile(path);
   return false;
@@ -242,8 +242,8 @@ function statsOf(path: string): Stats | undefined {
 function removeStale(path: string): void {
   const found = statsOf(path);
   if (found === undefined) return;
-  if (!found.isSocket()) throw inTheWayError(path, "of the control socket, and it is no socket");
-  if (isForeign(found)) throw inTheWayError(path, "of the control socket, and another user's");
+  if (!found.isSocket()) throw inTheWayError(path, "of the control socket, and is not a socket");
+  if (isForeign(found)) throw inTheWayError(path, "of the control socket, and belongs to another user");
   rmSync(path, { force: true });
 }
 
@@ -257,8 +257,8 @@ async function alreadyRunningError(path: string, known?: Status): Promise<ZapdEr
   const { pid } = known ?? (await askStatus(path));
   return new ZapdError(
     "storage_error",
-    `zapd is already running on this state${typeof pid === "number" ? ` (pid ${pid})` : ""}: its control socket ${path} answers`,
-    { hint: "Use the one that runs, or give this one a state of its own with $ZAPD_STATE_DIR" },
+    `zapd is already running with this state folder${typeof pid === "number" ? ` (pid ${pid})` : ""}: its control socket ${path} answers`,
+    { hint: "Use the running one, or give this one its own state folder with $ZAPD_STATE_DIR" },
   );
 }
 

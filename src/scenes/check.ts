@@ -102,7 +102,7 @@ class Check {
     const { value, name, isBroken = false } = this.#source;
     const scene = isObject(value) ? value : {};
     if (!isObject(value) && !isBroken)
-      this.#report([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
+      this.#report([], "is not a scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
     this.#checkFields([], scene, sceneFields, "a scene");
     const isValid = (field: "about" | "device" | "on_error") =>
       this.#isValid([], scene, field, SceneInput.shape[field]);
@@ -117,8 +117,8 @@ class Check {
     if (total > sceneLimits.totalMs)
       this.#report(
         ["steps"],
-        `waits for ${Math.ceil(total / 1_000)} s in all; a scene may take ${sceneLimits.totalMs / 1_000} s`,
-        "Shorten its waits, or make two scenes of it",
+        `waits for ${Math.ceil(total / 1_000)} s in total; a scene may take ${sceneLimits.totalMs / 1_000} s`,
+        "Shorten the waits, or split the scene into two",
       );
     const used = [...this.#used];
     // In the order of the lines.
@@ -181,8 +181,8 @@ class Check {
 
   #steps(path: Path, raw: unknown, above: string): Planned[] {
     if (!Array.isArray(raw) || raw.length === 0) {
-      const problem = raw === undefined ? "is missing" : "must be a list of steps, one at least";
-      const one = this.#source.lineOf && path.length === 1 ? '[[steps]] and below it key = "home"' : undefined;
+      const problem = raw === undefined ? "is missing" : "must be a list of at least one step";
+      const one = this.#source.lineOf && path.length === 1 ? '[[steps]], and below it key = "home"' : undefined;
       this.#report(path, problem, `Such as ${one ?? this.#example(path.at(-1) ?? "", [{ key: "home" }])}`);
       return [];
     }
@@ -192,7 +192,11 @@ class Check {
   #step(path: Path, raw: unknown, at: string): Planned | null {
     if (++this.#count > sceneLimits.steps) {
       if (this.#count === sceneLimits.steps + 1)
-        this.#report(path, `is one step too many: a scene has at most ${sceneLimits.steps}`, "Make two scenes of it");
+        this.#report(
+          path,
+          `is one step too many: a scene has at most ${sceneLimits.steps}`,
+          "Split the scene into two",
+        );
       return null;
     }
     if (!isObject(raw)) {
@@ -227,7 +231,11 @@ class Check {
     if (verb === undefined && this.#mistakes.length === before && !this.#isBroken(path))
       this.#report(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
     if (second === undefined) return verb;
-    this.#report([...path, second], `is a second action beside ${verb}`, "A step has one: make two steps of it");
+    this.#report(
+      [...path, second],
+      `is a second action, besides ${verb}`,
+      "A step has one action: split it into two steps",
+    );
     return undefined;
   }
 
@@ -246,7 +254,7 @@ class Check {
       if (raw[field] === undefined || !allowed || allowed.includes(verb)) continue;
       const isForDevices = allowed === deviceVerbs;
       const message = isForDevices ? `is not allowed with ${verb}` : `is only allowed with ${allowed.join(" or ")}`;
-      const why = isForDevices ? "set it at the steps for devices" : `this step has ${verb}`;
+      const why = isForDevices ? "set it on the steps that use devices" : `this step has ${verb}`;
       this.#report([...path, field], message, `Leave it out: ${why}`);
     }
   }
@@ -258,7 +266,7 @@ class Check {
     if (other === undefined) return;
     this.#report(
       [...path, "name"],
-      `${JSON.stringify(name)} is the name of step ${other} already`,
+      `${JSON.stringify(name)} is already the name of step ${other}`,
       "Give it another name",
     );
   }
@@ -298,7 +306,7 @@ class Check {
       const find = () => (isGroup || meansGroup(word) ? this.#devices.group(word) : [this.#devices.find(word)]);
       const found = this.#tryRead(at, find) ?? [];
       const [twice] = words.length > 1 ? found.filter((one) => all.has(one)) : [];
-      if (twice) this.#report(at, `means ${twice.record.name} a second time`, "Leave it out");
+      if (twice) this.#report(at, `means ${twice.record.name}, which is already in the list`, "Leave it out");
       for (const one of found) all.add(one);
     }
     return [...all];
@@ -318,8 +326,8 @@ class Check {
     const [first] = lacking;
     if (!first || (onError === "continue" && lacking.length < devices.length)) return;
     const others = lacking.length > 1 ? ` (and ${lacking.length - 1} more like it)` : "";
-    const among = devices.length > 1 ? '. Or pass over those that cannot: on_error = "continue"' : "";
-    this.#report(path, first.message + others, (first.hint ?? "Name a device that can") + among);
+    const among = devices.length > 1 ? '. Or skip those that cannot: on_error = "continue"' : "";
+    this.#report(path, first.message + others, (first.hint ?? "Use a device that can") + among);
   }
 
   #require(path: Path, common: Common, capability: Capability, doing: string): void {
@@ -384,7 +392,7 @@ class Check {
       }
       case "play": {
         const media = typeof step.play === "object" ? step.play : { url: step.play ?? "" };
-        this.#require(at, common, "media", "handing it a file to play");
+        this.#require(at, common, "media", "playing a file");
         const named = media.title ?? (URL.canParse(media.url) ? new URL(media.url).pathname.split("/").at(-1) : "");
         const command = this.#command(at, "playMedia", media, isTable);
         return { ...act, does: shorten(`play ${named || "a file"}`), commands: [command] };
@@ -477,7 +485,7 @@ class Check {
         this.#report(
           at,
           "cannot be held or repeated",
-          "Keys of power and text are sent once: leave repeat and hold_ms out",
+          "Power keys and text are sent once: leave repeat and hold_ms out",
         );
       this.#requireAll(at, common, ({ record, description }) => checkPress(record.name, description, press));
       words.push(`${wordOf(press)}${times > 1 ? ` ×${times}` : ""}${hold > 0 ? ` for ${hold / 1_000} s` : ""}`);
@@ -491,8 +499,8 @@ class Check {
     if (sent > sequenceLimits.keys)
       this.#report(
         [...path, verb],
-        `are ${sent} presses; at most ${sequenceLimits.keys} are sent`,
-        "Make two steps of it",
+        `has ${sent} presses; at most ${sequenceLimits.keys} are allowed`,
+        "Split it into two steps",
       );
     return {
       does: shorten(`press ${words.join(", ")}`.replace("press type", "type")),

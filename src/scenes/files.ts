@@ -44,13 +44,13 @@ export function readSceneFile(folder: string, name: string): SceneSource {
 
 function isLink(path: string): ZapdError {
   return new ZapdError("invalid_scene", `${path} could not be read (it is a link)`, {
-    hint: "Put the file itself there: links are not followed",
+    hint: "Put the file itself there: zapd does not follow links",
   });
 }
 
 function unreadable(path: string, cause: unknown): ZapdError {
   const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-  const hint = "Mend the file, or who may read it";
+  const hint = "Correct the file, or its permissions";
   return new ZapdError("invalid_scene", `${path} could not be read (${reason})`, { hint, cause });
 }
 
@@ -101,6 +101,7 @@ export function readScene(source: string, name: string | null): SceneSource {
 }
 
 function notToml(line: number | null, error: unknown): Mistake {
-  const hint = "A text stands in quotes, a list in [ ], a table in { } or below its head, and a key once in its table";
+  const hint =
+    "Put a string in quotes, a list in [ ], a table in { } or below its header, and use a key only once in a table";
   return { line, at: "text", message: `is not TOML: ${parseErrorText(error)}`, hint };
 }

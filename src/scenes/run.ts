@@ -329,18 +329,18 @@ function didOr(isSkipped: boolean): Pick<StepResult, "status" | "reason"> {
 }
 
 function tooLong(totalMs: number): ZapdError {
-  return new ZapdError("device_timeout", `The scene was ended: it ran for ${Math.round(totalMs / 1_000)} s`, {
-    hint: "Make two scenes of it, or give up waiting sooner with timeout_ms",
+  return new ZapdError("device_timeout", `The scene was stopped: it ran for ${Math.round(totalMs / 1_000)} s`, {
+    hint: "Split the scene into two, or set a shorter timeout_ms",
     namesDevice: true,
   });
 }
 
 function notInTime(device: Device, { does, timeoutMs }: WaitFor): StepError {
-  const message = `${device.record.name} was not so within ${timeoutMs / 1_000} s (${does})`;
+  const message = `${device.record.name} did not reach the condition within ${timeoutMs / 1_000} s (${does})`;
   return {
     code: "device_timeout",
     message,
-    hint: 'Give it more time with timeout_ms, or go on with else = "continue"',
+    hint: 'Give it more time with timeout_ms, or continue with else = "continue"',
   };
 }
 

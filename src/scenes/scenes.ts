@@ -93,7 +93,7 @@ export class Scenes {
     const signal = AbortSignal.any([options.signal, this.#devices.stopping]);
     signal.throwIfAborted();
     if (this.#runs.size >= maxRuns)
-      throw new ZapdError("device_busy", `${maxRuns} scenes run or wait already`, {
+      throw new ZapdError("device_busy", `${maxRuns} scenes are already running or waiting`, {
         hint: "Nothing was sent. Try again when some of them have ended",
       });
     const since = performance.now();
@@ -132,7 +132,7 @@ function wrongField(at: string, message: string, example: string): Mistake {
 }
 
 function misnamed(name: string): Mistake {
-  const message = "may hold a to z, 0 to 9 and -, and 64 of them at most";
+  const message = "must be 1 to 64 of the characters a to z, 0 to 9 and -";
   return { line: null, at: "name of the file", message, hint: `Such as ${nameFor(name)}.toml` };
 }
 

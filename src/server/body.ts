@@ -82,14 +82,14 @@ export async function* chunksOf(
 
 function tooSlow(bytes: number, { bytes: least, everyMs }: Pace): ZapdError {
   const seconds = everyMs / 1_000;
-  const came = `${Math.floor(bytes / 1_024)} KiB of it came in ${seconds} s`;
-  return new ZapdError("invalid_payload", `The body came too slowly: ${came}`, {
+  const came = `${Math.floor(bytes / 1_024)} KiB in ${seconds} s`;
+  return new ZapdError("invalid_payload", `The body arrived too slowly: ${came}`, {
     hint: `Send at least ${least / 1_024 / seconds} KiB a second, on average over ${seconds} s`,
   });
 }
 
 function tooManyParts(): ZapdError {
-  return new ZapdError("invalid_payload", `The body came in more than ${parts.most} small parts`, {
+  return new ZapdError("invalid_payload", `The body arrived in more than ${parts.most} small parts`, {
     hint: `Send chunks of at least ${parts.leastBytes} bytes, or the body as a whole`,
   });
 }
@@ -97,7 +97,7 @@ function tooManyParts(): ZapdError {
 /** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6). */
 function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = timeoutMs < limits.idleMs ? "The body took too long" : "The body stopped coming for 10 s";
+    const late = timeoutMs < limits.idleMs ? "The body took too long" : "No more of the body arrived for 10 s";
     const stalled = () => reject(new ZapdError("invalid_payload", late));
     const timer = setTimeout(stalled, Math.min(timeoutMs, limits.idleMs));
     read.then(
@@ -107,7 +107,7 @@ function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
       },
       (cause: unknown) => {
         clearTimeout(timer);
-        reject(new ZapdError("invalid_payload", "The body broke off", { cause }));
+        reject(new ZapdError("invalid_payload", "The body ended too early", { cause }));
       },
     );
   });
@@ -148,9 +148,9 @@ function checkShape(value: unknown): void {
       const inside = Object.values(one);
       // Schemas drop it silently; at the top level the schema of the route reports it.
       if (depth > 0 && Object.hasOwn(one, "__proto__"))
-        throw new ZapdError("invalid_payload", 'The body holds a key "__proto__", which means nothing');
+        throw new ZapdError("invalid_payload", 'The body has a key "__proto__", which is not allowed');
       keys += inside.length;
-      if (keys > limits.keys) throw new ZapdError("invalid_payload", `The body holds more than ${limits.keys} values`);
+      if (keys > limits.keys) throw new ZapdError("invalid_payload", `The body has more than ${limits.keys} values`);
       for (const item of inside) next.push(item);
     }
     level = next;

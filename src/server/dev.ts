@@ -29,8 +29,8 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     checkDeveloper(device);
     if (installing.has(device.id) || installing.size >= uploadsAtOnce) {
       const what = installing.has(device.id)
-        ? `${device.record.name} is being sent a package already`
-        : `${uploadsAtOnce} packages are being sent already`;
+        ? `${device.record.name} is already receiving a package`
+        : `${uploadsAtOnce} packages are already being sent`;
       throw new ZapdError("device_busy", what, { hint: "Try again when that is done" });
     }
     installing.add(device.id);
@@ -119,6 +119,6 @@ function followed(device: Device, first: ConsoleLines | null, isEnded: () => boo
       }
       return null;
     },
-    close: () => closed.abort(new ZapdError("device_error", "has no reader any more")),
+    close: () => closed.abort(new ZapdError("device_error", "no longer has a reader")),
   };
 }

@@ -16,7 +16,7 @@ export function groupRoutes(app: Hono<Env>, { devices }: AppDependencies): void 
       const members = devices.group(input.id);
       const results = await Promise.all(members.map((device) => askDevice(app, name, device, input)));
       if (results.some(({ ok }) => ok)) return { results };
-      const { code = "internal_error", message = "No device took it", hint } = results[0]?.error ?? {};
+      const { code = "internal_error", message = "No device accepted it", hint } = results[0]?.error ?? {};
       throw new ZapdError(code as ErrorCode, message, { hint, namesDevice: true, details: { results } });
     });
   }

@@ -84,8 +84,8 @@ function checkHost(
   throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
     hint:
       own === null
-        ? "Call it by a loopback address, such as 127.0.0.1; the program that serves it lists other names in its option `hosts`"
-        : `Call zapd at ${own}/v1, by the address and not by a name that leads to it`,
+        ? "Call it by a loopback address, such as 127.0.0.1; the program that serves it can allow other names with its option `hosts`"
+        : `Call zapd at ${own}/v1: use this address, not a name that resolves to it`,
   });
 }
 
@@ -95,7 +95,7 @@ function checkHost(
  */
 function checkReading(request: HonoRequest): void {
   if (!/^https?:\/\//i.test(request.url))
-    throw new ZapdError("invalid_payload", "The target of the request is no address of the web");
+    throw new ZapdError("invalid_payload", "The target of the request is not an HTTP URL");
   const coding = request.header("transfer-encoding");
   if (coding === undefined || coding.toLowerCase() === "chunked") return;
   throw new ZapdError("invalid_payload", "The body has a transfer coding other than chunked");
@@ -103,7 +103,7 @@ function checkReading(request: HonoRequest): void {
 
 function checkLoop(mark: string | undefined): void {
   if (mark === undefined) return;
-  throw new ZapdError("loop_detected", "The request came from zapd itself, by way of a device");
+  throw new ZapdError("loop_detected", "The request came from zapd itself, through a device");
 }
 
 /**
@@ -121,7 +121,7 @@ function onlyReads({ req }: Context<Env>): boolean {
 function forbidden(origin: string | undefined, what: string): ZapdError {
   const page = origin === undefined ? "another site" : JSON.stringify(origin.slice(0, 256));
   return new ZapdError("forbidden_origin", `A page of ${page} may not ${what}`, {
-    hint: "To let a page of yours: set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
+    hint: "To allow a page of yours, set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
   });
 }
 

@@ -32,7 +32,7 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     if (request.method === "POST") {
       try {
         body = await readJson(request);
-        if (body === undefined) throw new ZapdError("invalid_payload", "The body is empty, and holds no message");
+        if (body === undefined) throw new ZapdError("invalid_payload", "The body is empty, without a message");
       } catch (error) {
         return unreadable(c, error);
       }
@@ -48,7 +48,7 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
 
 function mcpIsOff(): ZapdError {
   return new ZapdError("not_found", "MCP over HTTP is off", {
-    hint: "Turn it on: zapd config set mcp.http true. Over stdio it is always there: zapd mcp",
+    hint: "Turn it on: zapd config set mcp.http true. Over stdio it is always available: zapd mcp",
   });
 }
 
@@ -58,9 +58,9 @@ function refuse(c: Context<Env>): Response {
   const error = {
     code: "token_missing",
     message: hasToken
-      ? "The request brought another token than that of /mcp"
-      : "The request brought no token, and /mcp needs one",
-    hint: "Print it with: zapd mcp token. It goes into the header: authorization: Bearer TOKEN",
+      ? "The token of the request is not that of /mcp"
+      : "The request has no token, but /mcp requires one",
+    hint: "Print it with: zapd mcp token. Send it in the header: authorization: Bearer TOKEN",
   };
   return c.json({ ok: false, error }, 401, { "www-authenticate": 'Bearer realm="zapd"' });
 }

@@ -94,7 +94,7 @@ function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: isOn, p
       const assets = await loading.catch(() => null);
       if (assets === null) {
         loading = undefined;
-        return c.text("The page was not built yet. In the folder of zapd: npm install\n", 503);
+        return c.text("The page is not built yet. In the folder of zapd, run: npm install\n", 503);
       }
       const asset = assets.get(path === "/" ? "index.html" : path.slice(path.lastIndexOf("/") + 1));
       return asset ? answer(c, asset, policy) : answerUnknown(c, prefix);

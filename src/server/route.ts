@@ -140,7 +140,7 @@ export function route<Name extends OperationName>(
     } catch (error) {
       const isAborted = request.signal.aborted && !(error instanceof ZapdError);
       publish({
-        error: isAborted ? new ZapdError("internal_error", "Whoever asked for it left before it was done") : error,
+        error: isAborted ? new ZapdError("internal_error", "The caller disconnected before it was done") : error,
       });
       throw error;
     }
@@ -229,7 +229,7 @@ export function isCached(request: Request, etag: string): boolean {
 
 function bodyOf({ body, optionalBody }: Operation, json: unknown): unknown {
   if (json === undefined && !optionalBody) {
-    throw new ZapdError("invalid_payload", "The request needs a JSON body", {
+    throw new ZapdError("invalid_payload", "The request requires a JSON body", {
       hint: `Such as: curl -d '{"key":"home"}'`,
     });
   }
@@ -281,7 +281,7 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
     log.error(
       `${c.req.method} ${c.req.path}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)}`,
     );
-  return new ZapdError("internal_error", "zapd failed at this; the log has the details");
+  return new ZapdError("internal_error", "zapd failed; its log has the details");
 }
 
 /** 404 for an unknown path, 405 with `Allow` for a method that a known path does not take. */
@@ -304,8 +304,8 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   const error = new ZapdError(
     "method_not_allowed",
-    `${(c.env.callerPath ?? path).slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
-    { hint: `It takes ${allow.join(", ")}` },
+    `${(c.env.callerPath ?? path).slice(0, 200)} does not support ${c.req.method.slice(0, 20)}`,
+    { hint: `It supports ${allow.join(", ")}` },
   );
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });
 }

@@ -78,6 +78,6 @@ function sourceOf(run: Run): Source {
       if (waiting.length > 0) return waiting.splice(0);
       return isEnded ? null : [{ id: String(count), event: null }];
     },
-    close: () => closed.abort(new ZapdError("internal_error", "The caller hung up")),
+    close: () => closed.abort(new ZapdError("internal_error", "The caller disconnected")),
   };
 }

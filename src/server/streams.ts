@@ -169,7 +169,7 @@ function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<U
 }
 
 function tooManyStreams(): ZapdError {
-  return new ZapdError("too_many_streams", `There are ${maxStreams} streams open already`, {
+  return new ZapdError("too_many_streams", `${maxStreams} streams are already open`, {
     hint: "Close one, share one stream among the tabs of a page, or use the control socket, which has no such limit",
   });
 }

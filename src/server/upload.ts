@@ -32,10 +32,10 @@ function readFields(texts: ReadonlyMap<string, string>): FormFields {
   const [params, password] = [texts.get("params"), texts.get("password")];
   const read = params === undefined ? undefined : DeepLinkParams.safeParse(readJson(params)).data;
   if (params !== undefined && read === undefined)
-    throw badForm("its field params is no JSON object of texts", `-F 'params={"contentId":"42"}'`);
+    throw badForm("its field params is not a JSON object of strings", `-F 'params={"contentId":"42"}'`);
   if (password !== undefined && !/^[^\p{Cc}\p{Cs}]{1,256}$/u.test(password))
     throw badForm(
-      "its field password is empty, longer than 256 characters, or holds control characters",
+      "its field password is empty, longer than 256 characters, or contains control characters",
       "-F password=WORD",
     );
   return { params: read, password };
@@ -86,7 +86,7 @@ async function receive(
   let saving: Promise<number> | undefined;
   let files = 0;
   form.on("file", (name, stream) => {
-    if (++files > 1) fail(badForm("it holds more than one file"));
+    if (++files > 1) fail(badForm("it has more than one file"));
     // A truncated form also emits an error here, after the pipeline has reported it.
     stream.on("error", () => {});
     // The stream of an unwanted file must be drained, or the form never ends.
@@ -105,13 +105,13 @@ async function receive(
     saving.catch(fail);
   });
   form.on("field", (name, value, _isNameCut, isCut) => {
-    if (name === field) fail(badForm(`its field ${field} is a text, not a file`));
+    if (name === field) fail(badForm(`its field ${field} is text, not a file`));
     else if (name !== "params" && name !== "password") return;
-    else if (isCut) fail(badForm("one of its texts is longer than 8 KiB"));
+    else if (isCut) fail(badForm("one of its text fields is longer than 8 KiB"));
     else texts.set(name, value);
   });
   for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
-    form.on(limit, () => fail(badForm("it holds too many parts")));
+    form.on(limit, () => fail(badForm("it has too many parts")));
   // The pipeline reports it.
   form.on("error", () => {});
   try {
@@ -170,7 +170,7 @@ async function save(stream: Readable, path: string, signal: AbortSignal): Promis
     await pipeline(stream, file, { signal });
     return file.bytesWritten;
   } catch (cause) {
-    throw new ZapdError("storage_error", "The package could not be stored on disk for sending", {
+    throw new ZapdError("storage_error", "The package could not be stored on disk", {
       hint: "Check that the disk of the state folder is not full",
       cause,
     });

@@ -77,7 +77,7 @@ export class SleepWatch {
   }
 }
 
-const nothingSent = "Nothing was sent, as nobody may want it any more. Send it again, if you do";
+const nothingSent = "Nothing was sent, because it may no longer be wanted. Send it again if it is";
 
 /**
  * Awaits the preparation of a command, such as the proof of the device's identity. Fails with `device_busy` when the machine
@@ -88,7 +88,7 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
   try {
     await preparing.catch(() => {});
     if (watch.sleepCount === 0) return await preparing;
-    const message = "was not sent the command: this machine slept before it could be";
+    const message = "did not get the command: this machine slept before it could be sent";
     throw new ZapdError("device_busy", message, { hint: nothingSent });
   } finally {
     watch.end();

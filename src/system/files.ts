@@ -34,9 +34,11 @@ export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"):
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
     const code = systemCode(cause);
-    const message = `The folder ${path} could not be made (${code || textOf(cause)})`;
+    const message = `The folder ${path} could not be created (${code || textOf(cause)})`;
     const advice =
-      code === "EEXIST" || code === "ENOTDIR" ? "Move away what is in its place" : "Check who owns the folder above it";
+      code === "EEXIST" || code === "ENOTDIR"
+        ? "Move away the file that is in its place"
+        : "Check who owns the folder above it";
     const hint = by === null ? advice : `${advice}, or choose another with ${by}`;
     throw new ZapdError("storage_error", message, { hint, cause });
   }
@@ -79,7 +81,7 @@ export async function writeAtomically(
     await undo().catch(() => {});
     for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});
     throw new ZapdError("storage_error", `${path} could not be written (${systemCode(cause) || textOf(cause)})`, {
-      hint: "Nothing was changed. Check that its folder is there, writable, and on a disk that is not full",
+      hint: "Nothing was changed. Check that its folder exists, is writable, and is on a disk that is not full",
       cause,
     });
   }
@@ -182,7 +184,7 @@ function read<T>(path: string, maxBytes: number, take: (file: number) => T): T |
   }
   try {
     const found = fstatSync(file);
-    if (!found.isFile()) throw new Error("it is no regular file");
+    if (!found.isFile()) throw new Error("it is not a regular file");
     // Checked before reading: a sparse file takes no disk, but all of the memory.
     if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
     return take(file);

@@ -29,7 +29,7 @@ export function followLinks(path: string): Followed {
     checkAbove(at);
     at = resolve(dirname(at), readlinkSync(at));
   }
-  throw new ZapdError("config_invalid", `${path} is a link that leads in a circle (ELOOP)`, {
+  throw new ZapdError("config_invalid", `${path} is a symbolic link that leads in a circle (ELOOP)`, {
     hint: `Remove it: rm ${shellQuote(path)}`,
   });
 }
@@ -72,13 +72,13 @@ export function checkAbove(path: string): void {
 /** Restricts a file with secrets to its owner. Gives a warning where others could read it, or where this fails. */
 export function restrictToOwner(path: string, found: Stats): string[] {
   if (isWindows || (found.mode & 0o077) === 0) return [];
-  const was = `${path} holds secrets, and others could read it (mode ${octal(found)})`;
+  const was = `${path} contains secrets, and other users could read it (mode ${octal(found)})`;
   try {
     chmodSync(path, 0o600);
-    return [`${was}: it is closed now. Who has read it knows them`];
+    return [`${was}; now only its owner can. Change the secrets if somebody may have read them`];
   } catch (error) {
     return [
-      `${was}; it could not be closed (${systemCode(error) || textOf(error)}). Close it: chmod 600 ${shellQuote(path)}`,
+      `${was}; its mode could not be changed (${systemCode(error) || textOf(error)}). Change it: chmod 600 ${shellQuote(path)}`,
     ];
   }
 }
@@ -114,13 +114,13 @@ function folderAt(path: string): Stats | undefined {
 function foreignError(path: string, { uid }: Stats, command: string): ZapdError {
   const own = ownUid() ?? root;
   return new ZapdError("config_invalid", `${path} belongs to another user (uid ${uid}), who could change it`, {
-    hint: `If it is to be trusted: ${own === root ? "" : "sudo "}${command} ${own} ${shellQuote(path)}`,
+    hint: `If you trust it: ${own === root ? "" : "sudo "}${command} ${own} ${shellQuote(path)}`,
   });
 }
 
 function writableError(path: string, found: Stats, who: string, change: string): ZapdError {
   return new ZapdError("config_invalid", `${path} can be written by ${who} (mode ${octal(found)})`, {
-    hint: `Close it: chmod ${change} ${shellQuote(path)}`,
+    hint: `Change its mode: chmod ${change} ${shellQuote(path)}`,
   });
 }
 

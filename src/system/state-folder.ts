@@ -78,8 +78,8 @@ export function uploadsIn(state: string): string {
 export function newUpload(folder: string): string {
   makeFolder(folder);
   if (!lstatSync(folder).isDirectory()) {
-    throw new ZapdError("storage_error", `${folder} is a link, and packages are kept in a folder of zapd's own`, {
-      hint: "Move it away, and send the package again",
+    throw new ZapdError("storage_error", `${folder} is a link, but zapd keeps packages only in a real folder`, {
+      hint: "Move it away, then send the package again",
     });
   }
   return join(folder, `zapd-upload-${crypto.randomUUID()}.zip`);

@@ -162,7 +162,7 @@ describe("the stream", () => {
     expect((await daemon.api("GET", "/events?snapshot=perhaps")).body.error.code).toBe("invalid_payload");
     for (const none of ["", ","])
       expect((await daemon.api("GET", `/events?devices=${none}`)).body.error.message).toEndWith(
-        "devices names no device",
+        "devices must name a device",
       );
     const conditions = Array(9).fill("wait_for=power:on").join("&");
     const { error } = (await daemon.api("GET", `/devices/${id}/state?${conditions}`)).body;

@@ -94,7 +94,7 @@ test("the prompt ends when its caller hangs up", async () => {
   await until("nothing is shown any more", () => !set.showing);
   const { lines } = await followed("action.finished", 1);
   expect(lines.map(({ action, error }) => `${action}: ${error.message}`)).toEqual([
-    "pair: Whoever asked for it left before it was done",
+    "pair: The caller disconnected before it was done",
   ]);
   const denied = pair();
   await until("it is asked again", () => set.times === 2);

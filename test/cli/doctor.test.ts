@@ -46,7 +46,7 @@ describe("the network", () => {
 
   test("hosts of the config that nobody knows are told of", async () => {
     expect(await lines(hostsKnown(examined({ hosts: ["127.0.0.5:8060", "tv.invalid"] })))).toEqual([
-      'warn  discovery.hosts: "tv.invalid" cannot be a device\'s host: no such host is known. Mend it in the config, or turn the set on',
+      'warn  discovery.hosts: "tv.invalid" cannot be a device\'s host: no such host is known. Correct it in the config, or turn the device on',
     ]);
   });
 
@@ -75,7 +75,7 @@ describe("the network", () => {
   test("a firewall is a remark only while nothing answers, with the rule that opens it", async () => {
     const ufw = { files: { "/etc/ufw/ufw.conf": "# x\nENABLED=yes\n" } };
     expect(await lines(firewall(examined(ufw)))).toEqual([
-      "warn  ufw is active, and no device has answered a search. If sets are not found, let their answers in: sudo ufw allow proto udp from any port 1900,5353",
+      "warn  ufw is active, and no device has answered a search. If devices are not found, allow their answers: sudo ufw allow proto udp from any port 1900,5353",
     ]);
     expect(await lines(firewall(examined({ ...ufw, answered: 1 })))).toEqual([
       "ok    ufw is active, and lets answers of devices through",
@@ -256,7 +256,7 @@ describe("as a program", () => {
     await Promise.all([server.stop(true), zapd.stop()]);
     expect(by("daemon")[0]).toMatchObject({
       text: `the daemon is not running; its port ${port} is held by another zapd (0.1.0)`,
-      hint: "That one has no control socket, so no command reaches it: it is driven over HTTP alone. End it, and start `zapd serve` in its place",
+      hint: "That zapd has no control socket, so no command reaches it: only HTTP calls do. End it, and run `zapd serve` in its place",
     });
   });
 

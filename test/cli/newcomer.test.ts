@@ -142,7 +142,7 @@ process.exit(exitCode);`;
   const demo = await home.run(unshare, [...words, process.execPath, "-e", taken, ...programWords()]);
   expect([demo.status, demo.stderr]).toEqual([
     1,
-    "error: Port 7272 on 127.0.0.1 cannot be used: it is taken by another program. Choose a free one, such as zapd demo --port 7273, or end the program that has this one\n",
+    "error: Port 7272 on 127.0.0.1 cannot be used: another program uses it. Choose a free one, such as zapd demo --port 7273, or end the program that uses this one\n",
   ]);
 });
 

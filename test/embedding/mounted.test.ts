@@ -89,7 +89,7 @@ test("a Request made without a Host passes by request() alone, whoever hands it 
   // At which port it is served, only the program knows that serves it.
   expect([error.code, error.hint]).toEqual([
     "forbidden_host",
-    "Call it by a loopback address, such as 127.0.0.1; the program that serves it lists other names in its option `hosts`",
+    "Call it by a loopback address, such as 127.0.0.1; the program that serves it can allow other names with its option `hosts`",
   ]);
   for (const asked of ["/v1/health", "http://zapd/v1/health", new URL("http://zapd/v1/health"), bare()])
     expect((await other.request(asked)).status).toBe(200);

@@ -193,6 +193,6 @@ test("a wrong value is refused with the allowed ones", async () => {
     "do must be one of play, pause, stop, seek, next, previous",
   );
   expect(await refusalOf("play_media", { url: "/etc/passwd" })).toContain(
-    "url must be a whole address that begins with http:// or https://",
+    "url must be a full URL that begins with http:// or https://",
   );
 });

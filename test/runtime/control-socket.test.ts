@@ -71,7 +71,7 @@ describe("the control socket", () => {
 
   test("that answers is not taken over", async () => {
     await claim();
-    expect(await failureOf(claim())).toStartWith("storage_error: zapd is already running on this state");
+    expect(await failureOf(claim())).toStartWith("storage_error: zapd is already running with this state folder");
     expect(await isListening(path)).toBe(true);
   });
 
@@ -128,7 +128,7 @@ describe("the control socket", () => {
     writeFileSync(join(folder, "state"), "a file where the folder should be");
     const hint = (by?: "daemon.socket") =>
       claimSocket(path, (at) => listen({ path: at }), by).then(String, (error: ZapdError) => error.hint);
-    const move = "Move away what is in its place, or choose another with";
+    const move = "Move away the file that is in its place, or choose another with";
     expect([await hint("daemon.socket"), await hint()]).toEqual([`${move} daemon.socket`, `${move} $ZAPD_STATE_DIR`]);
   });
 
@@ -212,7 +212,7 @@ describe("the port", () => {
     const claimed = () => claimPort(place, path, () => listen({ host: place.hostname, port }));
     await claimed();
     expect(await failureOf(claimed())).toBe(
-      `storage_error: Port ${port} on 127.0.0.1 cannot be used: it is taken by another program`,
+      `storage_error: Port ${port} on 127.0.0.1 cannot be used: another program uses it`,
     );
   });
 

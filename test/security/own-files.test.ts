@@ -221,7 +221,7 @@ describe("T14 it starts, and warns, where", () => {
     for (const path of [config, kept]) expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o600]);
     const told = await warnings();
     for (const path of [config, kept]) {
-      expect(told).toContain(`${path} holds secrets, and others could read it (mode 0644)`);
+      expect(told).toContain(`${path} contains secrets, and other users could read it (mode 0644)`);
       expect(daemon?.log()).toContain(path);
     }
   });
