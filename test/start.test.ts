@@ -94,8 +94,8 @@ describe("R11 a config that must be mended: 78", () => {
   });
 
   test.each([
-    ["that is a folder", "no regular file"],
-    ["that is a FIFO", "no regular file"],
+    ["that is a folder", "not a regular file"],
+    ["that is a FIFO", "not a regular file"],
     ["that is a socket", "could not be read"],
     ["that is a link to itself", "ELOOP"],
     ["of a gigabyte of holes", "larger than"],
@@ -119,7 +119,7 @@ describe("what is in the way: 1", () => {
     await new Promise<void>((resolve) => squatter.listen(port, "127.0.0.1", resolve));
     const { status, log } = await serve(configOf(port));
     squatter.close();
-    expect([status, log]).toEqual([1, expect.stringMatching(new RegExp(`[Pp]ort ${port} .*taken`))]);
+    expect([status, log]).toEqual([1, expect.stringMatching(new RegExp(`[Pp]ort ${port} .*another program`))]);
     expect(log).toContain("daemon.http_port");
     expect(heard).toBe(0);
     expect(existsSync(join(folder, "state", "zapd.sock"))).toBe(false);

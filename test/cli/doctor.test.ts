@@ -29,7 +29,7 @@ describe("the network", () => {
   test("several interfaces of which one answered are told apart", async () => {
     const found = await lines(interfacesAsked(examined({ interfaces: ["wlan0", "!tailscale0"] })));
     expect(found).toEqual([
-      "warn  two interfaces, wlan0 and tailscale0: discovery asks both, only wlan0 answered. tailscale0 is a VPN (Tailscale), with no set behind it. To leave it out: zapd config set discovery.interfaces wlan0",
+      "warn  two interfaces, wlan0 and tailscale0: discovery asks both, only wlan0 answered. tailscale0 is a VPN (Tailscale), without devices behind it. To leave it out: zapd config set discovery.interfaces wlan0",
     ]);
     expect(await lines(multicastReceived(examined({ interfaces: ["wlan0", "!tailscale0"], answered: 3 })))).toEqual([
       "ok    multicast received on wlan0, 3 devices answered a search",
@@ -39,7 +39,7 @@ describe("the network", () => {
   test("one interface is fine, a wished one that is gone is not, and none says what always works", async () => {
     expect(await lines(interfacesAsked(examined()))).toEqual(["ok    one interface, wlan0: discovery asks it"]);
     expect(await lines(interfacesAsked(examined({ wished: ["eth9"] })))).toContain(
-      "FAIL  discovery.interfaces names eth9, and this machine has none such now. Mend it in the config",
+      "FAIL  discovery.interfaces names eth9, which this machine does not have now. Correct it in the config",
     );
     expect((await lines(interfacesAsked(examined({ interfaces: [] }))))[0]).toMatch(/^FAIL {2}no interface.*zapd add/);
   });
@@ -63,11 +63,11 @@ describe("the network", () => {
     expect(await deaf("darwin", "EHOSTUNREACH")).toMatchObject({
       id: "multicast:en0",
       status: "fail",
-      text: "no multicast comes through on en0 (EHOSTUNREACH)",
+      text: "no multicast arrives on en0 (EHOSTUNREACH)",
       hint: expect.stringContaining("Privacy & Security > Local Network"),
     });
     expect((await deaf("win32"))?.hint).toContain("Windows Security");
-    expect((await deaf("linux", "EPERM"))?.hint).toContain("firewall on this machine forbids");
+    expect((await deaf("linux", "EPERM"))?.hint).toContain("firewall on this machine blocks");
     const both = await multicastReceived(examined({ interfaces: ["eth0", "!wlan0"] }));
     expect(both.map((one) => one.status)).toEqual(["ok", "warn"]);
   });
@@ -236,9 +236,9 @@ describe("as a program", () => {
     writeFileSync(file, "");
     const [everyone, none] = await Promise.all([doctor(config, open), doctor(config, file)]);
     expect(everyone.by("state")).toMatchObject([
-      { text: `${open} can be written by everyone (0777): no daemon starts on it`, hint: `chmod o-w ${open}` },
+      { text: `${open} can be written by everyone (0777): no daemon starts with it`, hint: `chmod o-w ${open}` },
     ]);
-    expect(none.by("state")).toMatchObject([{ text: `${file} is no folder` }]);
+    expect(none.by("state")).toMatchObject([{ text: `${file} is not a folder` }]);
     // No socket can be left where there is no folder.
     expect(none.by("daemon")[0]?.text).not.toContain("stale");
     if (process.getuid?.() === 0) return;

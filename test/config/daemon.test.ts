@@ -46,7 +46,7 @@ describe("a file that breaks while the daemon runs", () => {
         expect([what, method, answer.status, answer.body.error.code]).toEqual([what, method, 500, "config_invalid"]);
         expect(answer.body.error.message).toMatch(place);
         expect(answer.body.error.message).toContain(daemon.configFile);
-        expect(answer.body.error.hint).toStartWith("Mend the file");
+        expect(answer.body.error.hint).toStartWith("Correct the file");
       }
       expect(readFileSync(daemon.configFile)).toEqual(before);
       const headers = { origin: "http://app.test", "content-type": "application/json" };

@@ -168,8 +168,8 @@ test("404 and 405 name the path that was asked for, and the hint one that is the
   expect((await ask("/tv/v1/devices")).status).toBe(200);
   expect((await bodyOf("/other/v1/devices")).error.message).toBe("There is nothing at /other/v1/devices");
   const wrong = await bodyOf("/tv/v1/health", "DELETE");
-  expect(wrong.error.message).toBe("/tv/v1/health does not take DELETE");
-  expect((await bodyOf("/tv/openapi.json", "POST")).error.message).toBe("/tv/openapi.json does not take POST");
+  expect(wrong.error.message).toBe("/tv/v1/health does not support DELETE");
+  expect((await bodyOf("/tv/openapi.json", "POST")).error.message).toBe("/tv/openapi.json does not support POST");
 });
 
 test("asked by its own program it names where it listens, with the path that it is mounted below", async () => {

@@ -126,8 +126,8 @@ for (const [what, prepare] of [
     async () => {
       daemon = await startMounted("size=4m", {}, prepare);
       const { warnings } = (await daemon.api("GET", "/health")).body.data;
-      expect(warnings).toEqual([expect.stringMatching(/state.*EROFS.*nothing can be remembered/)]);
-      expect(daemon.log()).toContain("nothing can be remembered");
+      expect(warnings).toEqual([expect.stringMatching(/state.*EROFS.*nothing can be saved/)]);
+      expect(daemon.log()).toContain("nothing can be saved");
       const added = await daemon.api("POST", "/devices", { ...sets.roku.address, name: "roku" });
       expect([added.status, added.body.error.code]).toEqual([500, "storage_error"]);
       expect((await daemon.api("GET", "/devices")).body.data).toEqual([]);

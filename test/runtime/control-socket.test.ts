@@ -92,14 +92,14 @@ describe("the control socket", () => {
   test("is not bound over a file, a folder or a link, and leaves them alone", async () => {
     mkdirSync(join(folder, "state"));
     writeFileSync(path, "precious");
-    expect(await failureOf(claim())).toContain("it is no socket");
+    expect(await failureOf(claim())).toContain("is not a socket");
     expect(await Bun.file(path).text()).toBe("precious");
     rmSync(path);
     mkdirSync(path);
-    expect(await failureOf(claim())).toContain("it is no socket");
+    expect(await failureOf(claim())).toContain("is not a socket");
     rmSync(path, { recursive: true });
     symlinkSync(join(folder, "elsewhere"), path);
-    expect(await failureOf(claim())).toContain("it is no socket");
+    expect(await failureOf(claim())).toContain("is not a socket");
     expect(existsSync(`${path}.starting`)).toBe(false);
   });
 
@@ -193,7 +193,7 @@ describe("the control socket", () => {
   test("on a disk that takes none says which setting chooses another", async () => {
     const refused = () => Promise.reject(Object.assign(new Error("no"), { code: "EOPNOTSUPP" }));
     const { message, hint } = await claimSocket(path, refused).catch((error: ZapdError) => error);
-    expect(message).toBe(`No control socket could be made at ${path} (EOPNOTSUPP)`);
+    expect(message).toBe(`The control socket ${path} could not be created (EOPNOTSUPP)`);
     expect(hint).toContain("daemon.socket");
   });
 

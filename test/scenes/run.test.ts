@@ -29,7 +29,10 @@ async function run(steps: Plan["steps"], totalMs: number) {
 test("a run ends by itself when its time is over, also with on_error = continue", async () => {
   const result = await run([wait("1", 0), wait("2", 60_000), wait("3", 0)], 50);
   expect([result.outcome, result.failed, result.published]).toEqual(["stopped", 1, ["1 did", "2 failed"]]);
-  expect(result.steps[1]?.error).toMatchObject({ code: "device_timeout", hint: expect.stringContaining("two scenes") });
+  expect(result.steps[1]?.error).toMatchObject({
+    code: "device_timeout",
+    hint: expect.stringContaining("the scene into two"),
+  });
   expect(result.steps[2]).toMatchObject({ status: "not_run", reason: "stopped" });
 });
 
