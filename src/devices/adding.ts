@@ -9,9 +9,9 @@ import { addressText } from "../system/text.ts";
 import type { Device } from "./device.ts";
 import type { Devices, DevicesDependencies } from "./devices.ts";
 import { fillHint, isPredicate } from "./failures.ts";
+import type { MergeResult } from "./merge.ts";
 import { checkName } from "./names.ts";
 import type { DeviceRecord, Discovered } from "./record.ts";
-import type { MergeResult } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
 import { type Location, provesToBe, sightingOf } from "./trust.ts";
 

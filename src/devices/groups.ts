@@ -3,7 +3,7 @@ import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
 import { groupsOf, sortByPlatform } from "./compose.ts";
 import { asShellWord, type NamedDevice, removedError, uniqueName } from "./names.ts";
-import { type DeviceRecord, isEvictable, maxIds } from "./record.ts";
+import { type DeviceRecord, isEvictable, isSameRecord, maxIds } from "./record.ts";
 import type { Change } from "./store.ts";
 
 /** The device that a name in the config means. */
@@ -230,4 +230,34 @@ export function splitDevice(
   const isDefault = chosen?.id === split.id && chosen.wanted !== split.id;
   const next = { ...content, devices, ...(isDefault && { default: { ...chosen, id: remaining.id } }) };
   return { next, result: { device: remaining, apart: split } };
+}
+
+/** The record with an id; fails with `device_not_found`. */
+export function recordIn(content: Content, id: string): DeviceRecord {
+  const record = content.devices.find((device) => device.id === id);
+  if (!record) throw removedError();
+  return record;
+}
+
+/** Puts a changed record in the place of another; the same content where they are equal. */
+export function replaceRecord(content: Content, record: DeviceRecord, next: DeviceRecord): Content {
+  if (isSameRecord(record, next)) return content;
+  return { ...content, devices: content.devices.map((device) => (device === record ? next : device)) };
+}
+
+/** The names that a record may not take: those of other devices, and the name in the config unless its device is the default. */
+export function takenNames(
+  content: Content,
+  { id, part_of }: Pick<DeviceRecord, "id" | "part_of">,
+): readonly NamedDevice[] {
+  const own = part_of ?? id;
+  const chosen = content.default;
+  const defaultRecord = chosen && content.devices.find((record) => record.id === chosen.id);
+  const isOwn = defaultRecord && (defaultRecord.part_of ?? defaultRecord.id) === own;
+  const devices = othersThan(own, content);
+  return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
+}
+
+export function areAllEvictable(group: readonly DeviceRecord[]): boolean {
+  return group.every(isEvictable);
 }

@@ -222,6 +222,13 @@ export function withLearned(
   };
 }
 
+/** A record at a place; one that is trusted where it was first found keeps no standing. */
+export function withPlace(record: DeviceRecord, { host, port, standing }: Place): DeviceRecord {
+  const { standing: _before, ...rest } = record;
+  const isPlain = JSON.stringify(standing) === JSON.stringify(initialStanding);
+  return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
+}
+
 function cleanText(text: string | null | undefined): string | null {
   return (
     text

@@ -2,57 +2,29 @@
  * The known devices, kept in `devices.json`: one record for each protocol over which a device is reached, and which records are
  * one device. Found devices are merged by the identity of their hardware; only the user removes one.
  */
-import { z } from "zod";
-import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
-import type { Address, Composition, Facts, Sighting } from "../platforms/platform.ts";
-import { readRegularFile } from "../system/files.ts";
-import { isObject } from "../system/json.ts";
-import { uuid } from "../system/schemas.ts";
+import type { Address, Composition, Sighting } from "../platforms/platform.ts";
+import { openDevicesFile } from "./devices-file.ts";
 import {
-  type ChosenDefault,
+  areAllEvictable,
   type Content,
   firstOf,
   groupsIn,
   joinDevices,
   othersThan,
   partsIn,
+  recordIn,
   regroup,
-  regroupWithLeader,
+  replaceRecord,
   splitDevice,
+  takenNames,
 } from "./groups.ts";
-import { checkName, type NamedDevice, removedError, resolveName } from "./names.ts";
+import { findIn, type MergeResult, mergeInto } from "./merge.ts";
+import { checkName, resolveName } from "./names.ts";
 import type { Availability } from "./presence.ts";
-import {
-  type DeviceRecord,
-  type Discovered,
-  idOf,
-  isEvictable,
-  isSameRecord,
-  isUsed,
-  type Learned,
-  maxDevices,
-  maxIds,
-  maxRecords,
-  newRecord,
-  recordSchema,
-  withLearned,
-} from "./record.ts";
-import { initialStanding, type Place, type Standing } from "./standing.ts";
-import { type Change, Store } from "./store.ts";
-
-const maxBytes = 8 * 1024 * 1024;
-const maxIdCharacters = 128;
-
-const chosenSchema: z.ZodType<ChosenDefault> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
-
-/** What became of a merged device. */
-export interface MergeResult {
-  readonly record: DeviceRecord;
-  readonly isNew: boolean;
-  /** Records of devices that were evicted for it. */
-  readonly evicted: readonly DeviceRecord[];
-}
+import { type DeviceRecord, type Discovered, isUsed, type Learned, withLearned, withPlace } from "./record.ts";
+import type { Place, Standing } from "./standing.ts";
+import type { Change, Store } from "./store.ts";
 
 export interface RegistryOptions {
   readonly path: string;
@@ -92,30 +64,9 @@ export class Registry {
     this.#listeners.add(listener);
   }
 
-  /** Opens the file. A damaged record is set aside and reported; the others are kept. */
   static async open(options: RegistryOptions): Promise<Registry> {
     const { path, damaged, composition = noComposition } = options;
-    let bad: readonly unknown[] = [];
-    let found: readonly DeviceRecord[] = [];
-    const parse = (content: unknown): Content => {
-      const read = readContent(content);
-      bad = read.bad;
-      found = bad.length > 0 ? fromBackup(path, read) : [];
-      return regroup({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
-    };
-    const store = await Store.open<Content>({
-      path,
-      damaged,
-      parse,
-      backup: true,
-      maxBytes,
-      empty: { devices: [] },
-    });
-    if (bad.length > 0) {
-      const aside = await store.keepAside().catch(() => null);
-      damaged(damageMessage(path, bad, found.length === bad.length, aside));
-    }
-    return new Registry(store, composition);
+    return new Registry(await openDevicesFile({ path, damaged, composition }), composition);
   }
 
   /** Every record, in the order of adding. */
@@ -355,58 +306,6 @@ function indexOf(records: readonly DeviceRecord[]): Index {
 
 const noComposition: Composition = { pairs: [], leading: [], preferred: {} };
 
-/** The valid records of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
-function readContent(content: unknown): { content: Content; bad: unknown[] } {
-  const devices = isObject(content) ? content["devices"] : null;
-  if (!isObject(content) || !Array.isArray(devices))
-    throw new Error("it does not contain devices in the format of zapd");
-  const ids = new Set<string>();
-  const bad: unknown[] = [];
-  const valid = devices.flatMap((one) => {
-    const { data: record } = recordSchema.safeParse(one);
-    if (!record || ids.has(record.id)) {
-      bad.push(one);
-      return [];
-    }
-    ids.add(record.id);
-    return [record];
-  });
-  // With no valid record at all, the backup is worth more.
-  if (bad.length > 0 && valid.length === 0) throw new Error("it does not contain devices in the format of zapd");
-  const { data: chosen } = chosenSchema.safeParse(content["default"]);
-  return { content: chosen ? { devices: valid, default: chosen } : { devices: valid }, bad };
-}
-
-/** The backup's records for those that are damaged. */
-function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly DeviceRecord[] {
-  let backup: readonly DeviceRecord[];
-  try {
-    backup = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
-  } catch {
-    return [];
-  }
-  const isMissing = ({ id }: DeviceRecord) => content.devices.every((one) => one.id !== id);
-  const found = bad.flatMap((one) => backup.find((record) => isMissing(record) && isOf(one, record)) ?? []);
-  return [...new Set(found)];
-}
-
-/** Whether a damaged record belongs to a device, by what is intact in it. */
-function isOf(damaged: unknown, record: DeviceRecord): boolean {
-  if (!isObject(damaged)) return false;
-  const isSame = (...keys: readonly (keyof DeviceRecord)[]) => keys.every((key) => damaged[key] === record[key]);
-  return isSame("id") || isSame("platform", "identity") || isSame("name", "added_at");
-}
-
-/** The message about damaged records. */
-function damageMessage(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
-  const named = (one: unknown) =>
-    isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
-  const what = bad.length === 1 ? "a damaged device" : `${bad.length} damaged devices`;
-  const kept = aside ? `The file is kept as ${aside}` : "The file could not be moved aside";
-  const instead = isMended ? "with what it knew about them before" : "with the others";
-  return `${path} contains ${what}: ${bad.slice(0, 8).map(named).join(", ")}. ${kept}; zapd continues ${instead}`;
-}
-
 /** The device that a name or an id means, if any. */
 function findByName(wanted: string, content: Content): DeviceRecord | undefined {
   const { devices } = content;
@@ -432,102 +331,6 @@ function withDefault(content: Content, wanted: string | undefined): Content {
   return { ...replaceRecord({ devices }, record, { ...record, used: true }), default: { wanted, id: record.id } };
 }
 
-/** The names that a record may not take: those of other devices, and the name in the config unless its device is the default. */
-function takenNames(content: Content, { id, part_of }: Pick<DeviceRecord, "id" | "part_of">): readonly NamedDevice[] {
-  const own = part_of ?? id;
-  const chosen = content.default;
-  const defaultRecord = chosen && content.devices.find((record) => record.id === chosen.id);
-  const isOwn = defaultRecord && (defaultRecord.part_of ?? defaultRecord.id) === own;
-  const devices = othersThan(own, content);
-  return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
-}
-
-function withPlace(record: DeviceRecord, { host, port, standing }: Place): DeviceRecord {
-  const { standing: _before, ...rest } = record;
-  const isPlain = JSON.stringify(standing) === JSON.stringify(initialStanding);
-  return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
-}
-
-function recordIn(content: Content, id: string): DeviceRecord {
-  const record = content.devices.find((device) => device.id === id);
-  if (!record) throw removedError();
-  return record;
-}
-
-/** The hardware's own identity replaces a provisional one, never the other way round. */
-function withIdentity(record: DeviceRecord, { identity, provisional }: Sighting): DeviceRecord {
-  if (provisional) return record.identity === identity ? { ...record, provisional } : record;
-  if (!record.provisional && record.identity === identity) return record;
-  const { provisional: _before, ...own } = record;
-  return { ...own, identity };
-}
-
-/** Takes over the hardware ids by which records are joined; on probation the old ones stay. */
-function withHardwareIds(record: DeviceRecord, { ids = [], alone }: Sighting): DeviceRecord {
-  if (record.standing?.probation) return record;
-  const updated = alone === record.alone ? record : { ...record, alone };
-  if (ids.length === 0) return updated;
-  return { ...updated, hardware_ids: ids.filter((id) => id.length <= maxIdCharacters).slice(0, maxIds) };
-}
-
-function replaceRecord(content: Content, record: DeviceRecord, next: DeviceRecord): Content {
-  if (isSameRecord(record, next)) return content;
-  return { ...content, devices: content.devices.map((device) => (device === record ? next : device)) };
-}
-
-function findIn(
-  devices: readonly DeviceRecord[],
-  platform: string,
-  sighting: Sighting,
-  { host, port }: Address,
-): DeviceRecord | undefined {
-  const own = devices.filter((device) => device.platform === platform);
-  const mayBe = (device: DeviceRecord) =>
-    (sighting.provisional || device.provisional) && !contradicts(device, sighting.facts);
-  return (
-    own.find((device) => device.identity === sighting.identity) ??
-    own.find((device) => mayBe(device) && device.host === host && device.port === port)
-  );
-}
-
-/** Whether facts show other hardware than a record's. */
-function contradicts(record: DeviceRecord, { serial, macs }: Facts): boolean {
-  if (serial !== null && record.serial !== null && serial !== record.serial) return true;
-  return macs.length > 0 && record.macs.length > 0 && !macs.some((mac) => record.macs.includes(mac));
-}
-
-function mergeInto(
-  content: Content,
-  found: Discovered,
-  lastFound: (id: string) => number,
-  composition: Composition,
-): Change<Content, MergeResult> {
-  const { platform, sighting, place } = found;
-  const before =
-    content.devices.find((device) => device.id === place?.from.id) ??
-    findIn(content.devices, platform, sighting, found.address);
-  const id = before?.id ?? idOf(platform, sighting.identity);
-  const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
-  const names = takenNames(content, before ?? { id });
-  // A decision about its place no longer holds where the place was changed meanwhile.
-  const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
-  const isStale = place !== undefined && to === undefined;
-  const base = before ? (to ? withPlace(before, to) : before) : newRecord(names, id, found);
-  const learned = withHardwareIds(withIdentity(withLearned(base, sighting, names), sighting), sighting);
-  const ports = { ...learned.ports, ...found.ports };
-  const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
-  const by = found.by === "user" ? { ...named, added_by: found.by } : named;
-  const { host, port } = before && (to || isStale) ? base : found.address;
-  const record: DeviceRecord = { ...by, host, port, ports };
-  if (!before) return withNewRecord(content, record, found, lastFound, composition);
-  const next = replaceRecord(content, before, record);
-  // A name that the user gives belongs to the whole device.
-  const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
-  const renamed =
-    device && given !== null ? replaceRecord(next, device, { ...device, name: given, named_by: "user" }) : next;
-  return { next: renamed, result: { record, isNew: false, evicted: [] } };
-}
-
 /** Sets a device's labels, which its oldest record keeps. */
 function withLabels(content: Content, of: DeviceRecord, labels: readonly string[] | undefined): Content {
   if (labels === undefined) return content;
@@ -538,46 +341,4 @@ function withLabels(content: Content, of: DeviceRecord, labels: readonly string[
     parts.includes(record) ? { ...record, labels: record === first ? kept : undefined } : record,
   );
   return { ...content, devices };
-}
-
-function isSamePlace(one: DeviceRecord, other: DeviceRecord): boolean {
-  const shown = ({ host, port, standing }: DeviceRecord) => JSON.stringify([host, port, standing ?? null]);
-  return shown(one) === shown(other);
-}
-
-/**
- * Adds a new record. Where the registry is full, it evicts an unused device: the one that `evicts` names, or the one found
- * longest ago. A record that joins a known device needs no room among the devices.
- */
-function withNewRecord(
-  content: Content,
-  record: DeviceRecord,
-  { evicts, scanStartedAt }: Pick<Discovered, "evicts" | "scanStartedAt">,
-  lastFound: (id: string) => number,
-  composition: Composition,
-): Change<Content, MergeResult> {
-  const next = regroupWithLeader(
-    { ...content, devices: [...content.devices, record] },
-    record,
-    scanStartedAt,
-    composition,
-  );
-  const groups = groupsIn(next);
-  const isOwn = (group: readonly DeviceRecord[]) => group.some(({ id }) => id === record.id);
-  const evictable = groups.filter((group) => !isOwn(group) && areAllEvictable(group));
-  const foundAt = (group: readonly DeviceRecord[]) => Math.max(...group.map(({ id }) => lastFound(id)));
-  const isFull = groups.length > maxDevices || next.devices.length > maxRecords;
-  const named = evictable.find((group) => group.some(({ id }) => id === evicts));
-  const oldest = isFull ? evictable.toSorted((one, other) => foundAt(one) - foundAt(other))[0] : undefined;
-  const evicted = named ?? oldest;
-  if (isFull && !evicted)
-    throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
-      hint: "Remove devices that you do not use: zapd forget NAME",
-    });
-  const devices = evicted ? next.devices.filter((one) => !evicted.includes(one)) : next.devices;
-  return { next: { ...next, devices }, result: { record, isNew: true, evicted: evicted ?? [] } };
-}
-
-function areAllEvictable(group: readonly DeviceRecord[]): boolean {
-  return group.every(isEvictable);
 }

@@ -57,8 +57,8 @@ describe("the id of a device", () => {
 
 describe("a device that is seen", () => {
   test("for the first time is added, on disk when that is said, 0600, and there after a restart", async () => {
-    const { record, isNew } = await registry.merge(found("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
-    expect(isNew).toBe(true);
+    const { record } = await registry.merge(found("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
+    expect(registry.records).toEqual([record]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const kept = JSON.parse(readFileSync(path, "utf8"));
     expect(kept).toEqual({ version: 1, devices: [record] });

@@ -1,0 +1,89 @@
+/** The file `devices.json`. A damaged record in it is set aside, and taken from the backup where that has it. */
+import { z } from "zod";
+import type { Composition } from "../platforms/platform.ts";
+import { readRegularFile } from "../system/files.ts";
+import { isObject } from "../system/json.ts";
+import { uuid } from "../system/schemas.ts";
+import { type ChosenDefault, type Content, regroup } from "./groups.ts";
+import { type DeviceRecord, recordSchema } from "./record.ts";
+import { Store } from "./store.ts";
+
+const maxBytes = 8 * 1024 * 1024;
+
+const chosenSchema: z.ZodType<ChosenDefault> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
+
+export interface DevicesFileOptions {
+  readonly path: string;
+  readonly composition: Composition;
+  /** Called with a message about what is damaged. */
+  damaged(problem: string): void;
+}
+
+export async function openDevicesFile({ path, damaged, composition }: DevicesFileOptions): Promise<Store<Content>> {
+  let bad: readonly unknown[] = [];
+  let found: readonly DeviceRecord[] = [];
+  const parse = (content: unknown): Content => {
+    const read = readContent(content);
+    bad = read.bad;
+    found = bad.length > 0 ? fromBackup(path, read) : [];
+    return regroup({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
+  };
+  const store = await Store.open<Content>({ path, damaged, parse, backup: true, maxBytes, empty: { devices: [] } });
+  if (bad.length > 0) {
+    const aside = await store.keepAside().catch(() => null);
+    damaged(damageMessage(path, bad, found.length === bad.length, aside));
+  }
+  return store;
+}
+
+/** The valid records of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
+function readContent(content: unknown): { content: Content; bad: unknown[] } {
+  const devices = isObject(content) ? content["devices"] : null;
+  if (!isObject(content) || !Array.isArray(devices))
+    throw new Error("it does not contain devices in the format of zapd");
+  const ids = new Set<string>();
+  const bad: unknown[] = [];
+  const valid = devices.flatMap((one) => {
+    const { data: record } = recordSchema.safeParse(one);
+    if (!record || ids.has(record.id)) {
+      bad.push(one);
+      return [];
+    }
+    ids.add(record.id);
+    return [record];
+  });
+  // With no valid record at all, the backup is worth more.
+  if (bad.length > 0 && valid.length === 0) throw new Error("it does not contain devices in the format of zapd");
+  const { data: chosen } = chosenSchema.safeParse(content["default"]);
+  return { content: chosen ? { devices: valid, default: chosen } : { devices: valid }, bad };
+}
+
+/** The backup's records for those that are damaged. */
+function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly DeviceRecord[] {
+  let backup: readonly DeviceRecord[];
+  try {
+    backup = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
+  } catch {
+    return [];
+  }
+  const isMissing = ({ id }: DeviceRecord) => content.devices.every((one) => one.id !== id);
+  const found = bad.flatMap((one) => backup.find((record) => isMissing(record) && isOf(one, record)) ?? []);
+  return [...new Set(found)];
+}
+
+/** Whether a damaged record belongs to a device, by what is intact in it. */
+function isOf(damaged: unknown, record: DeviceRecord): boolean {
+  if (!isObject(damaged)) return false;
+  const isSame = (...keys: readonly (keyof DeviceRecord)[]) => keys.every((key) => damaged[key] === record[key]);
+  return isSame("id") || isSame("platform", "identity") || isSame("name", "added_at");
+}
+
+/** The message about damaged records. */
+function damageMessage(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
+  const named = (one: unknown) =>
+    isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
+  const what = bad.length === 1 ? "a damaged device" : `${bad.length} damaged devices`;
+  const kept = aside ? `The file is kept as ${aside}` : "The file could not be moved aside";
+  const instead = isMended ? "with what it knew about them before" : "with the others";
+  return `${path} contains ${what}: ${bad.slice(0, 8).map(named).join(", ")}. ${kept}; zapd continues ${instead}`;
+}
