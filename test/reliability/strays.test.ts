@@ -1,5 +1,5 @@
 /**
- * R18: no error goes uncaught. Every test daemon is checked for uncaught errors when it is disposed of (support/daemon.ts); these
+ * R18: no error is left uncaught. Every test daemon is checked for uncaught errors when it is disposed of (support/daemon.ts); these
  * tests show that the check finds them, and that an uncaught error fails no more than its own call.
  */
 import { afterAll, expect, test } from "bun:test";

@@ -93,7 +93,7 @@ async function refusal(): Promise<string> {
 
 /** Runs the command that a refusal names. */
 function mend(message: string): void {
-  const command = /(?:Close it|trusted): (.+)$/.exec(message)?.[1] ?? "";
+  const command = /(?:Change its mode|If you trust it): (.+)$/.exec(message)?.[1] ?? "";
   expect(command).toMatch(/^ch(mod|own) /);
   expect(spawnSync("sh", ["-c", command]).status).toBe(0);
 }
@@ -289,8 +289,8 @@ describe("T14 while it runs", () => {
     addPassword();
     expect((await own.api("POST", "/config/reload")).status).toBe(200);
     expect(statSync(config).mode & 0o777).toBe(0o600);
-    expect(await warnings()).toContain("holds secrets");
-    expect(own.log()).toContain("holds secrets");
+    expect(await warnings()).toContain("contains secrets");
+    expect(own.log()).toContain("contains secrets");
   });
 });
 
@@ -517,7 +517,7 @@ describe("T35 what the user keeps in the state folder", () => {
     await new Promise<void>((resolve) => theirs.close(() => resolve()));
     spawnSync("mv", [kept, path]);
     chownSync(path, stranger, stranger);
-    await expect(startTestDaemon({ folder })).rejects.toThrow(/another user's/);
+    await expect(startTestDaemon({ folder })).rejects.toThrow(/belongs to another user/);
     expect(lstatSync(path).uid).toBe(stranger);
   });
 });

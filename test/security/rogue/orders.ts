@@ -34,8 +34,8 @@ export interface Accepted {
 
 /** What SECURITY.md 2.4 says stays possible, as the orders meet it. */
 export const acceptedReasons = {
-  1: "A stranger who holds the address at which the set was paired and shows its whole public identity (on LG and Samsung the certificate too, whose key is on every LG set; on Kodi its realm, and the announcement of its id): it gets keys, typed text, and what proves zapd to the set. Only its hardware address would tell, and loopback has none.",
-  2: "A set that zapd has no secrets of, which is silent, and a stranger elsewhere who shows its whole identity: it is followed as a set that has moved, with keys and typed text, and on Roku a digest for the realm and qop that were kept.",
+  1: "A stranger has the address at which the device was paired, and shows its whole public identity (on LG and Samsung also the certificate, whose key is in every LG TV; on Kodi its realm, and the announcement of its id): it gets keys, typed text, and what authenticates zapd to the device. Only its hardware address would differ, and loopback has none.",
+  2: "A device for which zapd has no secrets is silent, and a stranger at another address shows its whole identity: zapd follows it as a device that has moved, with keys and typed text, and on Roku with a digest for the stored realm and qop.",
 } as const;
 
 /** One order as it is played: with a real set, and with strangers of one manner. */
@@ -231,7 +231,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "up; a stranger announces itself unasked, during scans and between",
+    "up; a stranger announces itself unasked, during and between scans",
     { real: "up", stranger: "during", seenBy: "announcement", where: "other address", manners: "copy" },
     async (round) => {
       await round.scene.know();
@@ -248,7 +248,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "off; a stranger at its address, and nobody looks",
+    "off; a stranger at its address, without a scan",
     { real: "off", stranger: "during", seenBy: "address", where: "same address", accepted: silentThere },
     async (round) => {
       await round.scene.know();
@@ -373,7 +373,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "moved by DHCP, nobody else: on probation with secrets, trusted, and driven whole",
+    "moved by DHCP, no stranger: on probation with secrets, then trusted, and controlled fully",
     { real: "moved", stranger: "none", seenBy: "scan", where: "none", manners: "none" },
     async (round) => {
       const { scene } = round;
@@ -389,7 +389,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "moved by DHCP without secrets: followed as ever",
+    "moved by DHCP without secrets: followed as usual",
     { real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: false, manners: "none" },
     async (round) => {
       await round.isKnownAndOff({ secrets: false });
@@ -435,7 +435,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "moved by DHCP and paired anew there, by its address",
+    "moved by DHCP and paired again there, by its address",
     {
       real: "moved",
       stranger: "none",
@@ -453,7 +453,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "paired anew at the address of a stranger: it begins without what was kept",
+    "paired again at the address of a stranger: pairing starts without the stored secrets",
     {
       real: "off",
       stranger: "during",
@@ -471,7 +471,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "replaced: another set of the kind at its address",
+    "replaced: another set of the same kind at its address",
     { real: "replaced", stranger: "after", seenBy: "scan", where: "same address", manners: "none" },
     async (round) => {
       const { scene } = round;
@@ -522,7 +522,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "a stranger was there first, and went; the set is found and paired",
+    "a stranger was there first, and left; the set is found and paired",
     { real: "up", stranger: "before", seenBy: "scan", where: "other address", manners: "copy" },
     async (round) => {
       const { scene } = round;
@@ -556,7 +556,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "removed, and added anew while a stranger is up elsewhere",
+    "removed, and added again while a stranger is up elsewhere",
     { real: "removed", stranger: "during", seenBy: "add", where: "other address", manners: "copy" },
     async (round) => {
       const { scene } = round;
@@ -579,7 +579,7 @@ export const orders: readonly Order[] = [
     },
   ),
   order(
-    "up; a stranger elsewhere comes, goes and comes again between scans",
+    "up; a stranger elsewhere comes, leaves and comes back between scans",
     { real: "up", stranger: "during", seenBy: "scan", where: "other address", manners: "copy" },
     async (round) => {
       await round.scene.know();

@@ -81,8 +81,8 @@ function headOf({ rounds, only }: BenchOptions): string {
   const command = `npm run bench --${only ? ` --only ${only.join(",")}` : " --write"}`;
   return [
     `${date}, zapd ${zapd} (${commit}), Bun ${bun}, Node ${node} for the peers; ${system}.`,
-    `Made by \`${command}\`: the median of ${rounds} rounds after one to warm up, and from the least to the most.`,
-    "Ratios are of the two sides of one round; 1 is what the machine can do.\n",
+    `Made by \`${command}\`: the median of ${rounds} rounds after one warm-up round, with the lowest and the highest in brackets.`,
+    "A ratio compares the two measurements of one round; 1 is what the machine can do.\n",
   ].join("\n");
 }
 

@@ -60,7 +60,7 @@ async function firstReported(stage: Stage): Promise<Row> {
       figure: ratios(of(index, "ours"), of(index, "own")).median,
     })),
     peers: [client.against(of(at, "own"), "found on the network, not yet asked who it is")],
-    note: "from POST /devices/discover until GET /devices has it with its name and model, asked for again and again; its own answer is to a bare search",
+    note: "from POST /devices/discover until GET /devices has it with its name and model, polled; its own answer is that to a bare search",
   };
 }
 
@@ -114,7 +114,7 @@ async function knownAtStart(stage: Stage): Promise<Row> {
     measure: 6,
     what: `known devices at the start, ${knownDevices}`,
     limit: 0,
-    how: "wait after the first answer until the list has them all",
+    how: "time from the first answer until the list has all of them",
     figure: spreadOf(of(at)),
     must: { at: "most", value: 0, unit: "ms" },
     growth: sizes.map((size, index) => ({ size: `${size} devices`, figure: median(of(index)) })),

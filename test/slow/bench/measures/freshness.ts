@@ -197,7 +197,7 @@ async function pushed(stage: Stage): Promise<Row[]> {
     const judged = (side: "ours" | "own") => of(judgedDistance, side);
     return {
       measure: 12,
-      what: `what ${platform} pushes, told to who follows`,
+      what: `what ${platform} pushes, reported to a follower`,
       limit: 1,
       how: `${short(median(judged("ours")))} ms ÷ its own push ${short(median(judged("own")))} ms`,
       figure: ratios(judged("ours"), judged("own")),
@@ -207,7 +207,7 @@ async function pushed(stage: Stage): Promise<Row[]> {
         figure: ratios(of(distance, "ours"), of(distance, "own")).median,
       })),
       peers: [],
-      note: "from the change at the set until its line is read; its own push goes to a bare WebSocket over the same way, of 5 ms where it is judged. On loopback alone the second hop is as long as the first",
+      note: "from the change on the set until its line is read; its own push goes to a bare WebSocket over the same path, with a delay of 5 ms for the judged figure. On loopback alone the second hop takes as long as the first",
     } satisfies Row;
   });
 }
@@ -309,14 +309,14 @@ async function polled(stage: Stage): Promise<Row[]> {
   return [
     {
       measure: 12,
-      what: "what a Roku does, told to who follows",
+      what: "what a Roku does, reported to a follower",
       limit: 1,
       how: `${short(median(of("on")))} ms ÷ (half of 5 s + a read of ${short(median(rounds.map(({ read }) => read)))} ms)`,
       figure: ratios(of("on"), expected("on")),
       must: { at: "most", value: 1.1 },
       growth: kinds.map((kind) => ({ size: kind, figure: ratios(of(kind), expected(kind)).median })),
-      peers: [{ name: "Home Assistant", figure: 2, note: "by its source: asks every 10 s" }],
-      note: "the mean of 20 sets, changed evenly over the time from one look to the next; a Roku does not push",
+      peers: [{ name: "Home Assistant", figure: 2, note: "according to its source: it asks every 10 s" }],
+      note: "the mean of 20 sets, whose changes are spread evenly over the polling interval; a Roku does not push",
     },
     {
       measure: 12,
@@ -333,7 +333,7 @@ async function polled(stage: Stage): Promise<Row[]> {
     },
     {
       measure: 12,
-      what: "what a set is asked while nobody follows",
+      what: "what a set is asked without followers",
       limit: 0,
       how: "requests at 40 sets in 10 s after the last reader has left",
       figure: spreadOf([nobody]),

@@ -115,7 +115,7 @@ async function run(stage: Stage): Promise<Row[]> {
         twice("straight", 1),
         growthOf(() => twice("straight", 1), "through"),
       ),
-      note: `the daemon presses one key of a set at a time, in order of arrival, so its limit there is one caller's key; against ten straight at once, in any order, it is ${short(ratios(of("through", 10), twice("straight", 10)).median)}`,
+      note: `the daemon presses one key of a set at a time, in order of arrival, so its limit there is the key of one caller; compared with ten direct callers at once, in any order, it is ${short(ratios(of("through", 10), twice("straight", 10)).median)}`,
     },
   ];
 }

@@ -61,7 +61,7 @@ async function run(stage: Stage): Promise<Row[]> {
       must: { at: "least", value: 10_000, unit: "req/s" },
       growth,
       peers: [],
-      note: `${connections} connections of ${wrk ? "wrk" : "our own load client, wrk not being installed"}; by the servers' processor time a request, the ratio is ${short(processor)}`,
+      note: `${connections} connections of ${wrk ? "wrk" : "zapd's own load client, since wrk is not installed"}; by processor time of the servers per request, the ratio is ${short(processor)}`,
     },
   ];
 }

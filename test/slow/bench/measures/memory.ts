@@ -91,7 +91,7 @@ async function afterRequests(stage: Stage): Promise<Row> {
     must: { at: "most", value: 1.5 },
     growth,
     peers: [],
-    note: `the million is five reads in six, and one key in six to a set; once, ${restMs / 1_000} s of rest before each look`,
+    note: `of the million, five in six are reads, and one in six is a key to a set; measured once, ${restMs / 1_000} s of rest before each measurement`,
   };
 }
 

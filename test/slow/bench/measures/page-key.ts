@@ -68,7 +68,7 @@ async function run(stage: Stage): Promise<Row[]> {
       must: { at: "most", value: 1.5 },
       growth: [],
       peers: [],
-      note: `medians of ${times} a round, one after the other; the way of the click from the debugger into the browser is in it`,
+      note: `medians of ${times} clicks a round, one after the other; includes the way of the click from the debugger into the browser`,
     },
   ];
 }

@@ -52,7 +52,7 @@ async function run(stage: Stage): Promise<Row[]> {
   return [
     {
       measure: 5,
-      what: `sequence step error (p99), ${judged} req/s beside it`,
+      what: `sequence step error (p99), ${judged} req/s meanwhile`,
       limit: 1,
       how: `${short(median(of(at, "ours", "error_ms")))} ms ÷ bare timer ${short(median(of(at, "bare", "error_ms")))} ms`,
       figure: ratios(of(at, "ours", "error_ms"), of(at, "bare", "error_ms")),
@@ -62,13 +62,13 @@ async function run(stage: Stage): Promise<Row[]> {
         figure: ratios(of(index, "ours", "error_ms"), of(index, "bare", "error_ms")).median,
       })),
       peers: [],
-      note: `${steps} steps of ${delayMs} ms, timed where they arrive; the bare timer presses another set from an idle process at the same moment`,
+      note: `${steps} steps of ${delayMs} ms, timed at the set; the bare timer presses another set from an idle process at the same moment`,
     },
     {
       measure: 5,
       what: `sequence drift over ${steps} steps`,
       limit: 0,
-      how: "the middle of the last ten steps' errors",
+      how: "the median error of the last ten steps",
       figure: spreadOf(drifts),
       must: { at: "most", value: 2, unit: "ms" },
       growth: loads.map((load, index) => ({

@@ -34,11 +34,11 @@ async function run(stage: Stage): Promise<Row[]> {
       measure: 8,
       what: `reads of the set per client read, ${judged} at once`,
       limit: 1 / judged,
-      how: "requests at the set for all of them ÷ as many as for one, each for himself",
+      how: "requests to the set for all clients ÷ the requests if each asked by itself",
       figure: spreadOf(of(sizes.indexOf(judged))),
       must: { at: "most", value: 0.1 },
       growth: sizes.map((size, at) => ({ size: `${size} clients`, figure: spreadOf(of(at)).median })),
-      peers: [{ name: "roku-client, node-red", figure: 1, note: "by their source: each read asks the set" }],
+      peers: [{ name: "roku-client, node-red", figure: 1, note: "according to their source: each read asks the set" }],
     },
   ];
 }
