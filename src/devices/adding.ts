@@ -65,7 +65,7 @@ export class Adding {
         scanStartedAt: seats?.since,
       });
       // An endpoint of a known device is no new device.
-      if (registry.partsOf(merged.record.id).length > 1) seats?.giveBack(address.host);
+      if (registry.recordsOf(merged.record.id).length > 1) seats?.giveBack(address.host);
       else seats?.took(address.host, merged.record.id);
       const record = await this.#added(merged, answer);
       log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);

@@ -71,10 +71,10 @@ export class Device {
   #watch: Watch | undefined;
   #removed = new AbortController();
 
-  constructor(deps: DeviceDependencies, parts: readonly [DeviceRecord, ...DeviceRecord[]]) {
+  constructor(deps: DeviceDependencies, records: readonly [DeviceRecord, ...DeviceRecord[]]) {
     this.#deps = deps;
-    this.id = parts[0].id;
-    this.#endpoints = new EndpointSet(deps, parts);
+    this.id = records[0].id;
+    this.#endpoints = new EndpointSet(deps, records);
     this.#queue = new Queue(deps.sleep);
     const { catalog, feed } = deps;
     this.#lastState = new LastState({
@@ -96,10 +96,10 @@ export class Device {
   /** Takes over what the registry holds of it now. */
   update(): void {
     const { registry } = this.#deps;
-    const parts = registry.partsOf(this.id);
-    this.#isKnown = parts[0]?.id === this.id;
+    const records = registry.recordsOf(this.id);
+    this.#isKnown = records[0]?.id === this.id;
     this.#isDefault = registry.defaultRecord?.id === this.id;
-    if (parts.length > 0) this.#endpoints = new EndpointSet(this.#deps, parts);
+    if (records.length > 0) this.#endpoints = new EndpointSet(this.#deps, records);
   }
 
   /** Its endpoints, the leading one first; of a removed device, those that it had. */
@@ -438,7 +438,7 @@ export class Device {
     if (platform !== undefined) return this.#endpointOver(platform);
     if (endpoints.length < 2) return this.leading;
     if (this.#pairing && endpoints.includes(this.#pairing)) return this.#pairing;
-    const oldestFirst = registry.partsOf(this.id).map(endpointOf);
+    const oldestFirst = registry.recordsOf(this.id).map(endpointOf);
     const needsPairing = ({ record }: Endpoint) => record.access === "unpaired" || trust.doubt(record) !== null;
     return oldestFirst.find(needsPairing) ?? oldestFirst.find(({ record }) => trust.canPair(record)) ?? this.leading;
   }
@@ -552,11 +552,11 @@ export class Device {
   }
 
   /** Ends the device, whose records were removed, and deletes its secrets and apps. Running commands end by themselves. */
-  async remove(parts: readonly DeviceRecord[]): Promise<void> {
+  async remove(records: readonly DeviceRecord[]): Promise<void> {
     this.stop();
     this.#endWaits(removedError());
     const { credentials } = this.#deps;
-    this.#endpoints = new EndpointSet(this.#deps, parts);
+    this.#endpoints = new EndpointSet(this.#deps, records);
     const { endpoints } = this;
     for (const endpoint of endpoints) endpoint.forget();
     this.#closeIfRemoved();

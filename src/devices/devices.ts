@@ -202,9 +202,9 @@ export class Devices {
     return this.#device([registry.deviceOf(record.id) ?? record]);
   }
 
-  #device(parts: readonly [DeviceRecord, ...DeviceRecord[]]): Device {
-    const [{ id }] = parts;
-    const device = this.#devices.get(id) ?? new Device(this.#deps, parts);
+  #device(records: readonly [DeviceRecord, ...DeviceRecord[]]): Device {
+    const [{ id }] = records;
+    const device = this.#devices.get(id) ?? new Device(this.#deps, records);
     this.#devices.set(id, device);
     return device;
   }
@@ -244,10 +244,11 @@ export class Devices {
   async change({ record }: Device, change: RecordChange): Promise<void> {
     const { registry } = this.#deps;
     const words = Object.keys(change.ports ?? {});
-    const parts = [record, ...registry.partsOf(record.id)];
-    const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? record;
-    this.checkPorts(part.platform, change.ports);
-    await this.followDefault(record, await registry.change(part.id, change));
+    const records = [record, ...registry.recordsOf(record.id)];
+    const meant =
+      records.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? record;
+    this.checkPorts(meant.platform, change.ports);
+    await this.followDefault(record, await registry.change(meant.id, change));
   }
 
   /** Fails with `invalid_payload` where a platform has no port of a name. */
@@ -302,10 +303,10 @@ export class Devices {
     const views: View[] = [];
     for (const record of records) {
       if (record.part_of !== undefined) continue;
-      const parts = [record, ...records.filter((one) => one.part_of === record.id)] as const;
-      const device = this.#device(parts);
+      const own = [record, ...records.filter((one) => one.part_of === record.id)] as const;
+      const device = this.#device(own);
       views.push(device.describe());
-      await device.remove(parts);
+      await device.remove(own);
     }
     return views;
   }

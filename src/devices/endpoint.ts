@@ -25,7 +25,7 @@ import type { StateSource } from "./compose.ts";
 import { typedSecrets } from "./credentials.ts";
 import { lacksCapability, subjectOf, withDeviceName } from "./failures.ts";
 import type { Cause } from "./feed.ts";
-import { DevicePairing, type PairingDependencies } from "./pairing.ts";
+import { EndpointPairing, type PairingDependencies } from "./pairing.ts";
 import { Presence } from "./presence.ts";
 import {
   type DeviceRecord,
@@ -97,7 +97,7 @@ export class Endpoint {
   /** The last facts event, and the record at that time: the same event again is ignored. */
   #lastFacts: { readonly json: string; readonly record: DeviceRecord } | undefined;
   #derivedCache: Derived | undefined;
-  #pairing: DevicePairing | undefined;
+  #pairing: EndpointPairing | undefined;
   #closedReason: ZapdError | undefined;
 
   constructor(deps: EndpointDependencies, record: DeviceRecord, observe: Observe) {
@@ -334,8 +334,8 @@ export class Endpoint {
   }
 
   /** Pairing with it. */
-  get pairing(): DevicePairing {
-    this.#pairing ??= new DevicePairing(this.#deps, this);
+  get pairing(): EndpointPairing {
+    this.#pairing ??= new EndpointPairing(this.#deps, this);
     return this.#pairing;
   }
 

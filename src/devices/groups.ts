@@ -27,7 +27,7 @@ export function groupsIn({ devices }: Content): readonly (readonly [DeviceRecord
   return [...groups.values()];
 }
 
-export function partsIn({ devices }: Content, { id, part_of }: DeviceRecord): readonly DeviceRecord[] {
+export function recordsOf({ devices }: Content, { id, part_of }: DeviceRecord): readonly DeviceRecord[] {
   const device = part_of ?? id;
   return devices.filter((record) => record.id === device || record.part_of === device);
 }
@@ -118,7 +118,7 @@ export function regroupWithLeader(
 ): Content {
   const next = regroup(content, composition);
   const record = next.devices.find((one) => one.id === id);
-  const group = record ? partsIn(next, record) : [];
+  const group = record ? recordsOf(next, record) : [];
   const isNew = (one: DeviceRecord) => since !== undefined && one.added_at >= since && isEvictable(one);
   const ordered = sortByPlatform(group, composition.leading, ({ platform }) => platform);
   const [leader] = ordered;
@@ -181,7 +181,7 @@ export function joinDevices(
   first: DeviceRecord,
   second: DeviceRecord,
 ): Change<Content, DeviceRecord> {
-  const [one, other] = [partsIn(content, first), partsIn(content, second)];
+  const [one, other] = [recordsOf(content, first), recordsOf(content, second)];
   const device = firstOf(one);
   if (device === firstOf(other)) throw cannotJoin(device, `is already that device, over ${platformsIn(one)}`);
   const both = one.find((record) => other.some(({ platform }) => platform === record.platform));
@@ -205,22 +205,22 @@ export function splitDevice(
   of: DeviceRecord,
   platform: string,
 ): Change<Content, { device: DeviceRecord; apart: DeviceRecord }> {
-  const parts = partsIn(content, of);
-  const device = firstOf(parts);
-  const split = parts.find((record) => record.platform === platform);
-  if (!split || parts.length < 2) {
+  const records = recordsOf(content, of);
+  const device = firstOf(records);
+  const split = records.find((record) => record.platform === platform);
+  if (!split || records.length < 2) {
     const over = split ? `The only platform of ${device.name} is "${platform}"` : undefined;
     const message = over ?? `There is no connection to ${device.name} over "${platform}"`;
     throw new ZapdError("invalid_payload", message, {
-      hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${asShellWord(device.name)}`,
+      hint: `It is reached over ${platformsIn(records)}; see its protocols with zapd device ${asShellWord(device.name)}`,
       namesDevice: true,
     });
   }
-  const rest = parts.filter((record) => record !== split);
+  const rest = records.filter((record) => record !== split);
   const remaining = firstOf(rest);
   const others = rest.map((record) => record.id);
   const devices = content.devices.map((record) => {
-    if (!parts.includes(record)) return record;
+    if (!records.includes(record)) return record;
     const { part_of: _before, ...own } = record;
     const decision = withDecision(record, "apart", record === split ? others : [split.id]);
     // The rest keeps the name, even where its oldest record is split off.

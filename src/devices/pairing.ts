@@ -89,7 +89,7 @@ const answerTimeoutMs = 15_000;
 /** A code typed within this time after its pairing has ended fails as that did, and begins no new one. */
 const lateCodeMs = 300_000;
 
-export class DevicePairing {
+export class EndpointPairing {
   readonly #deps: PairingDependencies;
   readonly #endpoint: Endpoint;
   #current: (PairingAttempt & { readonly opened: Promise<OpenPairing> }) | undefined;

@@ -12,8 +12,8 @@ import {
   groupsIn,
   joinDevices,
   othersThan,
-  partsIn,
   recordIn,
+  recordsOf,
   regroup,
   replaceRecord,
   splitDevice,
@@ -90,9 +90,9 @@ export class Registry {
   }
 
   /** The records of a device, the oldest first; none where it is not known. */
-  partsOf(id: string): readonly DeviceRecord[] {
+  recordsOf(id: string): readonly DeviceRecord[] {
     const device = this.deviceOf(id);
-    return device ? (this.#indexed.parts.get(device.id) ?? [device]) : [];
+    return device ? (this.#indexed.recordsOf.get(device.id) ?? [device]) : [];
   }
 
   /** The device that a path segment means; `null` means the default device. Fails with `device_not_found` and its like. */
@@ -222,7 +222,7 @@ export class Registry {
 
   /** Removes a device; gives its records. */
   remove(id: string): Promise<readonly DeviceRecord[]> {
-    return this.#removeAll((content) => partsIn(content, recordIn(content, id)));
+    return this.#removeAll((content) => recordsOf(content, recordIn(content, id)));
   }
 
   /** Removes every device that a scan found and nobody has used. */
@@ -294,14 +294,14 @@ interface Index {
   readonly byId: ReadonlyMap<string, DeviceRecord>;
   readonly devices: readonly DeviceRecord[];
   /** The records of devices that have more than one, by device id. */
-  readonly parts: ReadonlyMap<string, readonly DeviceRecord[]>;
+  readonly recordsOf: ReadonlyMap<string, readonly DeviceRecord[]>;
 }
 
 function indexOf(records: readonly DeviceRecord[]): Index {
   const byId = new Map(records.map((one) => [one.id, one]));
   const groups = groupsIn({ devices: records });
-  const parts = new Map(groups.filter((group) => group.length > 1).map((group) => [firstOf(group).id, group]));
-  return { records, byId, devices: groups.map(firstOf), parts };
+  const recordsOf = new Map(groups.filter((group) => group.length > 1).map((group) => [firstOf(group).id, group]));
+  return { records, byId, devices: groups.map(firstOf), recordsOf };
 }
 
 const noComposition: Composition = { pairs: [], leading: [], preferred: {} };
@@ -334,11 +334,11 @@ function withDefault(content: Content, wanted: string | undefined): Content {
 /** Sets a device's labels, which its oldest record keeps. */
 function withLabels(content: Content, of: DeviceRecord, labels: readonly string[] | undefined): Content {
   if (labels === undefined) return content;
-  const parts = partsIn(content, of);
+  const records = recordsOf(content, of);
   const kept = labels.length === 0 ? undefined : [...new Set(labels)].toSorted();
-  const first = firstOf(parts);
+  const first = firstOf(records);
   const devices = content.devices.map((record) =>
-    parts.includes(record) ? { ...record, labels: record === first ? kept : undefined } : record,
+    records.includes(record) ? { ...record, labels: record === first ? kept : undefined } : record,
   );
   return { ...content, devices };
 }

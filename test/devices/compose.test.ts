@@ -40,7 +40,7 @@ function seen(
 /** The groups, by platform and identity. */
 function groups(registry: Registry): string[] {
   const words = registry.devices.map((device) => {
-    const parts = registry.partsOf(device.id).map((record) => `${record.platform} ${record.identity}`);
+    const parts = registry.recordsOf(device.id).map((record) => `${record.platform} ${record.identity}`);
     return parts.toSorted().join(" + ");
   });
   return words.toSorted();

@@ -34,7 +34,7 @@ function house(registry: Registry): string[] {
     .map(
       ({ id, name }) =>
         `${name}: ${registry
-          .partsOf(id)
+          .recordsOf(id)
           .map((record) => record.identity)
           .toSorted()
           .join(" + ")}`,
@@ -92,7 +92,7 @@ describe("what reaches a part of a device belongs", () => {
         const first = await come(seen("part", how, {}, host));
         if (how === "used") await registry.markUsed(first.record.id);
         await come(seen("alpha", how, {}, host), how === "used" ? since : new Date(Date.now() + 60_000).toISOString());
-        expect(registry.partsOf(first.record.id).map(({ id }) => id)[0]).toBe(first.record.id);
+        expect(registry.recordsOf(first.record.id).map(({ id }) => id)[0]).toBe(first.record.id);
       }
     }));
 
