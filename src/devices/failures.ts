@@ -42,7 +42,7 @@ export function fillHint(hint: string | undefined, { name, host, port, canWake }
   return hint?.replace(/\{(device|address|wake)\}/g, (whole, what: string) => words[what] ?? whole);
 }
 
-/** Puts the device's name before an adapter's predicate and into its hint, and the activity behind it. */
+/** Puts the device's name before an adapter's predicate and into its hint, and the activity after it. */
 export function withDeviceName(error: unknown, subject: Subject, activity: string): unknown {
   if (!isPredicate(error)) return error;
   const suffix = codesWithActivity.has(error.code) ? ` while ${activity}` : "";

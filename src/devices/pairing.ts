@@ -16,9 +16,9 @@ import { type Credentials, typedSecrets } from "./credentials.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import { asShellWord } from "./names.ts";
-import { mergeLearned } from "./record.ts";
+import { mergeLearned, placeIn } from "./record.ts";
 import type { Registry } from "./registry.ts";
-import { initialStanding, isSameAddress } from "./standing.ts";
+import { isSameAddress } from "./standing.ts";
 import type { Task } from "./task.ts";
 import type { Trust } from "./trust.ts";
 
@@ -288,20 +288,21 @@ export class EndpointPairing {
     const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
     const { record } = this.#endpoint;
-    const { id, host, port, standing = initialStanding } = record;
+    const { id } = record;
+    const before = placeIn(record);
     // A device removed meanwhile leaves no secret behind.
     if (!registry.get(id)) return;
     const kept = typedSecrets(credentials.keeper(id), this.#endpoint.platform);
     if (isFresh) {
-      await trust.move(record, foundAt?.address ?? { host, port });
+      await trust.move(record, foundAt?.address ?? before);
       try {
         await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {
-        await registry.setStanding(id, () => ({ host, port, standing })).catch(() => {});
+        await registry.setStanding(id, () => before).catch(() => {});
         throw error;
       }
     } else if (secret) await kept.keep(secret);
-    if (isFresh || standing.former) await trust.trust(record);
+    if (isFresh || before.standing.former) await trust.trust(record);
     await registry
       .learn(id, mergeLearned(foundAt?.sighting ?? {}, paired))
       .catch((error: unknown) => log.debug(textOf(error)));
@@ -427,7 +428,7 @@ function textsIn({ pin, user, password }: PairingRequest): string[] {
   return [pin, user, password].filter((word) => word !== undefined);
 }
 
-/** Enters the caller's code or login; `null` where the caller has not given what the device wants. */
+/** Enters the caller's code or login; `null` where the caller has not given what the device asks for. */
 function enterWith(pairing: Pairing, { pin, user, password = pin }: PairingRequest): (() => Promise<Paired>) | null {
   if (pairing.step === "code" && pin !== undefined) return async () => pairing.enter(codeIn(pin, pairing));
   if (pairing.step === "login" && password !== undefined) return async () => pairing.enter(user, password);

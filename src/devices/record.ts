@@ -222,6 +222,11 @@ export function withLearned(
   };
 }
 
+/** Where a record has its device, and how far that is trusted. */
+export function placeIn({ host, port, standing = initialStanding }: DeviceRecord): Place {
+  return { host, port, standing };
+}
+
 /** A record at a place; one that is trusted where it was first found keeps no standing. */
 export function withPlace(record: DeviceRecord, { host, port, standing }: Place): DeviceRecord {
   const { standing: _before, ...rest } = record;

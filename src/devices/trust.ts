@@ -8,7 +8,7 @@ import type { Neighbours } from "../system/neighbours.ts";
 import { addressText } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
 import { asShellWord } from "./names.ts";
-import { type DeviceRecord, descriptionOf, memoryOf } from "./record.ts";
+import { type DeviceRecord, descriptionOf, memoryOf, placeIn } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import {
   initialStanding,
@@ -98,8 +98,7 @@ export class Trust {
       reportedMacs: record.macs,
       macOf: (host) => neighbours.macOf(host),
     };
-    const { host, port, standing = initialStanding } = record;
-    return placeAfterContact({ host, port, standing }, seen, now());
+    return placeAfterContact(placeIn(record), seen, now());
   }
 
   /** The addresses beside their own at which a scan asks for known devices. */
@@ -137,17 +136,14 @@ export class Trust {
   /** The user says that what answers at a device's address is the device. */
   trust(record: DeviceRecord): Promise<DeviceRecord> {
     const { registry, neighbours } = this.#deps;
-    return registry.setStanding(record.id, ({ host, port, standing = initialStanding }) =>
-      standingWhenTrusted({ host, port, standing }, neighbours.macOf(host)),
-    );
+    return registry.setStanding(record.id, (now) => standingWhenTrusted(placeIn(now), neighbours.macOf(now.host)));
   }
 
   /** Moves a device to the address where it is being paired: its old secret does not go there. */
   move(record: DeviceRecord, { host, port }: Address): Promise<DeviceRecord> {
     const { registry, now } = this.#deps;
     return registry.setStanding(record.id, (before) => {
-      const place = { host: before.host, port: before.port, standing: before.standing ?? initialStanding };
-      return { host, port, standing: standingWhenPaired(place, { host, port }, now()) };
+      return { host, port, standing: standingWhenPaired(placeIn(before), { host, port }, now()) };
     });
   }
 
