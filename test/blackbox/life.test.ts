@@ -1,8 +1,7 @@
-/** The life of a daemon: names, the default device, its end, and its files after a crash and after damage. */
+/** The life of a daemon: names, the default device, its start and its end. */
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import net from "node:net";
-import { join } from "node:path";
 import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon, usualRuntime } from "../support/daemon.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, at, refuse, refused, succeed, until } from "./checked.ts";
@@ -106,96 +105,6 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
   await Bun.sleep(250);
   expect(busy.commands).toHaveLength(sent);
   expect(busy.commands).not.toContain("/keypress/Down");
-});
-
-test("R6 kill -9 at any time loses no change that was acknowledged", async () => {
-  let daemon = await serve();
-  const { folder } = daemon;
-  const sets = await Promise.all(Array.from({ length: 3 }, () => start()));
-  const expected = new Map<string, string>();
-  let turn = 0;
-  // On a slow machine it takes more rounds until each set is known.
-  for (let round = 0; round < 3 || (expected.size < 3 && round < 15); round++) {
-    const changes = sets.map(async (set) => {
-      for (let step = 0; step < 12; step++) {
-        const known = [...expected].find(([serial]) => serial === set.serial);
-        const name = `Name ${++turn}`;
-        const answered = await (known
-          ? daemon.api("PATCH", `/devices/${encodeURIComponent(known[1])}`, { name })
-          : daemon.api("POST", "/devices", { ...set.address, name })
-        ).catch(() => null);
-        if (answered === null) return name;
-        expect(answered.status).toBe(200);
-        expected.set(set.serial, name);
-      }
-      return null;
-    });
-    await Bun.sleep(30 + round * 37);
-    // A slow machine may not have answered once by then.
-    if (round === 2) await until("each is known", () => expected.size === sets.length);
-    await daemon.stop("SIGKILL");
-    const lost = await Promise.all(changes);
-    daemon = await serve({ folder });
-    const now = new Map((await succeed(daemon, "listDevices")).map((device) => [device.serial ?? "", device.name]));
-    for (const [index, set] of sets.entries()) {
-      // The last change may be there or not; every acknowledged one must be.
-      const name = now.get(set.serial);
-      const allowed = [expected.get(set.serial), lost[index] ?? undefined];
-      expect(allowed).toContain(name);
-      if (name !== undefined) expected.set(set.serial, name);
-    }
-  }
-  expect(expected.size).toBe(3);
-  expect(readdirSync(daemon.stateFolder).filter((name) => /tmp/i.test(name))).toEqual([]);
-});
-
-test("R11 damaged files are kept aside and reported, and the daemon starts and works", async () => {
-  const set = await start({ name: "Erker" });
-  let daemon = await serve();
-  const { folder, stateFolder } = daemon;
-  const { id } = await add(daemon, set);
-  await succeed(daemon, "listApps", { id });
-  await daemon.stop();
-  const file = (name: string): string => join(stateFolder, name);
-  const sound = readFileSync(file("devices.json"));
-  expect(statSync(file("devices.json")).mode & 0o777).toBe(0o600);
-  expect(statSync(stateFolder).mode & 0o777).toBe(0o700);
-  // reliability/damage.test.ts damages every byte.
-  const damages = [sound.subarray(0, sound.length / 2), Buffer.from('{"version":1,"devices":[{"id":7}]}')];
-  for (const damage of damages) {
-    for (const name of readdirSync(stateFolder))
-      if (/^(devices|apps)\.json./.test(name)) Bun.spawnSync(["rm", file(name)]);
-    writeFileSync(file("devices.json"), damage);
-    writeFileSync(file("apps.json"), damage);
-    daemon = await serve({ folder });
-    const names = readdirSync(stateFolder);
-    for (const name of ["devices", "apps"]) {
-      const kept = names.filter((one) => one.startsWith(`${name}.json.corrupt-`));
-      expect([name, damage.toString().slice(0, 20), kept.length]).toEqual([name, damage.toString().slice(0, 20), 1]);
-      expect(readFileSync(file(kept[0] ?? "")).equals(damage)).toBe(true);
-    }
-    expect((await succeed(daemon, "health")).warnings.join(" ")).toContain("devices.json");
-    expect((await add(daemon, set)).id).toBe(id);
-    expect((await succeed(daemon, "listApps", { id })).apps.length).toBeGreaterThan(0);
-    expect(await daemon.stop()).toBe(0);
-  }
-});
-
-test("T16 a second daemon on the same state leaves the first alone, and a stale socket stops nobody", async () => {
-  const daemon = await serve();
-  const { socket } = await succeed(daemon, "status");
-  const second = await startTestDaemon({
-    config: { daemon: { socket } },
-    env: { ZAPD_STATE_DIR: daemon.stateFolder },
-  }).catch((error: Error) => error);
-  if (!(second instanceof Error)) await second.dispose();
-  expect(String(second)).toContain("ended with");
-  expect((await succeed(daemon, "health")).status).toBe("ok");
-  expect(existsSync(socket)).toBe(true);
-  await daemon.stop("SIGKILL");
-  expect(existsSync(socket)).toBe(true);
-  const next = await serve({ folder: daemon.folder });
-  expect((await succeed(next, "status")).socket).toBe(socket);
 });
 
 test("a host in the config that cannot be resolved is logged once, not with every scan", async () => {

@@ -17,6 +17,7 @@ export const damages: Readonly<Record<string, (path: string, sound: Buffer) => v
     writeFileSync(path, bytes);
   },
   "of a newer zapd": (path, sound) => writeFileSync(path, sound.toString().replace('"version": 1', '"version": 2')),
+  "of another shape": (path) => writeFileSync(path, '{"version":1,"devices":[{"id":7}]}'),
   "of a gigabyte of holes": (path) => {
     const file = openSync(path, "w");
     ftruncateSync(file, gigabyte);
