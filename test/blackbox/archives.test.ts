@@ -1,8 +1,8 @@
-/** Bad packages and broken forms: each is refused with its reason before anything is sent to the set. */
+/** Bad packages: each is refused with its reason before anything is sent to the set. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
-import { at, refused } from "./checked.ts";
+import { refused } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 import { install, manifest, packageOf, packageWith, source, zip } from "./packages.ts";
 
@@ -41,40 +41,4 @@ test("T21 each bad package is refused with its reason, and the set hears nothing
   expect(reasons.get("a symlink")).toMatch(/link/i);
   const distinct = ["cut in half", "no manifest", "a name that climbs"].map((what) => reasons.get(what));
   expect(new Set(distinct).size).toBe(3);
-});
-
-test("T22 forms that are none: no file, another field, two files, no form, a broken end, an unknown device", async () => {
-  const boundary = "----zb";
-  const part = (name: string, file: boolean, bytes = "x"): string =>
-    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file ? '; filename="a.zip"' : ""}\r\n\r\n${bytes}\r\n`;
-  const end = `--${boundary}--\r\n`;
-  const bodies: [string, BodyInit | undefined][] = [
-    [`multipart/form-data; boundary=${boundary}`, end],
-    [`multipart/form-data; boundary=${boundary}`, part("file", true) + end],
-    [`multipart/form-data; boundary=${boundary}`, part("archive", false) + end],
-    [`multipart/form-data; boundary=${boundary}`, part("archive", true) + part("archive", true) + end],
-    [`multipart/form-data; boundary=${boundary}`, part("archive", true)],
-    [
-      `multipart/form-data; boundary=${boundary}`,
-      Array.from({ length: 40 }, (_, index) => part(`f${index}`, false)).join("") + part("archive", true) + end,
-    ],
-    ["multipart/form-data", part("archive", true) + end],
-    ["application/zip", new Uint8Array(whole)],
-    ["application/json", "{}"],
-    ["application/json", undefined],
-  ];
-  for (const [type, body] of bodies) {
-    const response = await fetch(daemon.url + at("installPackage", { id }), {
-      method: "POST",
-      headers: { "content-type": type },
-      ...(body === undefined ? {} : { body }),
-    });
-    refused(
-      { status: response.status, headers: response.headers, body: await response.json() },
-      "invalid_payload",
-      "invalid_archive",
-    );
-  }
-  refused(await install(daemon, "no-such-device", whole), "device_not_found");
-  expect(set.installer.connections).toBe(0);
 });
