@@ -2,10 +2,11 @@
  * A fake LG set on bare sockets, written from protocols/smart-tvs.md 2 alone: it shares no code with zapd or its simulator.
  * It keeps all that it receives, with the masks of the frames removed.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import net from "node:net";
 import tls from "node:tls";
 import { type Listening, listening } from "../support/listening.ts";
+import { type ClientFrame, frame, opened, takeFrames } from "../support/websocket-frames.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -82,11 +83,11 @@ export class FakeSet {
   }
 
   #take(socket: net.Socket): void {
-    let rest = Buffer.alloc(0);
+    let rest: Buffer = Buffer.alloc(0);
     let upgraded = false;
     const line: Line = {
       say: (message) => {
-        if (!socket.destroyed) socket.write(frame(0x1, Buffer.from(JSON.stringify(message))));
+        if (!socket.destroyed) socket.write(frame(0x81, JSON.stringify(message)));
       },
       hangUp: () => socket.destroy(),
     };
@@ -99,17 +100,16 @@ export class FakeSet {
         rest = rest.subarray(end + 4);
         upgraded = true;
         this.heard += `${head}\n`;
-        const key = /^sec-websocket-key: (.*)$/im.exec(head)?.[1]?.trim() ?? "";
-        const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
-        const lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"];
-        socket.write(`${[...lines, `Sec-WebSocket-Accept: ${accept}`].join("\r\n")}\r\n\r\n`);
+        socket.write(opened(`${head}\r\n`));
       }
-      for (let next = unframed(rest); next; next = unframed(rest)) {
-        rest = rest.subarray(next.length);
-        this.heard += `${next.payload.toString()}\n`;
-        if (next.opcode === 0x8) return void socket.end(frame(0x8, next.payload));
-        if (next.opcode === 0x9) socket.write(frame(0xa, next.payload));
-        if (next.opcode === 0x1) this.#hear(next.payload.toString(), line);
+      const frames: ClientFrame[] = [];
+      rest = takeFrames(rest, frames);
+      for (const { first, payload } of frames) {
+        const opcode = first & 0x0f;
+        this.heard += `${payload.toString()}\n`;
+        if (opcode === 0x8) return void socket.end(frame(0x88, payload));
+        if (opcode === 0x9) socket.write(frame(0x8a, payload));
+        if (opcode === 0x1) this.#hear(payload.toString(), line);
       }
     });
   }
@@ -175,25 +175,4 @@ export class FakeSet {
 
 export async function fakeSet(options: FakeSetOptions): Promise<FakeSet> {
   return new FakeSet(options).start();
-}
-
-function frame(opcode: number, payload: Buffer): Buffer {
-  const { length } = payload;
-  const size = length < 126 ? [length] : length < 65_536 ? [126, length >> 8, length & 0xff] : null;
-  if (size === null) throw new Error("the fake sends nothing that long");
-  return Buffer.concat([Buffer.from([0x80 | opcode, ...size]), payload]);
-}
-
-/** The first frame of a client in some bytes, if it is whole. */
-function unframed(bytes: Buffer): { opcode: number; payload: Buffer; length: number } | null {
-  if (bytes.length < 2) return null;
-  const short = (bytes[1] ?? 0) & 0x7f;
-  const start = short === 126 ? 4 : short === 127 ? 10 : 2;
-  if (bytes.length < start + 4) return null;
-  const size = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? Number(bytes.readBigUInt64BE(2)) : short;
-  const length = start + 4 + size;
-  if (bytes.length < length) return null;
-  const mask = bytes.subarray(start, start + 4);
-  const payload = Buffer.from(bytes.subarray(start + 4, length)).map((byte, at) => byte ^ (mask[at % 4] ?? 0));
-  return { opcode: (bytes[0] ?? 0) & 0x0f, payload: Buffer.from(payload), length };
 }

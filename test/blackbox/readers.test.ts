@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { EventStream, type Form, type Frame, seqOf } from "../support/event-stream.ts";
 import { figure } from "../support/figure.ts";
 import { until } from "../support/http-device.ts";
-import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
+import { flood, type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
 import { residentMiB } from "../support/resident.ts";
 import { isQuick, runs } from "../support/whole.ts";
 
@@ -125,22 +125,6 @@ describe("guarantee 2: a reader who breaks off and comes back", () => {
 /** The memory of the daemon, in MiB. */
 const memory = () => residentMiB(house.daemon.process);
 
-/** Makes so many events of 4 KB by commands that fail before they reach a set: more than a kernel buffers for a reader. */
-async function flood(count: number): Promise<void> {
-  const id = house.sets[0]?.id;
-  const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
-  let left = count;
-  const call = async () => {
-    while (left-- > 0) {
-      const { status, body: answered } = await house.daemon.api("POST", `/devices/${id}/remote/sequence`, body);
-      // On a very busy machine the daemon takes a delay for sleep.
-      if (status !== 400 && answered.error?.code !== "device_busy")
-        throw new Error(`the flood was answered ${status}: ${JSON.stringify(answered)}`);
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, call));
-}
-
 describe("guarantee 7: a reader who stops reading", () => {
   const socket = () => join(house.daemon.stateFolder, "zapd.sock");
 
@@ -169,7 +153,7 @@ describe("guarantee 7: a reader who stops reading", () => {
     // A kernel buffers much less at the control socket than over TCP.
     const readers = await openMany(8, (at) => ({ form: at % 2 === 0 ? "sse" : "lines", to: socket() }));
     for (const reader of readers) reader.pause();
-    await flood(800);
+    await flood(house, 800);
     await goOn(readers);
   }, 60_000);
 
@@ -182,14 +166,14 @@ describe("guarantee 7: a reader who stops reading", () => {
     });
     // Readers who do read show what making events costs.
     await openMany(20, asked);
-    await flood(4_000);
+    await flood(house, 4_000);
     closeAll();
     await Bun.sleep(3_000);
     const before = memory();
     const readers = await openMany(stalled, asked);
     for (const reader of readers) reader.pause();
     // 16 MB for each.
-    await flood(4_000);
+    await flood(house, 4_000);
     // The runtime frees memory with a delay.
     let each = Number.POSITIVE_INFINITY;
     for (let tries = 0; tries < 20 && (tries < 6 || each >= 1); tries++) {

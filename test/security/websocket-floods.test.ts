@@ -10,8 +10,9 @@ import { openWebSocket, type WebSocketOptions } from "../../src/transport/websoc
 import { FrameReader } from "../../src/transport/websocket-frames.ts";
 import { until } from "../support/http-device.ts";
 import { pour, repeated } from "../support/pour.ts";
+import { frame, opened } from "../support/websocket-frames.ts";
 import { isQuick, runs, seed, slowTest } from "../support/whole.ts";
-import { frame, opened, workshop } from "../transport/websocket-device.ts";
+import { workshop } from "../transport/websocket-device.ts";
 
 const { device, stop } = workshop(false);
 afterEach(stop);
@@ -84,7 +85,10 @@ describe("T10 a device that floods", () => {
         if (unanswered <= 0) socket.end();
       });
     });
-    expect(await untilEnd(port)).toMatchObject({ reason: expect.stringMatching(/closed the connection|broke/), texts: 0 });
+    expect(await untilEnd(port)).toMatchObject({
+      reason: expect.stringMatching(/closed the connection|broke/),
+      texts: 0,
+    });
     expect(unanswered).toBe(0);
   });
 });

@@ -6,9 +6,9 @@ import type { Runtime } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
-import { type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
+import { flood, type PushingHouse, startPushingHouse } from "../support/pushing-house.ts";
 import { isSample, part, some } from "./length.ts";
-import { buildOnce, flood, runtimes, startOn } from "./reading.ts";
+import { buildOnce, runtimes, startOn } from "./reading.ts";
 
 beforeAll(buildOnce, 300_000);
 

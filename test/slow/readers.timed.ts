@@ -3,11 +3,11 @@ import { beforeAll, expect, test } from "bun:test";
 import { freePort, inspectorOfBun, type Runtime } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { figure } from "../support/figure.ts";
-import type { PushingHouse } from "../support/pushing-house.ts";
+import { flood, type PushingHouse } from "../support/pushing-house.ts";
 import { residentMiB } from "../support/resident.ts";
 import { percentile } from "./bench/figures.ts";
 import { part, some } from "./length.ts";
-import { buildOnce, flood, runtimes, startOn } from "./reading.ts";
+import { buildOnce, runtimes, startOn } from "./reading.ts";
 
 const setsChanging = 20;
 /** Five times a second. */

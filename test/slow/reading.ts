@@ -13,12 +13,6 @@ export function buildOnce(): void {
 
 export const runtimes: readonly Runtime[] = ["bun", "deno", "binary"];
 
-/** Fills the kernel's buffers of a reader: events of 4 KB, of commands that fail before they reach a set. */
-export async function flood({ daemon, sets }: PushingHouse, count: number): Promise<void> {
-  const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
-  for (let left = count; left > 0; left--) await daemon.api("POST", `/devices/${sets[0]?.id}/remote/sequence`, body);
-}
-
 /** A daemon with sets on one of the runtimes, in real time by default. */
 export function startOn(
   runtime: Runtime,

@@ -51,3 +51,18 @@ export async function startPushingHouse(count: number, setup: DaemonSetup = {}):
     },
   };
 }
+
+/** Makes so many events of 4 KB by commands that fail before they reach a set: more than a kernel buffers for a reader. */
+export async function flood({ daemon, sets }: PushingHouse, count: number): Promise<void> {
+  const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
+  let left = count;
+  const call = async () => {
+    while (left-- > 0) {
+      const { status, body: answered } = await daemon.api("POST", `/devices/${sets[0]?.id}/remote/sequence`, body);
+      // On a very busy machine the daemon takes a delay for sleep.
+      if (status !== 400 && answered.error?.code !== "device_busy")
+        throw new Error(`the flood was answered ${status}: ${JSON.stringify(answered)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, call));
+}

@@ -1,5 +1,6 @@
 /** A TCP relay between zapd and a device: it counts connections, ends or holds them, or leads to another device. */
 import net from "node:net";
+import { listening } from "./listening.ts";
 
 export interface Relay {
   readonly host: string;
@@ -36,7 +37,6 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
     client.on("data", (bytes) => {
       heard += bytes.length;
     });
-    client.on("error", () => client.destroy());
     client.on("close", () => {
       clients.delete(client);
       device?.destroy();
@@ -47,9 +47,7 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
     else if (relay.mode === "close") client.destroy();
     else client.resume();
   });
-  const port = await new Promise<number>((resolve) => {
-    server.listen(0, host, () => resolve((server.address() as net.AddressInfo).port));
-  });
+  const { port, stop } = await listening(server, host);
   const relay: Relay = {
     host,
     port,
@@ -83,11 +81,7 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
       }
       await Promise.all(gone);
     },
-    async stop() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const client of clients.keys()) client.destroy();
-      await closed;
-    },
+    stop,
   };
   return relay;
 }

@@ -2,7 +2,8 @@
 import { afterEach, expect, test } from "bun:test";
 import type net from "node:net";
 import { openWebSocket } from "../../src/transport/websocket.ts";
-import { frame, opened, workshop } from "./websocket-device.ts";
+import { frame, opened } from "../support/websocket-frames.ts";
+import { workshop } from "./websocket-device.ts";
 
 for (const secure of [false, true]) {
   const { device, stop } = workshop(secure);

@@ -3,8 +3,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { ZapdError } from "../../src/api/errors.ts";
 import { until } from "../support/http-device.ts";
+import { opened } from "../support/websocket-frames.ts";
 import { slowTest } from "../support/whole.ts";
-import { certificate, failure, opened, openLine, startDevice, workshop } from "./websocket-device.ts";
+import { certificate, failure, openLine, startDevice, workshop } from "./websocket-device.ts";
 
 describe.each([
   ["TCP", false],

@@ -1,7 +1,8 @@
 /** The messages of a WebSocket to a device (RFC 6455), which says what it likes: over TCP and over TLS. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
-import { frame, opened, openLine, workshop } from "./websocket-device.ts";
+import { frame, opened } from "../support/websocket-frames.ts";
+import { openLine, workshop } from "./websocket-device.ts";
 
 describe.each([
   ["TCP", false],
