@@ -75,7 +75,7 @@ export function launchApp(
 
 export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
   return device.command(turn, {
-    activity: "leaving the app",
+    activity: "stopping the app",
     timeoutMs: limits.stop,
     needs: "stop",
     changes: shownParts,

@@ -154,7 +154,7 @@ export function selectChannel(
   turn: Turn,
 ): Promise<{ channel: Channel; confirmed: Confirmed }> {
   return device.command(turn, {
-    activity: "tuning to a channel",
+    activity: "selecting a channel",
     timeoutMs,
     needs: "channels",
     changes: shownParts,

@@ -146,7 +146,7 @@ export function newRecord(others: readonly NamedDevice[], id: string, discovered
   const { platform, address } = discovered;
   const { identity, facts, pairing } = discovered.sighting;
   if (identity === "" || identity.length > maxText)
-    throw new ZapdError("device_error", "said no serial number that could be one");
+    throw new ZapdError("device_error", "reported no valid serial number");
   const now = new Date().toISOString();
   const wanted =
     facts.name ?? facts.model ?? (facts.manufacturer ? defaultName(facts.manufacturer, facts.kind) : platform);

@@ -68,7 +68,7 @@ export class Store<T> {
       // The file belongs to another user, mostly root, and may be valid: it stays where it is.
       if (code === "EACCES" || code === "EPERM")
         throw new ZapdError("storage_error", `You have no permission to read ${path} (${code})`, {
-          hint: "Make it your own with chown, or choose another folder with $ZAPD_STATE_DIR",
+          hint: "Change its owner with chown, or choose another folder with $ZAPD_STATE_DIR",
           cause: error,
         });
       const aside = await keepAside(path).catch(() => null);

@@ -335,7 +335,7 @@ describe.skipIf(whyNoOther !== null)(`of an ordinary user${skipped}`, () => {
     writeFileSync(file, '{"version":1,"credentials":{}}', { mode: 0o600 });
     const failure = await start().catch((error: Error) => error.message);
     expect(failure).toContain("ended with 1");
-    expect(failure).toContain(`You have no permission to read ${file} (EACCES). Make it your own with chown`);
+    expect(failure).toContain(`You have no permission to read ${file} (EACCES). Change its owner with chown`);
     expect(readdirSync(join(own, "state")).filter((name) => name.startsWith("credentials"))).toEqual([basename(file)]);
     rmSync(own, { recursive: true });
   });
