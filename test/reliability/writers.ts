@@ -96,7 +96,7 @@ export const writers: readonly Writer[] = [
   },
 ];
 
-/** Two devices that are joined with each odd turn and split with the next: one change of many entries. */
+/** Two devices that are joined with each odd turn and split with the next: one change of many records. */
 export const regrouping: Writer = {
   file: "devices.json, joined and split",
   path: (daemon) => join(daemon.stateFolder, "devices.json"),
@@ -118,7 +118,7 @@ export const regrouping: Writer = {
     if (found === -1 && shown[1] !== "kodi: kodi") throw new Error(`neither joined nor split: ${shown}`);
     const kept = JSON.parse(readFileSync(regrouping.path(daemon), "utf8"));
     const devices = kept.devices.filter(({ name }: { name: string }) => name !== "bench");
-    const parts = devices.filter((entry: { part_of?: string }) => entry.part_of !== undefined).length;
+    const parts = devices.filter((record: { part_of?: string }) => record.part_of !== undefined).length;
     const words = devices.map(({ joined = [], apart = [] }) => [joined.length, apart.length]);
     const whole = new Set(words.map(String)).size === 1;
     if (!whole || parts !== Math.max(found, 0)) throw new Error(`half of a change: ${JSON.stringify(devices)}`);

@@ -117,7 +117,7 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
 /** The identity of a device, for another that pretends to be it. */
 export const twin = (fake: WiredRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
 
-export interface Entry {
+export interface StoredRecord {
   [key: string]: unknown;
   id: string;
   name: string;
@@ -127,9 +127,9 @@ export interface Entry {
 }
 
 /** Changes the registry on disk, between two runs of the daemon. */
-export function editRegistry(daemon: TestDaemon, change: (devices: Entry[]) => void): void {
+export function editRegistry(daemon: TestDaemon, change: (devices: StoredRecord[]) => void): void {
   const path = join(daemon.stateFolder, "devices.json");
-  const content = JSON.parse(readFileSync(path, "utf8")) as { devices: Entry[] };
+  const content = JSON.parse(readFileSync(path, "utf8")) as { devices: StoredRecord[] };
   change(content.devices);
   writeFileSync(path, JSON.stringify(content));
 }

@@ -234,7 +234,7 @@ test("T32 the same name given anew, by the user, means who has it now", async ()
   expect((await daemon.api("GET", "/devices/default")).body.data).toMatchObject({ serial: other.serial });
 });
 
-test("an entry that is damaged is set aside and told of, and the others live", async () => {
+test("a damaged record is set aside and reported, and the others are kept", async () => {
   const daemon = await house();
   const fakes = await Promise.all(["Eins", "Zwei", "Drei"].map((name) => plugIn({ name })));
   for (const fake of fakes) expect(codeOf(await daemon.api("POST", "/devices", fake.address))).toBe("ok");
@@ -266,7 +266,7 @@ test("an entry that is damaged is set aside and told of, and the others live", a
   }
 });
 
-test("of an entry that is damaged, what the backup knew is taken up again", async () => {
+test("a damaged record is restored from the backup", async () => {
   const daemon = await house();
   const fake = await plugIn({ name: "Eins" });
   const { id } = (await daemon.api("POST", "/devices", fake.address)).body.data;
