@@ -65,7 +65,7 @@ async function startDaemon(setup: Parameters<typeof startTestDaemon>[0] = {}): P
   return daemon;
 }
 
-describe("R11 a config that must be mended: 78", () => {
+describe("R11 a config with a mistake: exit status 78", () => {
   test.each([
     ["no TOML", `[dev]\nvendor_password = "c4nary\n`, /line 2, column \d+/],
     ["a wrong type", '[daemon]\nhttp_port = "c4nary"\n', /line 2, column 13: daemon\.http_port/],
@@ -111,7 +111,7 @@ describe("R11 a config that must be mended: 78", () => {
   });
 });
 
-describe("what is in the way: 1", () => {
+describe("an obstacle to the start: exit status 1", () => {
   test("T17 R12 a port that another program has is named, and that program hears nothing", async () => {
     const port = await freePort();
     let heard = 0;
@@ -135,7 +135,7 @@ describe("what is in the way: 1", () => {
     expect((await daemon.api("GET", "/health")).status).toBe(200);
   });
 
-  test("T16 of eight that start at once, one lives", async () => {
+  test("T16 of eight daemons that start at once, one runs", async () => {
     const ports = await Promise.all(Array.from({ length: 8 }, () => freePort()));
     const outcomes = await Promise.all(
       ports.map((port, at) => serve(configOf(port), join(folder, "state"), `${at}.toml`)),
@@ -178,7 +178,7 @@ test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no 
   expect(readdirSync(stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
 });
 
-test("T16 while one stops, none starts on its state; and who starts behind it keeps its socket", async () => {
+test("T16 no daemon starts on the state of one that is stopping, and the next one keeps its socket", async () => {
   // It stops for as long as its search goes on, and the other has that long to start.
   const first = await startDaemon({ config: { discovery: { timeout_ms: 3_000 } }, speed: 1 });
   const { folder: own, stateFolder } = first;

@@ -103,7 +103,7 @@ test.concurrent.each([true, false])(
   },
 );
 
-test("a refresh marks what is gone, and forgets it when it is told to clear", async () => {
+test("a refresh marks apps that are gone, and forgets them when it is asked to clear", async () => {
   const { set, id } = await start({ apps: [app("12", "Netflix"), app("837", "YouTube")] });
   await succeed(daemon, "listApps", { id });
   set.apps = [app("12", "Netflix", "appl", "99"), app("5001", "Neu")];
@@ -127,7 +127,7 @@ test("a refresh marks what is gone, and forgets it when it is told to clear", as
   }
 });
 
-test("T24 what a set says of its apps is kept within bounds, and leads nowhere", async () => {
+test("T24 the apps that a set reports are kept within bounds, and their addresses are not followed", async () => {
   const evil = [
     app("../../input/Home", "Climb"),
     app("__proto__", "constructor"),

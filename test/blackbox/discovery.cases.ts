@@ -131,7 +131,7 @@ async function catchAll() {
   return { port, hits, stop };
 }
 
-test("T6 an answer that points anywhere but at its own sender is followed nowhere", async () => {
+test("T6 an answer that points to an address other than its sender's is ignored", async () => {
   const trap = await catchAll();
   const host = freeHost();
   const victim = await WiredRoku.start();

@@ -240,7 +240,7 @@ describe("what following costs the set", () => {
     return asked;
   }
 
-  test("twenty who follow cost it as much as one, and nobody costs it nothing", async () => {
+  test("twenty followers cost a set as much as one, and no follower costs nothing", async () => {
     // What plays is looked at every 2 s.
     set.play({ durationMs: 3_600_000 });
     const one = await costOf(1);
@@ -286,7 +286,7 @@ test("the client reconnects after a restart of the daemon, whose end has an even
   await again.dispose();
 });
 
-test("the progress of a large package is told at most four times a second, each phase with its bytes", async () => {
+test("the progress of a large package is reported at most four times a second, each phase with its bytes", async () => {
   const own = await startTestDaemon({ speed: 1, config: { dev: { vendor_password: "geheim" } } });
   const bench = createRokuSimulator({ name: "Slow", ssdp: false, developer: { password: "geheim" } });
   await bench.start();
@@ -370,7 +370,7 @@ describe("the end of the daemon", () => {
     await hanging.stop();
   }, 60_000);
 
-  test("by -9: who comes back with an id gets a new snapshot, with a new sequence of ids", async () => {
+  test("by -9: a client that comes back with an id gets a new snapshot, with a new sequence of ids", async () => {
     const own = await startTestDaemon();
     const stream = new EventStream({ to: own.port });
     await stream.until(({ type }) => type === "snapshot");

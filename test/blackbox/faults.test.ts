@@ -101,7 +101,7 @@ async function driveAll(what: string, id: string): Promise<void> {
   }
 }
 
-test("T9 R4 a set whose every answer is broken: state, apps, key and launch", async () => {
+test("T9 R4 a set with broken answers causes an error in time: state, apps, key and launch", async () => {
   const sets = await Promise.all(Object.keys(faults).map(async (what) => ({ what, ...(await addRoku()) })));
   for (const { what, set } of sets) {
     set.wire.fault = faults[what] ?? null;
@@ -115,7 +115,7 @@ test("T9 R4 a set whose every answer is broken: state, apps, key and launch", as
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
 }, 60_000);
 
-test("R4 the same on the connection that was warm: the fault begins in the middle", async () => {
+test("R4 a fault that begins on an open connection is an error in time, and no command is sent twice", async () => {
   const sets = await Promise.all(
     (["hang", "close", "reset"] as const).map(async (answer) => ({ answer, ...(await addRoku()) })),
   );
@@ -137,7 +137,7 @@ test("R4 the same on the connection that was warm: the fault begins in the middl
   );
 });
 
-test("R4 a developer page with every fault, at the challenge", async () => {
+test("R4 a developer page with any fault at its challenge is an error in time, and gets no package", async () => {
   // A page that drips after a whole upload may take minutes, by design.
   const early = Object.keys(faults).filter((what) => what !== "drip body");
   const sets = await Promise.all(early.map(async (what) => ({ what, ...(await addRoku()) })));
@@ -156,7 +156,7 @@ test("R4 a developer page with every fault, at the challenge", async () => {
   );
 }, 60_000);
 
-test("R4 nobody at home: refused, and hung before it was accepted", async () => {
+test("R4 an address that refuses connections, or never accepts them, is an error in time", async () => {
   const gone = await addRoku();
   await gone.set.stop();
   const refused = async () => {
@@ -184,7 +184,7 @@ test("R4 nobody at home: refused, and hung before it was accepted", async () => 
   }
 }, 60_000);
 
-test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not into data", async () => {
+test("T5 redirects are not followed: not to the daemon itself, not to a file, not into data", async () => {
   const url = `http://127.0.0.1:${daemon.port}`;
   const stop = `${url}/v1/devices/${healthyId}/apps/stop`;
   const targets = [
@@ -219,7 +219,7 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   expect(healthy.wire.requests).toEqual([]);
 }, 60_000);
 
-test("R4 afterwards no connection is left open", async () => {
+test("R4 no connection stays open after all these faults", async () => {
   // Kept connections to sets are closed after a few idle seconds; there were hundreds of them.
   await until("the descriptors back", () => descriptors() < 60, 10_000);
 }, 60_000);

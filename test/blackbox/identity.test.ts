@@ -69,7 +69,7 @@ test("a package is not sent to another set", async () => {
   expect(stranger.installer.bytesRead).toBeLessThan(512);
 });
 
-test("the other set is a device of its own, and the first is driven at its new address", async () => {
+test("another set at the old address is a new device, and the first is driven at its new address", async () => {
   const mine = await startRoku({ name: "Eins" });
   const first = await add(daemon, mine);
   const stranger = await swap(mine, { name: "Zwei" });

@@ -75,7 +75,7 @@ test("a wrong password, a missing one, and the set's own refusals each have thei
   }
 });
 
-test("a set that needs an update says so in three ways, none of which is taken for a bad package", async () => {
+test("a set that needs an update is recognized by each of its three answers, none of which is taken for a bad package", async () => {
   const { set, id } = await addRoku();
   for (const outcome of ["update-required", "update-page", "reset"] as const) {
     set.simulator.installFault(outcome);

@@ -98,7 +98,7 @@ test("with a login: icons, artwork of what plays, and the screen", async () => {
   expect(await can(id)).toContain("screenshot");
 }, 60_000);
 
-test("without a folder for screenshots, or with one that is no source, the hint names the setting and none is taken", async () => {
+test("without a usable folder for screenshots none is taken, and the hint names the setting", async () => {
   const set = await startKodi();
   const id = await added(set);
   const { capabilities, withheld = [] } = await succeed(daemon, "getDevice", { id });
@@ -143,7 +143,7 @@ const kinds: readonly (readonly [what: string, say: Say, codes: readonly string[
   ["a failure", () => new Response(page, { status: 500 }), ["picture_not_found", "device_refused"]],
 ];
 
-test("what is no picture is refused, as an icon, as artwork and as a screenshot, and only so much of it is read", async () => {
+test("data that is not a picture is refused, as an icon, as artwork and as a screenshot, and little of it is read", async () => {
   const set = await startKodi({ screenshots: { folder: "/home/kodi/shots" } });
   let say: Say = endless;
   const { port, asked, stop } = inFrontOf(

@@ -125,7 +125,7 @@ test("the holder may change the device, all others only read it", async () => {
   expect(codeOf(await press())).toBe("ok");
 });
 
-test("a device is given in order of arrival; who hangs up, or has waited long enough, leaves the queue", async () => {
+test("a device is given in order of arrival; a client that disconnects, or has waited long enough, leaves the queue", async () => {
   const first = await taken({ owner: "first" });
   const order: string[] = [];
   const waiting = async (owner: string, signal?: AbortSignal) => {

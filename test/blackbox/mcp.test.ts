@@ -45,7 +45,7 @@ function post(headers: Record<string, string> = {}, body = ping): Promise<Respon
 describe("T33 who is let in at /mcp", () => {
   const bearer = () => ({ authorization: `Bearer ${token}` });
 
-  test("whoever has the token, and nobody without it", async () => {
+  test("a client with the token, and none without it", async () => {
     expect((await post(bearer())).status).toBe(200);
     for (const authorization of [
       undefined,
@@ -149,7 +149,7 @@ describe("T33 who is let in at /mcp", () => {
     leave.abort();
   });
 
-  test("nobody while it is off, and the hint says how to turn it on", async () => {
+  test("no client while it is off, and the hint says how to turn it on", async () => {
     await daemon.api("PATCH", "/config", { "mcp.http": false });
     const answer = await post(bearer());
     const { error } = (await answer.json()) as { error: { code: string; hint: string } };

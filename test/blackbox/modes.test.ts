@@ -114,7 +114,7 @@ test("limited: what a set in this mode allows works, and each refusal names the 
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
 });
 
-test("T5 every call to a set carries an IP literal in Host and the marker, and the marker is refused at our own door", async () => {
+test("T5 every call to a set carries an IP literal in Host and the marker, and zapd refuses requests with the marker", async () => {
   const set = tv;
   set.forget();
   await succeed(daemon, "getState", { id: set.serial === "" ? "" : "Büro 2" });
@@ -127,7 +127,7 @@ test("T5 every call to a set carries an IP literal in Host and the marker, and t
   refused(looped, "loop_detected");
 });
 
-test("T12 what a set calls itself is made fit: controls, direction marks, lines, length; the log stays one line each", async () => {
+test("T12 the name that a set gives itself is cleaned of controls, direction marks and line breaks, and cut; each log entry stays one line", async () => {
   const names = [
     "\u001b]0;owned\u0007",
     "a\nb\r\n",

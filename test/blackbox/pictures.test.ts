@@ -66,7 +66,7 @@ async function webos(say: Say): Promise<{ id: string; icon: Spoiled }> {
 }
 
 describe("T33 T9 a picture from a set that has gone wrong", () => {
-  test("what is no picture is refused as an icon and as a screenshot, and the error says why", async () => {
+  test("data that is not a picture is refused as an icon and as a screenshot, and the error says why", async () => {
     let say: Say = endless;
     const [player, tv] = [await roku(() => say()), await webos(() => say())];
     for (const [what, spoil] of Object.entries(spoiled)) {
@@ -80,7 +80,7 @@ describe("T33 T9 a picture from a set that has gone wrong", () => {
     }
   }, 60_000);
 
-  test("only so much of it is read: however many of 100 MB are offered, memory stays as after the first ones", async () => {
+  test("an oversized picture is read only in part: however many of 100 MB are offered, memory stays as after the first ones", async () => {
     const [player, tv] = [await roku(endless), await webos(endless)];
     const ask = async (rounds: number) => {
       for (let round = 0; round < rounds; round++)

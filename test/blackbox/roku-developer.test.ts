@@ -28,7 +28,7 @@ async function workbench(name: string, password = "secret-of-all") {
   return { set, at, install, code };
 }
 
-test("the package is started with a deep link, at its installation and anew, also where it is the same", async () => {
+test("the package is started with a deep link, at its installation and again, also where it is unchanged", async () => {
   const { set, install, code } = await workbench("Linked");
   expect(await install("one", { params: '{"contentId":"42"}' })).toBe("installed");
   expect(set.state.lastLaunch).toMatchObject({ id: "dev", params: { contentId: "42" } });

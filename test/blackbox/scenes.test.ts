@@ -217,7 +217,7 @@ async function streamed(body: object, signal?: AbortSignal) {
   return response;
 }
 
-test("each step is told as it happens, to the caller and in the stream of events", async () => {
+test("each step is reported as it happens, to the caller and in the stream of events", async () => {
   const stream = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
   await stream.until(({ type }) => type === "heartbeat");
   const response = await streamed({
@@ -239,23 +239,26 @@ test("each step is told as it happens, to the caller and in the stream of events
   stream.close();
 });
 
-test.each(["a stream", "one answer"])("a caller who hangs up on %s ends the run: no step follows", async (form) => {
-  const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
-  await events.until(({ type }) => type === "heartbeat");
-  const leave = new AbortController();
-  const body = { device: "Den", steps: [{ key: "up" }, { wait_ms: 60_000 }, { key: "down" }] };
-  const { signal } = leave;
-  const asked =
-    form === "a stream"
-      ? streamed(body, signal)
-      : fetch(`${daemon.url}/run`, { method: "POST", body: JSON.stringify(body), signal });
-  asked.catch(() => {});
-  await events.until(({ type }) => type === "scene.step");
-  leave.abort();
-  expect(await events.until(({ type }) => type === "scene.finished")).toMatchObject({ outcome: "cancelled" });
-  expect(keys()).toEqual(["Den up"]);
-  events.close();
-});
+test.each(["a stream", "one answer"])(
+  "a caller that disconnects from %s ends the run: no further step is done",
+  async (form) => {
+    const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
+    await events.until(({ type }) => type === "heartbeat");
+    const leave = new AbortController();
+    const body = { device: "Den", steps: [{ key: "up" }, { wait_ms: 60_000 }, { key: "down" }] };
+    const { signal } = leave;
+    const asked =
+      form === "a stream"
+        ? streamed(body, signal)
+        : fetch(`${daemon.url}/run`, { method: "POST", body: JSON.stringify(body), signal });
+    asked.catch(() => {});
+    await events.until(({ type }) => type === "scene.step");
+    leave.abort();
+    expect(await events.until(({ type }) => type === "scene.finished")).toMatchObject({ outcome: "cancelled" });
+    expect(keys()).toEqual(["Den up"]);
+    events.close();
+  },
+);
 
 test("a second run for a set waits for the first, and one for another does not", async () => {
   const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
@@ -404,7 +407,7 @@ describe("files", () => {
     expect((await post({ device: ["Den", "Dne"], steps: [{ device: "Den", key: "up" }] })).status).toBe(400);
     expect(done).toEqual([]);
   });
-  test("a file whose name no scene can have says so", async () => {
+  test("a file with an impossible scene name is reported", async () => {
     write("Bad Name.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
     const { error } = (await daemon.api("POST", "/scenes/Bad%20Name")).body;
     expect([error.code, error.details.mistakes[0].hint]).toEqual(["invalid_scene", "Such as bad-name.toml"]);

@@ -95,7 +95,7 @@ test.each(["Living Room", "Kitchen", "Cinema"])(
   60_000,
 );
 
-test("a volume that cannot be set is said so: by a stick, with a soundbar, and by a set whose level stays", async () => {
+test("a volume that cannot be set is an error: on a stick, with a soundbar, and on a set whose level does not change", async () => {
   const stick = await run("zapd volume 20 -d Bedroom");
   expect([stick.status !== 0, stick.stderr]).toEqual([true, expect.stringContaining("step it: zapd volume +5")]);
   // Its settings forbid single steps, too.

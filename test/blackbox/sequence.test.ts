@@ -78,7 +78,7 @@ test.concurrent("a failure says how many keys were sent, and no key is sent twic
   await succeed(daemon, "pressKey", { id: hanging.id, body: { key: "home" } });
 });
 
-test.concurrent("behind a sequence of minutes other commands are refused at once, with the time when it ends", async () => {
+test.concurrent("during a sequence of minutes other commands are refused at once, with the time when it ends", async () => {
   const { set, id } = await addRoku();
   const caller = new AbortController();
   const press = (keys: unknown, signal?: AbortSignal) =>

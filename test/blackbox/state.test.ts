@@ -79,7 +79,7 @@ test.concurrent("a query that fails costs its own part of the state and no other
   );
 }, 60_000);
 
-test.concurrent("T4 fifty who ask at once are one reading, and none from before a command", async () => {
+test.concurrent("T4 fifty simultaneous reads cause one query, and none gets a state from before a command", async () => {
   const { set, id } = await start();
   set.answerMs = 40;
   set.forget();

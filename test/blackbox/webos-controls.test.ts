@@ -90,7 +90,7 @@ describe.concurrent("events", () => {
     await close();
   });
 
-  test("after its connection broke it is read again, and what changed meanwhile is told", async () => {
+  test("after its connection broke it is read again, and changes made meanwhile are events", async () => {
     const { set, id } = await plugIn("Restless");
     const { told, close } = await follow(id);
     await until("it is followed", () => told.some(({ power }) => power === "on"));

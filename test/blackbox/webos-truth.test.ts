@@ -166,7 +166,7 @@ describe("an LG set", () => {
     expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
   }, 60_000);
 
-  test("that only shows its prompt keeps its key, and is not made to show the prompt again", async () => {
+  test("that only shows its prompt keeps its key, and is not prompted again", async () => {
     let forgot = false;
     const { id, set } = await paired(({ type, id: asked, line }) => {
       if (!forgot || type !== "register") return "usual";
@@ -189,7 +189,7 @@ describe("an LG set", () => {
     expect((await state(id)).power).toBe("on");
   }, 60_000);
 
-  test("that refuses its key is paired anew without it", async () => {
+  test("that refuses its key is paired again without it", async () => {
     let refuses = false;
     const refusal: FakeSetOptions["answer"] = ({ type, payload }) =>
       refuses && type === "register" && "client-key" in payload ? { error: "403 access denied" } : "usual";

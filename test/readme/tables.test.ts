@@ -134,7 +134,7 @@ test("every command that a page names is one", () => {
   expect(named.filter((words = "") => !all.includes(words))).toEqual([]);
 });
 
-test("no page speaks of what is not in the project", () => {
+test("no page mentions what is not in the project", () => {
   for (const page of pages) expect([page, /\.\.\/shared\b|ISSUE\d+/.test(pageText(page))]).toEqual([page, false]);
 });
 

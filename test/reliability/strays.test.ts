@@ -20,7 +20,7 @@ function within(program: string): string[] {
   return ["sh", "-c", 'bun="$1"; shift; exec "$bun" --preload "$0" "$@"', path];
 }
 
-test("R18 an error that nobody catches stops neither the daemon nor its keys, and fails the suite", async () => {
+test("R18 an uncaught error stops neither the daemon nor its keys, and fails the suite", async () => {
   const every = 20;
   const daemon = await startTestDaemon({
     fromSource: true,
@@ -61,7 +61,7 @@ test("R18 a daemon that crashes fails the suite, one that is killed does not", a
   await expect(crashes.dispose()).rejects.toThrow("SIGSEGV");
 });
 
-test("R18 what a handler let through is a stray, what the daemon means to say is none", () => {
+test("R18 an error that no handler caught counts as uncaught, an error that the daemon reports does not", () => {
   const line = (level: string, message: string) => JSON.stringify({ time: "2026-11-21T08:00:00.000Z", level, message });
   const strays = [
     line("error", "nobody caught: Error: x"),

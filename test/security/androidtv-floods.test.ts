@@ -62,7 +62,7 @@ const megabytes = () => {
   return process.memoryUsage().rss / 1024 / 1024;
 };
 
-test("T10 frames without end, and lengths that no frame has, end the line; another set is driven meanwhile", async () => {
+test("T10 endless frames and impossible lengths close the connection; another set is driven meanwhile", async () => {
   const before = megabytes();
   const bytes: readonly (readonly number[])[] = [
     // A length of 2 GiB, one without an end, and a field that is longer than its message.
@@ -89,7 +89,7 @@ test("T10 frames without end, and lengths that no frame has, end the line; anoth
   flood.connection.close();
 });
 
-test("T10 one that pings without end and reads no answer is hung up on", async () => {
+test("T10 a set that pings endlessly and reads no answer is disconnected", async () => {
   const ping = Buffer.from([4, 0x42, 2, 0x08, 1]);
   const one = await rogue((socket) => {
     socket.pause();
@@ -103,7 +103,7 @@ test("T10 one that pings without end and reads no answer is hung up on", async (
   await until("nothing is left open", () => one.set.open === 0);
 });
 
-test("T27 another certificate later: nothing of ours is shown to it, and nothing of it is believed", async () => {
+test("T27 a set whose certificate changes is not shown our certificate, and nothing that it says is believed", async () => {
   const one = await rogue(() => {});
   await one.connection.state?.read(never);
   expect(one.seen.at(-1)).toBe(ours.toString("base64"));

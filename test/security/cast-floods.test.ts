@@ -150,14 +150,14 @@ const endless: readonly Flood[] = [
 ];
 
 describe.concurrent("T10 a device that floods the connection on which it pushes its state", () => {
-  test.each(ends)("T10 %s: it is hung up on, and another device is driven meanwhile", async (_what, flood) => {
+  test.each(ends)("T10 %s: the connection is closed, and another device is driven meanwhile", async (_what, flood) => {
     const { told } = await rogue(flood);
     const pressed = pressOther();
     await until("the connection has ended", () => told.ended.length > 0, 15_000);
     await pressed;
   });
 
-  test.each(bombs)("T34 %s: little of it is kept, and the connection goes on", async (_what, bytes) => {
+  test.each(bombs)("T34 %s: bounded data is kept, and the connection goes on", async (_what, bytes) => {
     const { told } = await rogue(send(bytes, message("media", mediaStatus("afterwards"), "t")));
     await until("what came behind is reported", () => told.states.at(-1)?.playback?.title === "afterwards");
     for (const { playback, app } of told.states) {
@@ -199,7 +199,7 @@ describe("T34 a device that floods without an end", () => {
   );
 });
 
-test("T9 a set that takes the line and says nothing, or drips, is over at the deadline", async () => {
+test("T9 a set that accepts the connection and is silent, or drips bytes, is given up at the deadline", async () => {
   for (const drip of [null, Buffer.from([0])]) {
     const server = createServer({ ...certificate }, (socket) => {
       const timer = setInterval(() => drip && socket.write(drip), 20);

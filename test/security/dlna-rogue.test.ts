@@ -145,7 +145,7 @@ for (const [what, say] of Object.entries(bombs))
     expect(took).toBeLessThan(96);
   });
 
-test("T9 a renderer whose description never ends is none, nor is one whose services describe themselves without end", async () => {
+test("T9 a renderer with an endless description is refused, as is one with endless service descriptions", async () => {
   const endless = await rogue(() => ({ pour: "<root>" }));
   const platformHost = platformHostOf({ timeout: 1_000 });
   const lead = (port: number) => ({ host: "127.0.0.1", port, path: "/x.xml" });

@@ -137,7 +137,7 @@ test.concurrent.each(Object.entries(strangers))(
 );
 
 describe.concurrent("T27 a stranger at a known address: any web server where a Kodi was", () => {
-  test("gets no login from the daemon, whatever is asked of it; the real one is let in again as ever", async () => {
+  test("gets no login from the daemon, whatever is called; the real Kodi is logged in to again", async () => {
     const { set, id } = await locked();
     const { host, port } = set;
     await set.stop();
@@ -158,7 +158,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     );
   });
 
-  test("a stranger that comes in the midst of calls gets no login either", async () => {
+  test("a stranger that appears in the middle of calls gets no login either", async () => {
     const { set, id } = await locked();
     for (let round = 0; round < 3; round++) await daemon.api("POST", `/devices/${id}/remote/key`, { key: "up" });
     const calling = Array.from({ length: 10 }, () => daemon.api("POST", `/devices/${id}/remote/key`, { key: "down" }));

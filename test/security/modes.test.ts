@@ -21,7 +21,7 @@ afterEach(() => {
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test("T14 files, their backups, folders and uploads are made 0600 and 0700 though the umask takes nothing", async () => {
+test("T14 files, backups, folders and uploads are created 0600 and 0700 even under umask 000", async () => {
   makeFolder(join(folder, "deep", "state"));
   expect([modeOf(join(folder, "deep")), modeOf(join(folder, "deep", "state"))]).toEqual(["700", "700"]);
   const path = join(folder, "file.json");
@@ -36,7 +36,7 @@ test("T14 files, their backups, folders and uploads are made 0600 and 0700 thoug
 });
 
 test.skipIf(process.platform !== "linux")(
-  "T14 T15 a daemon takes all from others by its umask, so that nothing is open while it is made",
+  "T14 T15 the daemon sets umask 077, so that no file is readable by others while it is created",
   async () => {
     const daemon = await startTestDaemon();
     try {

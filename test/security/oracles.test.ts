@@ -137,7 +137,7 @@ for (const [place, guessAt] of Object.entries(places))
     for (const guess of [wrong(2), vendor, login]) expect(blank(await guessAt(guess), guess)).toBe(before);
   });
 
-test("T31 a device that a caller names is called so, in failures as well", async () => {
+test("T31 a device keeps the name that a caller gave it, in failures as well", async () => {
   const said: string[] = [];
   for (const guess of [wrong(1), vendor, login]) {
     expect(await ask("PATCH", "/v1/devices/Den", json({ name: guess }))).toStartWith("200");
@@ -161,7 +161,7 @@ test("T31 a device that a caller names is called so, in failures as well", async
   expect(daemon.log()).not.toContain(login);
 });
 
-test("T31 the default device that nobody has is told as it was set", async () => {
+test("T31 a default device that does not exist is named as it was set", async () => {
   const said: string[] = [];
   for (const guess of [wrong(1), vendor, login]) {
     await ask("PATCH", "/v1/config", json({ "daemon.default_device": guess }));
@@ -172,7 +172,7 @@ test("T31 the default device that nobody has is told as it was set", async () =>
   expect(said[0]).toContain("default_device_missing");
 });
 
-test("T13 T31 what a config that is broken says of itself holds no secret", async () => {
+test("T13 T31 the error of a broken config holds no secret", async () => {
   const text = await Bun.file(daemon.configFile).text();
   writeFileSync(daemon.configFile, `${text}\n[x]\n${vendor} = ${vendor}\n"${login}\n`);
   for (const [method, path] of [
@@ -187,7 +187,7 @@ test("T13 T31 what a config that is broken says of itself holds no secret", asyn
   writeFileSync(daemon.configFile, text);
 });
 
-test("T13 T31 a secret that a device says stays out of the answer, whatever the caller says", async () => {
+test("T13 T31 a secret that a device says is redacted in the answer, whatever the caller says", async () => {
   const dev = { id: "dev", name: `Lantern ${vendor}`, type: "appl", version: "1.0.0" } as const;
   const leaky = await WiredRoku.start({ apps: [dev], launchMs: 60_000 });
   try {
@@ -201,7 +201,7 @@ test("T13 T31 a secret that a device says stays out of the answer, whatever the 
   }
 });
 
-test("T31 a password that is set anew, as it was, is written too", async () => {
+test("T31 a password that is set to its present value is written as well", async () => {
   const before = (await Bun.file(daemon.configFile).stat()).ino;
   expect((await daemon.api("PATCH", "/config", { "dev.vendor_password": vendor })).status).toBe(200);
   expect((await Bun.file(daemon.configFile).stat()).ino).not.toBe(before);

@@ -226,7 +226,7 @@ describe("T14 it starts, and warns, where", () => {
     }
   });
 
-  test("a config without a password may be read by all, and one behind links of ours is followed", async () => {
+  test("a config without a password may be readable by all, and is followed through the user's own links", async () => {
     const elsewhere = join(folder, "dotfiles.toml");
     await write();
     linkConfig(between, 0o644);
@@ -318,7 +318,7 @@ describe.skipIf(whyNoOther !== null)(`of an ordinary user${skipped}`, () => {
     chmodSync(own, 0o700);
   });
 
-  test("whom the system does not know, and has no home, is told what to set, and runs with it", async () => {
+  test("a user without an account or a home is told which settings to make, and runs with them", async () => {
     const nobody = ["--reuid", "54321", "--regid", "54321", "--clear-groups", ...programWords(), "config", "path"];
     const told = spawnSync("setpriv", nobody, { env: { PATH: process.env["PATH"] }, cwd: "/", encoding: "utf8" });
     expect(told.stderr).toContain("no home folder");
@@ -363,7 +363,7 @@ describe("T35 what the user keeps in the state folder", () => {
     return folderOf;
   };
 
-  test("behind a link at uploads stays as it is, and nothing is received there", async () => {
+  test("behind a link at uploads stays untouched, and no upload is written there", async () => {
     await write(0o600, password);
     const elsewhere = precious();
     symlinkSync(elsewhere, join(state, "uploads"));

@@ -79,7 +79,7 @@ async function refusedOrReadOnce(...[_what, bytes, expected]: Case): Promise<voi
   expect((await room.daemon.api("GET", "/health")).status).toBe(200);
 }
 
-test("T18 two requests in one breath are both read, or the caller is hung up on", async () => {
+test("T18 two requests in one packet are both answered, or the connection is closed", async () => {
   const before = room.countOf("key");
   const said = await exchange(hidden + hidden);
   const answers = said.match(/HTTP\/1\.1 200/g)?.length ?? 0;
@@ -87,10 +87,6 @@ test("T18 two requests in one breath are both read, or the caller is hung up on"
   // Bun hangs up on a caller that does not wait for the first answer; one key may have been pressed by then.
   if (runtime === "deno") expect([answers, pressed]).toEqual([2, 2]);
   else expect([answers, [0, 1]]).toEqual([0, expect.arrayContaining([pressed])]);
-});
-
-test("T18 the cases are all there", () => {
-  expect(cases.length).toBeGreaterThanOrEqual(33);
 });
 
 function exchange(bytes: string): Promise<string> {

@@ -91,7 +91,7 @@ test(`T2 T18 mangled requests that do not name this machine move nothing (seed $
   expect((await room.daemon.api("GET", "/devices")).body.data).toHaveLength(1);
 });
 
-test(`T18 mangled requests of our own are answered or hung up on, and break nothing (seed ${seed})`, async () => {
+test(`T18 mangled requests from this machine are answered or disconnected, and break nothing (seed ${seed})`, async () => {
   const count = runs(isQuick ? 3_000 : 10_000, 50_000);
   const said = await fuzz(own(), count);
   expect(said.get("200") ?? 0).toBeGreaterThan(count / 200);

@@ -69,7 +69,7 @@ const mebibytes = () => process.memoryUsage.rss() / 2 ** 20;
 /** How often another set is driven beside the flood. */
 const presses = isQuick ? 6 : 20;
 
-test("T10 events without end, each of another kind, are read and kept nowhere; another set is driven meanwhile", async () => {
+test("T10 endless events of many kinds are read and not kept; another set is driven meanwhile", async () => {
   const real = await line();
   const events = ["ms.remote.imeStart", "ms.remote.imeEnd", "ed.installedApp.get", "ed.apps.launch", "ms.error", "x"];
   const texts = events.map((event) => JSON.stringify({ event, data: "y".repeat(1_000) }));
@@ -92,7 +92,7 @@ test("T10 events without end, each of another kind, are read and kept nowhere; a
   expect(learned.length + remembered.length).toBeLessThan(10);
 });
 
-test("T10 a list of apps of two mebibytes ends the line, and one of ten thousand is cut", async () => {
+test("T10 a list of apps of 2 MiB closes the connection, and one of 10,000 apps is cut to 200", async () => {
   const answering = (count: number, name: string) => (socket: WebSocket) =>
     socket.on("message", (asked) => {
       if (!String(asked).includes("installedApp")) return;
@@ -109,7 +109,7 @@ test("T10 a list of apps of two mebibytes ends the line, and one of ten thousand
   expect(many.target.memory.apps?.length).toBe(200);
 });
 
-test("T8 T9 what it says of apps and of its volume is bounded, and a part of its state at most", async () => {
+test("T8 T9 oversized or malformed answers about apps and volume cost bounded memory and only their part of the state", async () => {
   const before = mebibytes();
   const bombs = [
     '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb">]><a>&b;</a>',
@@ -126,7 +126,7 @@ test("T8 T9 what it says of apps and of its volume is bounded, and a part of its
   expect(mebibytes() - before).toBeLessThan(192);
 });
 
-test("T9 a renderer that never answers keeps the rest of the state from nobody", async () => {
+test("T9 a renderer that never answers does not delay the rest of the state", async () => {
   const one = await rogue({ renderer: null, rest: (path) => JSON.stringify({ id: path, name: "App", visible: true }) });
   const begun = performance.now();
   const state = await has(one.connection.state).read(never);
@@ -134,7 +134,7 @@ test("T9 a renderer that never answers keeps the rest of the state from nobody",
   expect(performance.now() - begun).toBeLessThan(1_900);
 });
 
-test("T27 one that says that it is another is told nothing from then on", async () => {
+test("T27 a set that claims another identity is sent nothing from then on", async () => {
   const heard: string[] = [];
   const one = await rogue({ channel: (socket) => void socket.on("message", (text) => heard.push(String(text))) });
   await has(one.connection.keys).press("home", never);

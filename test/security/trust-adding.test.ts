@@ -6,7 +6,7 @@ import { codeOf, deviceOf, houseForFile, press, twin, webosPort } from "./rogue-
 const house = houseForFile();
 const { add, paired, roku } = house;
 
-test("T28 a device that answers where it is stays there, whatever is said with the other address", async () => {
+test("T28 a device that still answers at its address cannot be moved by adding another address", async () => {
   const real = await roku({ name: "Den" });
   const { id } = (await add(real.address)).body.data;
   const fake = await roku({ ...twin(real), name: "Mine now" });
@@ -24,7 +24,7 @@ test("T28 a device that answers where it is stays there, whatever is said with t
   expect([fake.commands, beside.commands]).toEqual([[], []]);
 });
 
-test("T28 a silent device without secrets moves by being added; at its own address it takes a new name and ports", async () => {
+test("T28 a silent device without secrets moves when it is added at a new address; added at its own, it takes the new name and ports", async () => {
   const real = await roku({ name: "Den" });
   const { id } = (await add(real.address)).body.data;
   const renamed = await add({ host: real.host, port: real.port, name: "Attic", ports: { installer: 4_711 } });
@@ -35,7 +35,7 @@ test("T28 a silent device without secrets moves by being added; at its own addre
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
 
-test("T28 of two calls at once for one device at two addresses, one is taken, and the other is told of it", async () => {
+test("T28 two simultaneous adds of one device at two addresses: one succeeds, the other is refused with device_elsewhere", async () => {
   for (let round = 0; round < 5; round++) {
     const one = await roku();
     const other = await roku(twin(one));
@@ -49,7 +49,7 @@ test("T28 of two calls at once for one device at two addresses, one is taken, an
   }
 });
 
-test("T28 the same set by another of its own ports is no other address", async () => {
+test("T28 another port of the same set does not count as another address", async () => {
   const { set, id } = await paired({ name: "Bedroom" });
   const plain = createWebosSimulator({
     name: "Bedroom",

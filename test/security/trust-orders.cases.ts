@@ -35,7 +35,7 @@ function expectNothing(rogue: WebosSimulator, key: string): void {
   expect(JSON.stringify(rogue.received)).not.toContain("hunter2");
 }
 
-test("T29 a silent set with secrets that answers elsewhere is on probation: keys are not its own any more, and nothing secret goes there", async () => {
+test("T29 a silent set with secrets that answers elsewhere is on probation: it gets no keys and no secret", async () => {
   const { set, id, key, name } = await paired();
   await set.stop();
   const rogue = await webos(freeHost(), "x", { uuid: set.uuid });
@@ -55,7 +55,7 @@ test("T29 a silent set with secrets that answers elsewhere is on probation: keys
   expectNothing(rogue, key);
 });
 
-test("T29 the real set comes back, and the rogue still answers: the former address wins, the other is a rival", async () => {
+test("T29 when the real set comes back beside the rogue, its former address is used, and the rogue is reported as a rival", async () => {
   const { set, id, key, name } = await paired();
   await set.stop();
   const rogue = await webos(freeHost(), "x", { uuid: set.uuid });
@@ -78,7 +78,7 @@ test("T29 the real set comes back, and the rogue still answers: the former addre
   expectNothing(rogue, key);
 });
 
-test("T29 the real set does not answer searches when it is back: a scan asks it at its former address all the same", async () => {
+test("T29 a scan also queries the former address, so that a real set that answers no search is found there", async () => {
   const fake = await house.roku();
   const { id } = (await house.daemon.api("POST", "/devices", fake.address)).body.data;
   await fake.stop();
@@ -90,7 +90,7 @@ test("T29 the real set does not answer searches when it is back: a scan asks it 
   expect(await deviceOf(house.daemon, id)).toMatchObject({ host: fake.host, port: fake.port });
 });
 
-test("T29 a set without secrets is followed when it moves alone, and won back when its former address answers again", async () => {
+test("T29 a set without secrets is followed to a new address, and back when its former address answers again", async () => {
   const real = await roku();
   const { id } = (await house.daemon.api("POST", "/devices", real.fake.address)).body.data;
   await real.off();
@@ -118,7 +118,7 @@ test("T29 a set without secrets is followed when it moves alone, and won back wh
   expect(rogue.fake.commands).toEqual(["/keypress/Home"]);
 });
 
-test("T29 a rogue beside the real set is a rival, also after a restart; a day without it, and the set is plausible", async () => {
+test("T29 a rogue beside the real set is a rival, also after a restart, until it was silent for a day", async () => {
   const own = await startHouse(quick);
   const real = await roku();
   const { id, name } = (await own.api("POST", "/devices", real.fake.address)).body.data;
@@ -149,7 +149,7 @@ test("T29 a rogue beside the real set is a rival, also after a restart; a day wi
   await dayAfter.dispose();
 });
 
-test("T29 nothing is installed on a set that two answer for, and not a byte of the package is taken", async () => {
+test("T29 no package is installed on a set with a rival, and no byte of it is accepted", async () => {
   const own = await startHouse({ config: { ...quick.config, dev: { vendor_password: "rokudev-secret" } } });
   const real = await roku({ facts: { "developer-enabled": "true" } });
   const { id } = (await own.api("POST", "/devices", real.fake.address)).body.data;
@@ -170,7 +170,7 @@ test("T29 nothing is installed on a set that two answer for, and not a byte of t
   await own.dispose();
 });
 
-test("T27 T29 pairing anew where a set is now begins without the old key, and only its success changes anything", async () => {
+test("T27 T29 pairing at a new address starts without the old key, and changes something only if it succeeds", async () => {
   const { set, id, key, name } = await paired();
   await set.stop();
   const deaf = await webos(freeHost(), "x", { uuid: set.uuid, denies: true });
@@ -205,7 +205,7 @@ test("T27 T29 pairing anew where a set is now begins without the old key, and on
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
 
-test("T29 pairing anew on probation, where the set is now: without the old key, and with success it is believed", async () => {
+test("T29 pairing a set on probation starts without the old key, and ends the probation if it succeeds", async () => {
   const { set, id, key } = await paired();
   await set.stop();
   const now = await webos(freeHost(), "x", { uuid: set.uuid });

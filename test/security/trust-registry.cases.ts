@@ -87,7 +87,7 @@ async function flood(hosts: readonly string[], ports: number) {
 }
 
 slowTest(
-  "T30 nine addresses with 128 ports each, ten scans: 16 of each host, 128 of each scan, and the sets of the house keep their seats",
+  "T30 a flood from 9 addresses with 128 ports each adds at most 16 devices per host and 128 per scan, and displaces no known set",
   async () => {
     // A scan has to last long enough for this process to answer it a thousand times.
     const daemon = await house({ speed: 1, config: { ...quick.config, discovery: { timeout_ms: 1_200 } } });
@@ -133,7 +133,7 @@ slowTest(
   120_000,
 );
 
-test("T30 that a device is used is known for good, and written once", async () => {
+test("T30 the mark that a device was used is permanent, and written once", async () => {
   const daemon = await house();
   const { fake } = await roku({ name: "Den" });
   await daemon.api("POST", "/devices/discover");
@@ -158,7 +158,7 @@ test("T30 that a device is used is known for good, and written once", async () =
   expect((await again.api("DELETE", "/devices?unused=true")).body.data.devices).toEqual([]);
 });
 
-test("T32 the default device is renamed on the set, and a stranger of its old name is found: the default stays who it was", async () => {
+test("T32 a default device that is renamed on the set stays the default when a stranger with its old name is found", async () => {
   const daemon = await house({ config: { ...quick.config, daemon: { default_device: "Den" } } });
   // Set before any device of that name is there: the first one that is has it.
   const mine = await roku({ name: "Den" });
@@ -196,7 +196,7 @@ test("T32 the default device is renamed on the set, and a stranger of its old na
 });
 
 for (const first of ["the stranger", "the set"] as const) {
-  test(`T32 renamed on the set while zapd was down, with a stranger of the same name, and ${first} is found first`, async () => {
+  test(`T32 a default device that was renamed while zapd was down stays the default beside a stranger of the same name, when ${first} is found first`, async () => {
     const daemon = await house({ config: { ...quick.config, daemon: { default_device: "Den" } } });
     const mine = await roku({ name: "Den" });
     await daemon.api("POST", "/devices/discover");
@@ -218,7 +218,7 @@ for (const first of ["the stranger", "the set"] as const) {
   });
 }
 
-test("T32 the same name given anew, by the user, means who has it now", async () => {
+test("T32 a default name that the user sets again means the device that has it now", async () => {
   const daemon = await house({ config: { ...quick.config, daemon: { default_device: "Den" } } });
   const mine = await roku({ name: "Den" });
   await daemon.api("POST", "/devices/discover");

@@ -83,7 +83,7 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
     for (const key of set.clientKeys.keys()) expect(JSON.stringify(rogue.received)).not.toContain(key);
 });
 
-test("T29 what a person is told on a platform that does not pair names no pairing", async () => {
+test("T29 a message about a platform without pairing does not mention pairing", async () => {
   const real = await house.roku({ name: "Den" });
   const { fake: rogue } = await house.announced(twin(real));
   const { id } = (await add(real.address)).body.data;

@@ -119,7 +119,7 @@ describe("T10 T34 a device that floods with small frames", () => {
   });
 
   // The kernel's buffers fill first; androidtv-floods tries the same in `npm test`, with smaller frames.
-  slowTest("T10 pings, and reads none of the answers: it is hung up on", async () => {
+  slowTest("T10 pings, and reads none of the answers: it is disconnected", async () => {
     const port = await flooding((socket) => {
       socket.pause();
       pour(repeated(10_000, frame(0x89, Buffer.alloc(125))))(socket);

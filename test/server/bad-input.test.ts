@@ -79,7 +79,7 @@ const good: Readonly<Record<string, string>> = {
   [config]: '"daemon.log_level":"warn"',
 };
 
-describe("bodies that are none, on every route that reads one", () => {
+describe("invalid bodies, on every route that reads one", () => {
   const reading = Object.values(operations).filter((operation) => "body" in operation);
   const routeOf = ({ method, path }: { method: string; path: string }) =>
     `${method.toUpperCase()} ${path.replace(":id", "set")}`;

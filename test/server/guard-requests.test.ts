@@ -229,7 +229,7 @@ test("T1 an upgrade from a foreign page is refused; from others it is an ordinar
   }
 });
 
-test("T5 our own calls, come back by way of a device, are refused", async () => {
+test("T5 zapd's own calls that a device sends back are refused", async () => {
   const reached = await room.requestsDuring(async () => {
     for (const marker of ["zapd-call: 1", "Zapd-Call:", "ZAPD-CALL: no"])
       for (const [method, target, body] of [
@@ -244,7 +244,7 @@ test("T5 our own calls, come back by way of a device, are refused", async () => 
   expect(reached).toBe(0);
 });
 
-test("T15 the control socket asks for none of it", async () => {
+test("T15 the control socket requires neither a Host nor an Origin of this machine", async () => {
   const bytes = requestOf(
     "POST",
     keyPath,

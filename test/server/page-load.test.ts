@@ -8,7 +8,7 @@ import { root } from "../support/sources.ts";
 const isMade = existsSync(join(root, "src/web/assets.ts"));
 
 test.skipIf(!isMade)(
-  "the page is read with the first request for it, the documentation with the first for that",
+  "the page is loaded at the first request for it, the documentation at the first request for that",
   async () => {
     const told = join(root, "test/support/told-assets.ts");
     const room = await startDaemonWithRoku({ fromSource: true, env: { BUN_OPTIONS: `--preload=${told}` } });

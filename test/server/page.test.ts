@@ -1,6 +1,6 @@
-/** How the page is served: its policy and its tags, behind the guard, below a path, and where it is off. */
+/** How the page is served: its policy and its tags, behind the guard, and below a path. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
@@ -12,17 +12,14 @@ const made = test.skipIf(!isMade);
 const files = ["", "app.js", "app.css", "favicon.svg", "manifest.webmanifest"];
 let own: Zapd;
 let below: Zapd;
-let off: Zapd;
 
 beforeAll(async () => {
   const config = join(folder, "config.toml");
-  writeFileSync(join(folder, "off.toml"), "[daemon]\npage = false\n", { mode: 0o600 });
   own = await createZapd({ config, state: join(folder, "own") });
   below = await createZapd({ config, state: join(folder, "below"), prefix: "/a/tv" });
-  off = await createZapd({ config: join(folder, "off.toml"), state: join(folder, "off") });
 });
 afterAll(async () => {
-  await Promise.all([own.stop(), below.stop(), off.stop()]);
+  await Promise.all([own.stop(), below.stop()]);
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -35,7 +32,7 @@ async function ask(zapd: Zapd, path: string, headers: Record<string, string> = {
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
-made("each file has its type, its tag and the page's policy, and is told to nobody else", async () => {
+made("each file has its ETag and the page's policy, and is readable for no other origin", async () => {
   for (const file of files) {
     const { status, headers, text } = await ask(own, `/${file}`);
     expect([file, status, text.length > 0]).toEqual([file, 200, true]);
@@ -54,7 +51,7 @@ made("each file has its type, its tag and the page's policy, and is told to nobo
   }
 });
 
-made("it is zipped for those who take that, with a tag of its own", async () => {
+made("a file is compressed for clients that accept gzip, with an ETag of its own", async () => {
   const plain = await ask(own, "/app.js");
   const zipped = await ask(own, "/app.js", { "accept-encoding": "br, gzip;q=0.8" });
   expect(zipped.headers.get("content-encoding")).toBe("gzip");
@@ -64,7 +61,7 @@ made("it is zipped for those who take that, with a tag of its own", async () => 
   expect([unwanted.headers.get("content-encoding"), unwanted.text]).toEqual([null, plain.text]);
 });
 
-made("HEAD has no body; what writes is not taken", async () => {
+made("HEAD has no body, and POST is refused with 405", async () => {
   expect((await ask(own, "/", {}, "HEAD")).text).toBe("");
   const { status, headers } = await ask(own, "/", {}, "POST");
   expect([status, headers.get("allow")]).toEqual([405, "GET, HEAD"]);
@@ -75,38 +72,24 @@ test("the guard applies: another host gets nothing, a page of another origin may
   expect((await ask(own, "/", { origin: "http://evil.test" }, "POST")).status).toBe(403);
 });
 
-made(
-  "below a path it is there too: its own addresses are relative, and the path without its slash leads to it",
-  async () => {
-    const { status, text } = await ask(below, "/a/tv/");
-    expect(status).toBe(200);
-    expect(text).not.toMatch(/(?:src|href)="\//);
-    expect((await ask(below, "/a/tv/app.js")).status).toBe(200);
-    const docs = await ask(below, "/a/tv/docs");
-    expect(docs.status).toBe(200);
-    for (const [, address = ""] of docs.text.matchAll(/(?:src|href)="([^"]+)"/g)) {
-      const { pathname } = new URL(address, "http://x/a/tv/docs");
-      expect([pathname, (await ask(below, pathname)).status]).toEqual([pathname, 200]);
-    }
-    const { status: moved, headers } = await ask(below, "/a/tv");
-    expect([moved, new URL(headers.get("location") ?? "", "http://x/a/tv").pathname]).toEqual([308, "/a/tv/"]);
-    for (const elsewhere of ["/", "/app.js", "/b/"])
-      expect([elsewhere, (await ask(below, elsewhere)).status]).toEqual([elsewhere, 404]);
-  },
-);
-
-test("where it is off, the answer names the setting", async () => {
-  for (const file of files) {
-    const { status, text } = await ask(off, `/${file}`);
-    expect([status, JSON.parse(text).error]).toEqual([
-      404,
-      { code: "not_found", message: "The page is off", hint: expect.stringContaining("daemon.page true") },
-    ]);
+made("below a prefix its links are relative, and the prefix without its slash redirects to it", async () => {
+  const { status, text } = await ask(below, "/a/tv/");
+  expect(status).toBe(200);
+  expect(text).not.toMatch(/(?:src|href)="\//);
+  expect((await ask(below, "/a/tv/app.js")).status).toBe(200);
+  const docs = await ask(below, "/a/tv/docs");
+  expect(docs.status).toBe(200);
+  for (const [, address = ""] of docs.text.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    const { pathname } = new URL(address, "http://x/a/tv/docs");
+    expect([pathname, (await ask(below, pathname)).status]).toEqual([pathname, 200]);
   }
-  expect((await ask(off, "/v1/devices")).status).toBe(200);
+  const { status: moved, headers } = await ask(below, "/a/tv");
+  expect([moved, new URL(headers.get("location") ?? "", "http://x/a/tv").pathname]).toEqual([308, "/a/tv/"]);
+  for (const elsewhere of ["/", "/app.js", "/b/"])
+    expect([elsewhere, (await ask(below, elsewhere)).status]).toEqual([elsewhere, 404]);
 });
 
-test.skipIf(isMade)("where it was not built, it says how it is", async () => {
+test.skipIf(isMade)("a page that was not built is answered with the command that builds it", async () => {
   const { status, text } = await ask(own, "/");
   expect([status, text]).toEqual([503, expect.stringContaining("npm install")]);
 });

@@ -48,7 +48,7 @@ const routes = Object.entries(operations)
   .filter(([, operation]) => operation.path.includes(":id"))
   .map(([name, { method, path }]) => ({ name, method: method.toUpperCase(), path }));
 
-describe("an id that is none, on every route that takes one", () => {
+describe("an invalid or unknown id, on every route that takes one", () => {
   const invalid =
     "%2F a%2Fb set%2F %2e%2e%2f %25 100%25 %252F %2573et %zz % set% %2 %E0%A4%A %FF %C0%AF %ED%A0%80 set%FF".split(" ");
   const unknown = [
@@ -77,7 +77,7 @@ describe("an id that is none, on every route that takes one", () => {
   });
 });
 
-describe("an id that is one", () => {
+describe("a valid id", () => {
   const found = async (segment: string) => {
     const answer = await call(`GET /v1/devices/${segment}`);
     expect([segment, answer.status]).toEqual([segment, 200]);
@@ -189,7 +189,7 @@ describe("routes", () => {
   });
 
   const byPath = Object.groupBy(Object.values(operations), ({ path }) => path);
-  test.each(Object.keys(byPath))("%s takes its methods and no other", async (path) => {
+  test.each(Object.keys(byPath))("%s accepts its methods and no other", async (path) => {
     const target = `/v1${path.replace(":id", "set").replace(":app", "netflix").replace(":group", "all")}`;
     // A path of its own may also be read as the device of that name.
     const patterns = Object.keys(byPath).filter((other) =>

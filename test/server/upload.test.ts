@@ -96,11 +96,14 @@ test.each(Object.entries(broken))("T22 %s: invalid_payload", async (_what, { bod
   await untouched(async () => expect(refusal(await upload(body, headers))).toBe("400 invalid_payload"));
 });
 
-test.each(["params", "password"])("T22 a field %s that cannot be read is shown as it is to be sent", async (name) => {
-  const answer = await upload(form({ name, body: "\u0001" }, archive));
-  expect(refusal(answer)).toBe("400 invalid_payload");
-  expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
-});
+test.each(["params", "password"])(
+  "T22 a field %s that cannot be read is answered with an example of how to send it",
+  async (name) => {
+    const answer = await upload(form({ name, body: "\u0001" }, archive));
+    expect(refusal(answer)).toBe("400 invalid_payload");
+    expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
+  },
+);
 
 test.each([
   ["an empty archive", form({ ...archive, body: "" })],
@@ -153,7 +156,7 @@ test("an archive one byte over 100 MiB, in a form whose length is allowed", asyn
   });
 });
 
-test("T21 a caller that hangs up half-way leaves nothing", async () => {
+test("T21 a client that disconnects half-way leaves no file", async () => {
   let next = "";
   const isOver = async () => {
     next = refusal(await upload(form({ ...archive, body: "no package" })));

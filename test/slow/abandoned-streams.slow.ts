@@ -16,7 +16,7 @@ beforeAll(buildOnce, 300_000);
 const speed = isSample ? 4 : 1;
 const abandoned: readonly Runtime[] = isSample ? ["bun"] : runtimes;
 
-test(`under ${abandoned.join(", ")} one that takes no byte for 120 s is hung up, and its place is free`, async () => {
+test(`under ${abandoned.join(", ")} a stream that reads no byte for 120 s is closed, and its place is free`, async () => {
   const houses: PushingHouse[] = [];
   const streams: EventStream[] = [];
   /** Whether one more subscriber is accepted. */
@@ -51,7 +51,7 @@ test(`under ${abandoned.join(", ")} one that takes no byte for 120 s is hung up,
   }
 }, 300_000);
 
-test("nobody interested: no set of any platform is called in ten minutes", async () => {
+test("no set of any platform is called in ten minutes without followers", async () => {
   const house = await startPushingHouse(1, { speed: 1 });
   const roku = createRokuSimulator({ name: "Quiet Roku", host: freeHost(), kind: "tv", ssdp: false });
   const webos = createWebosSimulator({

@@ -108,7 +108,7 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
         expect((await tell("play")).confirmed).toBe(true);
       }, 90_000);
 
-      test("is as loud as it is told, silent and not, and shows it", async () => {
+      test("takes the volume and the mute that it is given, and shows them", async () => {
         for (const level of [23, 40]) {
           const { confirmed, volume } = await succeed(daemon, "setVolume", { id, body: { level } });
           expect([confirmed, volume?.level]).toEqual([true, level]);

@@ -236,7 +236,7 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     await until("it is taken away", () => ears.all.at(-1)?.text === "", 20_000);
   }, 60_000);
 
-  test("a site that is gone is told as offline, at once, and its sets stay known", async () => {
+  test("a site that is gone is reported offline at once, and its sets stay known", async () => {
     lab().daemon.process.kill("SIGKILL");
     await until("its will is there", async () => (await fleet("ls")).stderr.includes("offline: lab"), 20_000);
     const { stdout, stderr, status } = await fleet("key", "home", "--label", "at=lab");

@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)(`the set-up of the page${missing === null ? ""
     expect(set.keys).toEqual(["Home"]);
   });
 
-  test("Home Assistant is told of the set, and drives it by its own topics", async () => {
+  test("Home Assistant learns of the set, and drives it by its own topics", async () => {
     const { body } = await daemon.api("GET", "/devices");
     says("homeassistant", `zapd/1/lab2/devices/${body.data[0].id}/set/key`, "back");
     await until("the key is there", () => set.keys.at(-1) === "Back", 20_000);

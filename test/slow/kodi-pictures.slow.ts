@@ -83,7 +83,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     expect(await can()).not.toContain("screenshot");
   }, 30_000);
 
-  test("gives the icon of an add-on; one without is told as that", async () => {
+  test("gives the icon of an add-on, and an error for one without", async () => {
     const { apps } = await succeed(daemon, "refreshApps", { id });
     const icon = (platform: string) => `/apps/${apps.find((app) => app.platform_id === platform)?.id}/icon`;
     const { type, bytes } = await shown(icon(real.plugin));
@@ -92,7 +92,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     await none("/apps/plugin.video.nothing/icon", "app_not_found");
   }, 30_000);
 
-  test("gives the poster of a film, the picture in a song, and says so where there is none", async () => {
+  test("gives the poster of a film, the picture in a song, and an error where there is none", async () => {
     await none("/artwork", "picture_not_found");
     const pictures: string[] = [];
     for (const file of [real.pictures.film, real.pictures.song]) {

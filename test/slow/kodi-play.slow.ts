@@ -59,7 +59,7 @@ describe.skipIf(missing !== null)(`a file of this machine${missing === null ? ""
     await until("it plays nothing", async () => (await playing()).length === 0, 10_000);
   }, 60_000);
 
-  test("that nobody can play is said to be none", async () => {
+  test("that cannot be played is an error", async () => {
     const file = join(real.folder, "no film.mp4");
     await Bun.write(file, "no film");
     const played = zapd("play", file);

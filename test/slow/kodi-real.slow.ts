@@ -44,7 +44,7 @@ afterAll(async () => {
 }, 30_000);
 
 describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
-  test("is found by mDNS, once though two services announce it, and is who it says", async () => {
+  test("is found once by mDNS, though two services announce it, under its own name", async () => {
     const { devices } = await succeed(daemon, "discoverDevices");
     expect(devices).toMatchObject([
       { name: id, platform: "kodi", kind: "player", host: real.host, port: 8_080, access: "full" },
@@ -101,7 +101,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     expect((await state()).volume?.muted).toBe(false);
   }, 20_000);
 
-  test("is as loud as it is told, plays a file, seeks in it, and shows a message", async () => {
+  test("takes a volume, plays a file, seeks in it, and shows a message", async () => {
     for (const level of [20, 0, 100, 37]) {
       const { volume, confirmed } = await succeed(daemon, "setVolume", { id, body: { level } });
       const said = (await real.call("Application.GetProperties", { properties: ["volume"] })) as { volume: number };
@@ -184,7 +184,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     40_000,
   );
 
-  test("takes text while a keyboard is open, and says so when none is", async () => {
+  test("takes text while a keyboard is open, and refuses it when none is", async () => {
     await pressed("home");
     await refuse(daemon, "pressKey", { id, body: { key: "literal:nobody" } }, "device_refused");
     await real.call("Addons.ExecuteAddon", { addonid: real.script, params: ["keyboard"], wait: false });

@@ -103,7 +103,7 @@ describe("over a slow network", () => {
     await set.stop();
   });
 
-  test("what an agent is told is so", async () => {
+  test("the answers to an agent match the set", async () => {
     const agent = await connect("the second edition over HTTP", { daemon, token: await tokenOf(daemon) });
     try {
       await agent.call("press_keys", { keys: ["home"], wait_ms: 0 });

@@ -16,7 +16,7 @@ test("T16 R12 kill -9 again and again, and it starts each time", async () => {
   expect(starts).toBe(kills);
 }, 240_000);
 
-test("T16 R12 of twenty that start at once on one state, one lives, each time", async () => {
+test("T16 R12 of twenty daemons that start at once on one state, one runs, each time", async () => {
   const rounds = some(10, 1);
   for (let round = 0; round < rounds; round++) expect(await atOnce(20)).toEqual({ lived: 1, refused: 19 });
 }, 240_000);

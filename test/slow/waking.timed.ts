@@ -11,7 +11,7 @@ import { WiredRoku } from "../support/wired-roku.ts";
 
 const sleepMs = 6_300;
 
-test.concurrent("R14 60 keys that came to both doors while it was stopped, whole ones and one that had begun: none is pressed, each is told", async () => {
+test.concurrent("R14 60 keys that arrived over TCP and the control socket while it was stopped, whole or begun: none is pressed, each is answered", async () => {
   const sets = await Promise.all([WiredRoku.start(), WiredRoku.start()]);
   const [den, loft] = sets;
   // In real time: the age of a request is measured.

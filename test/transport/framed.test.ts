@@ -84,7 +84,7 @@ describe("a line of frames", () => {
     line.send(frame("three"));
   });
 
-  test("ends with its reason: hung up, a frame that is none, an answer that nobody reads", async () => {
+  test("ends with its reason: a closed connection, an invalid frame, an answer that is not read", async () => {
     const hung = await opened((socket) => void socket.end(frame("bye")));
     await until("it has ended", () => hung.ended.length > 0);
     expect([hung.heard, hung.ended]).toEqual([["bye"], ["closed the connection"]]);

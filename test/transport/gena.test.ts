@@ -96,7 +96,7 @@ describe("a subscription", () => {
     expect(counts.events).toBe(2);
   });
 
-  test("T36 hears nobody else: other hosts, other paths, other ids, other words", async () => {
+  test("T36 accepts no other hosts, paths, ids or methods", async () => {
     const { callback, counts } = await subscribed();
     expect(await call(callback, { SID: "uuid:one" }, { from: "127.0.0.9" })).toBe("");
     for (const path of ["/", "/0123456789abcdef0123456789abcdef/", callback.pathname.slice(0, -3)])
@@ -142,7 +142,7 @@ describe("a subscription", () => {
     expect(session.alive).toBe(false);
   });
 
-  test("is given back though nobody waited for the answer that tells its id", async () => {
+  test("is cancelled even if no caller waited for the answer with its id", async () => {
     const leaving = new AbortController();
     const { asked, http } = await device((request) => {
       leaving.abort(new Error("left"));
@@ -157,7 +157,7 @@ describe("a subscription", () => {
     ]);
   });
 
-  test("that is refused for one service is none, and what was given is given back", async () => {
+  test("that is refused for one service fails whole, and the granted ones are cancelled", async () => {
     const answer = (one: Asked) => (one.path === "/two" ? "HTTP/1.1 503 No" : given(one));
     const { asked, http } = await device(answer);
     const options = { http, peer: "127.0.0.1", paths: ["/one", "/two"], onEvent: () => {}, onEnd: () => {} };

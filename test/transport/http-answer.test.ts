@@ -135,7 +135,7 @@ describe("an answer", () => {
     expect(whole("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")).toEqual({ begun: true });
   });
 
-  test("followed by bytes that nobody asked for leaves a connection that is not used again", () => {
+  test("followed by unrequested bytes leaves a connection that is not used again", () => {
     expect(whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK")).toMatchObject({
       reusable: false,
     });

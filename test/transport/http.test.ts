@@ -50,7 +50,7 @@ describe.concurrent("a read", () => {
     expect(said(tv.heard)).toEqual(["1 GET /a", "1 GET /b"]);
   });
 
-  test("is tried once more, anew, when a kept connection turns out to be dead", async () => {
+  test("is tried once more on a new connection when a kept one turns out to be dead", async () => {
     const tv = await device((heard) => (heard.connection === 1 && tv.heard.length > 1 ? "close" : answer(200, "yes")));
     const http = client(tv);
     await http.read("/a", never);
@@ -100,7 +100,7 @@ describe.concurrent("a read", () => {
     await until("the connection is closed", () => tv.open === 0);
   });
 
-  test("ends when the caller hangs up", async () => {
+  test("ends when the caller leaves", async () => {
     const tv = await device(() => "hang");
     const caller = new AbortController();
     const reading = failureOf(client(tv, undefined, 5_000).read("/a", caller.signal));

@@ -100,7 +100,7 @@ const bodyOf = ({ text }: Heard) => text.slice(text.indexOf("\r\n\r\n") + 4);
 
 for (const runtime of ["bun", "deno"] as const)
   describe(`a listener for one peer, under ${runtime}`, () => {
-    test("it answers the peer at its path, and nobody at another", async () => {
+    test("it answers the peer at its path, and no request at another", async () => {
       const url = await serve(runtime).url();
       expect(url.hostname).toBe("127.0.0.1");
       expect(url.pathname).toMatch(/^\/[0-9a-f]{32}\/a%20film%20%26%20more%20%C3%BC\.mp4$/);
@@ -124,7 +124,7 @@ for (const runtime of ["bun", "deno"] as const)
       expect(paths[0]).not.toBe(paths[1]);
     });
 
-    test("a stranger is hung up on unheard", async () => {
+    test("a stranger is disconnected before its request is read", async () => {
       const served = serve(runtime);
       const url = await served.url();
       for (const from of ["127.0.0.2", "127.9.9.9"])
@@ -211,7 +211,7 @@ for (const runtime of ["bun", "deno"] as const)
       expect(got).toBeGreaterThan(length);
     });
 
-    test("a failure is told where it still can be, and else ends the connection", async () => {
+    test("a failure is answered where an answer is still possible, and otherwise closes the connection", async () => {
       const url = await serve(runtime).url();
       expect(status(await talk(url, request(url, "GET", "Wanted: throw")))).toBe(500);
       const half = await talk(url, request(url, "GET", "Wanted: half"));

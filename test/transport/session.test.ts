@@ -151,7 +151,7 @@ test("after a try in the background the next reader makes an attempt, whose fail
   expect(link.current).toBeDefined();
 });
 
-test("a caller who leaves ends an attempt only when no other waits for it", async () => {
+test("a caller that leaves ends an attempt only if no other caller waits for it", async () => {
   const { link, attempts } = connect({ takes: 30 });
   const caller = new AbortController();
   const leaving = link.use(caller.signal).catch((reason: unknown) => reason);
@@ -169,7 +169,7 @@ test("a caller who leaves ends an attempt only when no other waits for it", asyn
   expect([attempts.length, link.current]).toEqual([2, undefined]);
 });
 
-test("a caller who comes while an attempt that was given up is still under way gets another", async () => {
+test("a caller that arrives while an abandoned attempt is still running gets a new one", async () => {
   const { link, attempts, sessions, open } = connect({ takes: 30 });
   const caller = new AbortController();
   const leaving = link.use(caller.signal).catch((reason: unknown) => reason);

@@ -75,7 +75,7 @@ test("a text goes as it is, whatever stands in it, and nothing of it becomes mar
   expect(escaped("a<b")).toBe("a&lt;b");
 });
 
-test("a fault is data: its code, and which failure of ours that is", async () => {
+test("a fault is returned as data, with its code and the matching error of zapd", async () => {
   const told: [Saying, number | null, string][] = [
     [answer(500, envelope(fault(402, "Invalid Args"))), 402, "device_error"],
     [answer(500, envelope(fault(401, "Invalid Action"))), 401, "unsupported_operation"],
@@ -114,7 +114,7 @@ test("what is no answer is not taken for one", async () => {
   }
 });
 
-test("a command is sent once, though nobody answers it", async () => {
+test("a command without an answer is sent once", async () => {
   const { device: set, http } = await device("close");
   await tellSoap(http, { path, service, action: "Play" }, never).then(
     () => expect.unreachable("it failed"),

@@ -229,7 +229,7 @@ describe("a connection", () => {
     await until("it is closed", () => device.open === 0);
   });
 
-  test("on which something comes that nobody asked for is not used again", async () => {
+  test("that brings unrequested data is not used again", async () => {
     const device = await startHttpDevice(() => `${answer(200)}HTTP/1.1 200 OK\r\n\r\n`);
     devices.push(device);
     const connection = await HttpConnection.open(device.address, never);
@@ -239,7 +239,7 @@ describe("a connection", () => {
     expect(await failureOf(connection.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
   });
 
-  test("on which something comes while nobody asks is closed", async () => {
+  test("that brings data while it is idle is closed", async () => {
     const device = await startHttpDevice(() => ({ answer: answer(200), later: "HTTP/1.1 200 OK\r\n\r\n" }));
     devices.push(device);
     const connection = await HttpConnection.open(device.address, never);

@@ -41,7 +41,7 @@ describe.each([
     ["HTTP/1.0", (head) => opened(head).replace("1.1", "1.0"), "not HTTP"],
     ["another protocol", () => "SSH-2.0-OpenSSH_9.2\r\n\r\n", "not HTTP"],
   ];
-  test.each(answers)("answered with %s fails, and the body is told to nobody", async (_what, answer, reason) => {
+  test.each(answers)("answered with %s fails, and the body is not shown", async (_what, answer, reason) => {
     const one = await device((socket, head) => socket.write(answer(head)));
     const { code, message } = await failure(openLine(secure, one.port));
     expect([code, message]).toEqual(["device_error", expect.stringContaining(reason)]);
@@ -58,7 +58,7 @@ describe.each([
     expect([one.connections, other.connections]).toEqual([1, 0]);
   });
 
-  test("hung up on fails as a device that is not there", async () => {
+  test("that the device disconnects fails as an unreachable device", async () => {
     for (const end of ["end", "destroy"] as const) {
       const one = await device((socket) => socket[end]());
       const told = { code: "device_unreachable", phase: "connect", reason: "closed" };

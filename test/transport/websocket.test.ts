@@ -12,7 +12,7 @@ describe.each([
   afterEach(stop);
 
   describe("messages", () => {
-    test("what comes in one breath with the upgrade is heard by who opened it", async () => {
+    test("data in the same packet as the upgrade reaches the caller that opened the connection", async () => {
       const one = await device((socket, head) =>
         socket.write(Buffer.concat([Buffer.from(opened(head)), frame(0x81, "early"), frame(0x81, "too")])),
       );
@@ -64,7 +64,7 @@ describe.each([
       expect([texts, ends]).toEqual([["yes"], []]);
     });
 
-    test("what is sent is masked, each with a mask of its own, whatever its length", async () => {
+    test("each message is sent with a mask of its own, whatever its length", async () => {
       const { line, peer } = await open();
       const sent = [0, 1, 125, 126, 65_535, 65_536, 200_000].map(
         (length) => "ü".repeat(length / 2) + "x".repeat(length % 2),
@@ -95,7 +95,7 @@ describe.each([
       expect([line.open, line.lastReceivedAt]).toEqual([true, heard]);
     });
 
-    test("a device that hangs up, or only says no more, ends it once", async () => {
+    test("a device that closes the connection, or only its sending side, ends it once", async () => {
       for (const end of ["end", "destroy"] as const) {
         const { ends, line, peer } = await open();
         peer.socket[end]();
@@ -123,7 +123,7 @@ describe.each([
       }
     });
 
-    test("of ours is said once, and nothing after it; who answers it ends it, whatever it answers with", async () => {
+    test("is sent once by zapd, and nothing after it; any answer to it ends the connection", async () => {
       for (const answer of [frame(0x88, Buffer.from([0x03, 0xe8])), frame(0x81, "a text that holds a close")]) {
         const { ends, texts, peer, line } = await open();
         peer.socket.on("data", () => peer.socket.write(answer));
@@ -138,7 +138,7 @@ describe.each([
       }
     });
 
-    test("that nobody answers hangs up within two seconds", async () => {
+    test("that is not answered closes the connection within two seconds", async () => {
       const { ends, peer, line } = await open();
       const start = performance.now();
       line.close();

@@ -38,7 +38,7 @@ describe("a document", () => {
     expect(root.attributes["name"]).toBe(root.text);
   });
 
-  test("leaves entities that nobody knows, and drops characters that are none", () => {
+  test("keeps unknown entities, and drops invalid characters", () => {
     expect(readXml("<a>&nbsp;&unknown; &#0;&#xD800;&#x110000;&#9999999;.</a>").text).toBe("&nbsp;&unknown; .");
   });
 
@@ -80,7 +80,7 @@ describe("a document", () => {
     expect(childText(readXml("<a><length>2</length></a>"), "length")).toBe("2");
   });
 
-  test("that is none fails as the device's error", () => {
+  test("that is malformed fails with device_error", () => {
     for (const text of ["", " ", "hello", "{}", "<?xml version='1.0'?>", "<!-- -->", "\0\0", "<", "&amp;", "]]>"])
       expect(outcome(text)).toBe("device_error");
   });

@@ -268,7 +268,7 @@ describe.concurrent("T27 on LG", () => {
 });
 
 describe.concurrent("T27 on Kodi", () => {
-  test("a changed password is told at once, tried a bounded number of times, and mended by pairing", () =>
+  test("a changed password is reported at once, tried a bounded number of times, and repaired by pairing", () =>
     play("kodi", async (scene) => {
       const { real } = scene;
       await real.off();
@@ -306,7 +306,7 @@ describe.concurrent("T27 on Kodi", () => {
         expect((await scene.device()).host).toBe(real.host);
       }));
 
-  test("an announcement of its id in capitals, and with two addresses, leads nobody astray", () =>
+  test("an announcement of its id in capitals, or with two addresses, changes nothing", () =>
     play("kodi", async (scene) => {
       const { real } = scene;
       await stranger(scene, {
@@ -389,7 +389,7 @@ describe("T29 over the life of the daemon", () => {
       }
     });
 
-  test("discovery.hosts that names a stranger: it is asked, and nothing secret is said", async () => {
+  test("a stranger in discovery.hosts is queried, and is sent no secret", async () => {
     const hosts = [freeAddress(), freeAddress()];
     const own = await startHouse({
       config: { dev, discovery: { hosts: [`${hosts[0]}:${usual.kodi.port}`, `${hosts[1]}:${usual.webos.port}`] } },

@@ -33,7 +33,7 @@ for (const platform of platforms)
     }
   });
 
-test("what is said over TCP, TLS and a masked WebSocket is found again, in each form of it", async () => {
+test("the recorder finds a secret sent over TCP, TLS or a masked WebSocket, in each encoding", async () => {
   const real = await plugIn("webos");
   const host = freeAddress();
   const stranger = await startStranger({ of: real, host, manner: "empty-id", announces: false });

@@ -48,7 +48,7 @@ test("a bound is reached from the right side, and what falls short is named", ()
   ]);
 });
 
-test("the table says all there is to say, and its page takes it between its marks", () => {
+test("the table holds every measure, and the page is rewritten between its marks", () => {
   const table = tableOf([{ ...row(0.5, { at: "least", value: 0.7 }), note: "with care" }]);
   expect(table).toContain(
     "| 7 | listing \\| all | 2 ÷ 1 | 1.00 | **0.500** (0–9.00) | ≥ 0.7 | **no** | 10 devices: 0.500 |",
@@ -83,7 +83,7 @@ test("its words", () => {
   expect(measures.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
 });
 
-test("a peer that fails once is said to have failed, and is not asked again", async () => {
+test("a peer that fails once is reported as failed, and is not measured again", async () => {
   const peer = new PeerRounds("peer 1.0");
   for (const value of [9, 2, 3]) await peer.measure(async () => value);
   expect(peer.against([1, 1])).toEqual({ name: "peer 1.0", figure: 2.5 });
