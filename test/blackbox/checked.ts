@@ -87,7 +87,7 @@ const vendorText =
   /<\/|<\?xml|<app|<player|ecp-setting|user-device|power-mode|\bECP\b|keypress|keyup|tvinput_|is-tv|Lit_/;
 
 /** No vendor's field, value or XML, at any depth. */
-export function expectNoVendorWords(value: unknown, settings = false, where = "body"): void {
+function expectNoVendorWords(value: unknown, settings = false, where = "body"): void {
   if (typeof value === "string") {
     if (vendorValues.test(value) || vendorText.test(value)) throw new Error(`${where}: ${value}`);
   } else if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** The secrets of secrets.test.ts, and what it asks with them. The keys that sets give are planted when they are known. */
+/** The secrets of slow/secrets.slow.ts, and what it asks with them. The keys that sets give are planted when they are known. */
 import { Canaries } from "./canaries.ts";
 
 export const canaries = new Canaries();

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 /** Limits for each failure, so that all of them fit where little of a log is kept. */
 const [mostLines, mostCharacters] = [60, 300];
 
-export function failuresIn(said: string): string[] {
+function failuresIn(said: string): string[] {
   const failures: string[] = [];
   let before: string[] = [];
   let inSummary = false;
