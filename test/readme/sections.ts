@@ -125,7 +125,7 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
       { title: "paired", facts: { access: "full" } },
       { title: "paired, a box", facts: { access: "full", model: "Google TV Streamer" } },
       {
-        title: "paired, a box that tells no volume",
+        title: "paired, a box that reports no volume",
         facts: { access: "full", model: "Chromecast HD" },
         memory: { volume: false },
       },

@@ -20,7 +20,7 @@ import { prove } from "./identity.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { abilities, describeState, type Media, type Receiver } from "./protocol.ts";
 import { castServices, defaultReceiver, idsOf } from "./services.ts";
-import { CastSession, playsNothing } from "./session.ts";
+import { CastSession, notPlaying } from "./session.ts";
 
 /** Connecting, proving the identity and the first status; an mDNS answer may have to be waited for. */
 const openTimeoutMs = 4_000;
@@ -70,7 +70,7 @@ export class CastDevice {
 
   /** The session for a read; callers share the failure of a recent attempt. */
   async session(signal: AbortSignal, eager = false): Promise<CastSession> {
-    // A device that accepts the connection and never tells its identity may use all of this time, so that the error can
+    // A device that accepts the connection and never reports its identity may use all of this time, so that the error can
     // say so.
     const within = deadline(Math.max(2 * this.#platformHost.requestTimeoutMs(), openTimeoutMs), signal);
     const opening = this.#reconnecting.use(within, { eager });
@@ -99,8 +99,8 @@ export class CastDevice {
   /** Launches an app by its id, or by another id of the same service where the device lacks that one. */
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     if (Object.keys(params).length > 0)
-      throw new ZapdError("unsupported_operation", "cannot open anything in an app: Cast has no deep links", {
-        hint: "Launch the app alone, or hand over a file: zapd play URL -d {device}",
+      throw new ZapdError("unsupported_operation", "cannot open content in an app: Cast has no deep links", {
+        hint: "Launch the app without content, or play a file: zapd play URL -d {device}",
       });
     const { session } = await this.#ready(signal);
     return this.#launch(session, id.toUpperCase(), signal);
@@ -110,14 +110,14 @@ export class CastDevice {
     for (const appId of idsOf(wanted)) {
       const answer = await session.askReceiver({ type: "LAUNCH", appId }, signal, launchTimeoutMs);
       if (answer["type"] === "LAUNCH_ERROR" && answer["reason"] === "NOT_FOUND") continue;
-      requireSuccess(answer, "launch it");
+      requireSuccess(answer, "launch the app");
       const isShown = () => session.receiver?.running?.ids.includes(appId) === true;
       return this.#waitFor(session, isShown, shownTimeoutMs, signal);
     }
     const service = castServices.get(wanted);
     const name = service === undefined ? `Cast app ${wanted}` : `${serviceNames[service]} (${wanted})`;
-    throw new ZapdError("app_not_found", `knows no ${name}, or has none for its screen`, {
-      hint: "A Cast device has no list of its apps: check the id, or launch it once from a phone",
+    throw new ZapdError("app_not_found", `does not know ${name}, or cannot run it`, {
+      hint: "Check the id, or launch the app once from a phone: a Cast device does not list its apps",
     });
   }
 
@@ -128,11 +128,11 @@ export class CastDevice {
     if (running === null) return null;
     const { sessionId } = running;
     const answer = await session.askReceiver({ type: "STOP", sessionId }, signal);
-    // The app has ended by itself meanwhile (3.3).
-    if (answer["reason"] !== "INVALID_SESSION_ID") requireSuccess(answer, "leave it");
+    // The app has ended by itself (3.3).
+    if (answer["reason"] !== "INVALID_SESSION_ID") requireSuccess(answer, "close the app");
     const isClosed = () => session.receiver?.running?.sessionId !== sessionId;
     if (await this.#waitFor(session, isClosed, closedTimeoutMs, signal)) return running.app;
-    throw new ZapdError("device_error", "took the command, but goes on showing the app");
+    throw new ZapdError("device_error", "accepted the command, but still shows the app");
   }
 
   /** Waits for a condition, by pushes and by polling. */
@@ -162,7 +162,7 @@ export class CastDevice {
     const media = mediaOf(session);
     const name = what === "toggle" ? (media.status === "paused" ? "play" : "pause") : what;
     const { ability, verb, message } = playbackCommands[name];
-    requireAbility(media, ability, name === "play" ? "be paused and played" : verb);
+    requireAbility(media, ability, name === "play" ? "pause or resume" : verb);
     await this.#command(session, media, message, verb, signal);
   }
 
@@ -170,7 +170,7 @@ export class CastDevice {
   async seek(to: (positionMs: number, media: Media) => number, signal: AbortSignal): Promise<void> {
     const { session, receiver } = await this.#ready(signal);
     const media = mediaOf(session);
-    requireAbility(media, abilities.seek, "be sought in");
+    requireAbility(media, abilities.seek, "seek");
     const now = describeState(receiver, media).playback?.position_ms ?? 0;
     const position = Math.max(0, Math.min(to(now, media), media.durationMs ?? Number.POSITIVE_INFINITY));
     await this.#command(session, media, { type: "SEEK", currentTime: position / 1_000 }, "seek", signal);
@@ -187,7 +187,7 @@ export class CastDevice {
     const { session, receiver } = await this.#ready(signal);
     const isRunning = receiver.running?.ids.includes(defaultReceiver) === true;
     if (!isRunning && !(await this.#launch(session, defaultReceiver, signal)))
-      throw new ZapdError("device_error", "took the command, but does not show the app that plays files");
+      throw new ZapdError("device_error", "accepted the command, but does not show the app that plays files");
     const metadata = {
       metadataType: 0,
       ...(title !== null && { title }),
@@ -207,10 +207,12 @@ export class CastDevice {
     if (type === "LOAD_FAILED" || type === "ERROR")
       throw new ZapdError(
         "unsupported_media",
-        `could not load it as ${mime}${typeof detail === "number" ? ` (error ${detail})` : ""}`,
-        { hint: "The device fetches the address by itself: it must reach it, and play such a file" },
+        `could not load the file as ${mime}${typeof detail === "number" ? ` (error ${detail})` : ""}`,
+        {
+          hint: "Check that the device can reach the address and can play this kind of file: it loads the file itself",
+        },
       );
-    requireSuccess(answer, "load it");
+    requireSuccess(answer, "load the file");
   }
 
   /** The URL of the picture of what plays; `null` where there is none. */
@@ -238,28 +240,32 @@ export class CastDevice {
   }
 }
 
-/** Each with the ability that what plays must have, and its name in an error. */
+/** Each with the ability that what is playing must have, and the words for it in an error. */
 const playbackCommands = {
   play: { ability: abilities.pause, verb: "play", message: { type: "PLAY" } },
   pause: { ability: abilities.pause, verb: "pause", message: { type: "PAUSE" } },
   stop: { ability: 0, verb: "stop", message: { type: "STOP" } },
-  next: { ability: abilities.next, verb: "go to the next", message: { type: "QUEUE_UPDATE", jump: 1 } },
-  previous: { ability: abilities.previous, verb: "go to the previous", message: { type: "QUEUE_UPDATE", jump: -1 } },
+  next: { ability: abilities.next, verb: "go to the next item", message: { type: "QUEUE_UPDATE", jump: 1 } },
+  previous: {
+    ability: abilities.previous,
+    verb: "go to the previous item",
+    message: { type: "QUEUE_UPDATE", jump: -1 },
+  },
 } as const satisfies Record<PlaybackCommand, object>;
 
 function mediaOf({ media }: CastSession): Media {
-  if (media === null) throw playsNothing();
+  if (media === null) throw notPlaying();
   return media;
 }
 
 function requireAbility({ commands }: Media, bit: number, verb: string): void {
   if (bit !== 0 && (commands & bit) === 0)
-    throw new ZapdError("device_refused", `plays something that cannot ${verb} now`);
+    throw new ZapdError("device_refused", `cannot ${verb} now: what it is playing does not allow it`);
 }
 
 function fixedVolume(): ZapdError {
   return new ZapdError("unsupported_operation", "has a fixed volume", {
-    hint: "Change it on the TV or the receiver that it is plugged into",
+    hint: "Change the volume on the TV or the receiver that it is plugged into",
   });
 }
 
@@ -268,7 +274,11 @@ function requireSuccess(answer: Json, verb: string): void {
   const type = text(answer["type"]) ?? text(answer["responseType"]) ?? "";
   if (type === "RECEIVER_STATUS" || type === "MEDIA_STATUS") return;
   const reason = text(answer["reason"]);
-  throw new ZapdError("device_refused", `refused to ${verb}: it says ${type}${reason === null ? "" : `, ${reason}`}`, {
-    hint: "What it plays may have changed meanwhile: look with zapd state {device}, then try again",
-  });
+  throw new ZapdError(
+    "device_refused",
+    `refused to ${verb}: it answered ${type}${reason === null ? "" : `, ${reason}`}`,
+    {
+      hint: "What it is playing may have changed: check with zapd state {device}, then try again",
+    },
+  );
 }

@@ -36,7 +36,7 @@ export function encode({ source, destination, namespace, text }: CastMessage): B
   return Buffer.concat([head, body]);
 }
 
-/** Reads a message; one without a text has `""`. Throws where it is none. */
+/** Reads a message; one without a text has `""`. Throws for bytes that are not a message. */
 export function decode(body: Buffer): CastMessage {
   const message = new Message(body);
   return {

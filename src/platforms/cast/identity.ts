@@ -1,4 +1,4 @@
-/** Who a Cast device is (players.md 1.2, 3.1): the id that it announces, and tells over its connection. */
+/** Identifies a Cast device (players.md 1.2, 3.1) by the id that it announces and reports over its connection. */
 import { wrongDevice } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
@@ -29,7 +29,7 @@ function announcedOf({ id, fn, md, ca }: MdnsService["txt"]): Readonly<Record<st
 /** A bit of `ca`: it has a video output (3.1). */
 const screenBit = 1;
 
-/** A device with video that is not plugged into a screen is a TV, as far as its model tells. */
+/** A device with video that is not plugged into a screen is a TV, as far as its model shows. */
 function kindOf(model: string | null, bits: string | undefined): Kind {
   const isScreen =
     (Number(bits) & screenBit) !== 0 && !/chromecast|shield|streamer|stick|dongle|hub|box/i.test(model ?? "");
@@ -93,8 +93,8 @@ export async function identifyCast(
 }
 
 /**
- * Fails where another device answers. One that tells its id over the connection is known by that. Any other, and a
- * group, which its leading device may answer for, is known by what is announced for this port. Without a contradiction
+ * Fails where another device answers. One that reports its id over the connection is known by that. Any other, and a
+ * group, for which its leading device may answer, is known by what is announced for this port. Without a contradiction
  * it is accepted: it gets no secret.
  */
 export async function prove(

@@ -8,7 +8,7 @@ const memory = z
     volume: z.enum(["attenuation", "fixed", "master"]),
     /** Several speakers under one name, at the address of the one that leads them. */
     group: z.boolean(),
-    /** It has told its id over the connection: a device that does not is another one. */
+    /** It has reported its id over the connection: a device that does not is another one. */
     tellsId: z.boolean(),
   })
   .partial();

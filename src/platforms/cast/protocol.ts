@@ -1,5 +1,5 @@
 /**
- * Messages of a Cast device, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 3, by
+ * Reads the messages of a Cast device into zapd's values. Pure. Facts and their evidence: protocols/players.md 3, by
  * section.
  */
 import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";

@@ -25,9 +25,9 @@ const mediaTimeoutMs = 1_500;
 /** Not all devices answer requests for their identity. */
 const infoTimeoutMs = 1_000;
 
-/** What a device tells about itself without pairing. */
+/** What a device reports about itself without pairing. */
 export interface DeviceInfo {
-  /** It tells its id in two ways, which may differ. */
+  /** It reports its id in two ways, which may differ. */
   readonly ids: readonly string[];
   readonly name: string | null;
   readonly model: string | null;
@@ -82,7 +82,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const media = joined === null || joined === this.#unresponsive ? null : this.#askMedia(joined, signal);
     const answer = await this.askReceiver({ type: "GET_STATUS" }, signal);
     await media;
-    // Another app may have been started meanwhile.
+    // Another app may have been started in the meantime.
     if (this.#joined !== null && this.#joined !== joined) await this.#askMedia(this.#joined, signal);
     return this.#receiver ?? readReceiver(answer);
   }
@@ -104,7 +104,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
 
   /** A media request to the running app. Fails with `device_refused` where no app that plays media runs. */
   async askApp(message: Json, signal: AbortSignal, withinMs?: number): Promise<Json> {
-    if (this.#joined === null) throw playsNothing();
+    if (this.#joined === null) throw notPlaying();
     return this.#ask(namespaces.media, this.#joined, message, signal, withinMs);
   }
 
@@ -113,7 +113,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     return this.#ask(namespaces.receiver, receiverId, message, signal, withinMs);
   }
 
-  /** Requests what the device tells about itself; returns early once it has told the `wanted` id. */
+  /** Requests what the device reports about itself; returns early once it has reported the `wanted` id. */
   async requestDeviceInfo(
     signal: AbortSignal,
     { wanted = "", withinMs = infoTimeoutMs }: { readonly wanted?: string; readonly withinMs?: number } = {},
@@ -129,7 +129,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const confirming = asked.map(async (request, index) => {
       const answer = await request;
       answers[index] = answer;
-      if (!readDeviceInfo([answer]).ids.includes(wanted)) throw new Error("it is another id, or none");
+      if (!readDeviceInfo([answer]).ids.includes(wanted)) throw new Error("not the wanted id");
     });
     // Not all devices answer both: after the first answer, the other is waited for only a little longer.
     const waited = Promise.any(asked).then(() => sleep(infoTimeoutMs, signal));
@@ -177,7 +177,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
 
   #receiverChanged(receiver: Receiver): void {
     this.#receiver = receiver;
-    // A sleeping device is not reconnected unasked: that would wake some.
+    // zapd does not reconnect to a sleeping device by itself: that would wake some.
     this.leaving = receiver.standby === true;
     const { transportId = "", hasMedia = false } = receiver.running ?? {};
     const transport = hasMedia && transportId !== "" ? transportId : null;
@@ -206,7 +206,7 @@ function bytesOf(namespace: string, destination: string, message: Json): Buffer 
   return encode({ source: senderId, destination, namespace, text: JSON.stringify(message) });
 }
 
-/** Merges `DEVICE_INFO` and `eureka_info`: one may tell what the other leaves out. */
+/** Merges `DEVICE_INFO` and `eureka_info`: one may contain what the other leaves out. */
 function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
   const all = answers.map((answer) => {
     const data = asJson(answer["data"]);
@@ -231,8 +231,8 @@ function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
   };
 }
 
-export function playsNothing(): ZapdError {
-  return new ZapdError("device_refused", "plays nothing", {
-    hint: "Play something first: zapd play URL -d {device}, or from an app on a phone",
+export function notPlaying(): ZapdError {
+  return new ZapdError("device_refused", "is not playing anything", {
+    hint: "Start something first: zapd play URL -d {device}, or cast from an app on a phone",
   });
 }

@@ -1,6 +1,6 @@
 /**
- * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, with GENA events. Most are part of a TV that
- * another platform drives as well, and add what that lacks. Facts: protocols/players.md 8.
+ * DLNA renderers (UPnP MediaRenderer): found by SSDP, controlled by SOAP, with GENA events. Most are part of a TV that
+ * another platform controls as well, and add what that lacks. Facts: protocols/players.md 8.
  */
 import { hasCode, protocolError } from "../../api/errors.ts";
 import { type Answer, DeviceHttp } from "../../transport/http.ts";
@@ -30,7 +30,7 @@ import {
 } from "./protocol.ts";
 import { Renderer } from "./renderer.ts";
 
-/** Most devices of a newer version also answer for the older ones, but not all. */
+/** Most devices of a newer version also answer searches for the older ones, but not all. */
 const versions = [1, 2, 3] as const;
 /**
  * Where a description usually is, for an address without a search: libupnp and others, Platinum, Samsung TVs, Sonos.
@@ -40,7 +40,7 @@ const documentBytes = 256 * 1024;
 
 export const dlna: Platform<DlnaMemory> = {
   name: "dlna",
-  // The first port of libupnp. A renderer may have any, and a search answer names it.
+  // The first port of libupnp. A renderer may use any port; a search answer contains it.
   ports: { control: 49_152 },
   queries: versions.map((version) => ({
     over: "ssdp",
@@ -59,12 +59,12 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
   const headers = { Connection: "close" };
   const read = async (path: string) => {
     const answer = await http.read(path, signal, { maxBytes: documentBytes, headers });
-    if (answer.status !== 200) throw protocolError("has no such document");
+    if (answer.status !== 200) throw protocolError("has no UPnP description");
     return answer;
   };
   try {
     const { udn, page, facts, memory, documents } = await findDescription(lead, read);
-    // What a service does not tell now stays unknown, and is taken to be as usual.
+    // What a service does not report now stays unknown, and is assumed to be as usual.
     const readDocument = async <T extends object>(path: string | null, parse: (document: string) => T) => {
       try {
         return path === null ? {} : parse(documentText(await read(path)));
@@ -88,7 +88,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
   }
 }
 
-/** Reads the description: where the search answer or the memory says, or else where it usually is. */
+/** Reads the description at the path of the search answer or of the memory, or else at the usual paths. */
 async function findDescription(lead: Lead, read: (path: string) => Promise<Answer>): Promise<RendererDescription> {
   const known = lead.path ?? dlnaMemory.safeParse(lead.memory).data?.path;
   const paths = known === undefined ? usualPaths : [known];
@@ -97,7 +97,7 @@ async function findDescription(lead: Lead, read: (path: string) => Promise<Answe
     try {
       return readDescription(await read(path), lead, path);
     } catch (error) {
-      // A device that does not answer at one path answers at none.
+      // A device that does not answer at one path does not answer at any.
       if (!hasCode(error, "device_error")) throw error;
       failure ??= error;
     }

@@ -1,4 +1,4 @@
-/** Commands to a renderer (players.md 8, 9), and what its faults mean. */
+/** Commands to a renderer (players.md 8, 9), and the meaning of its faults. */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
@@ -7,7 +7,7 @@ import { playerKeys } from "../player-keys.ts";
 import { describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
 
-/** A renderer may still be loading a file when it is told to play it. */
+/** A renderer may still be loading a file when the command to play it arrives. */
 const readyTimeoutMs = 5_000;
 /** Illegal MIME type; resource not found; format not supported for playback (AVTransport:1, 2.4). */
 const faults = { type: 714, missing: 716, format: 704, unready: 701 } as const;
@@ -19,7 +19,7 @@ const actions: Readonly<Record<PlaybackCommand, string>> = {
   next: "Next",
   previous: "Previous",
 };
-/** The status in which a refused command has nothing left to do. */
+/** The status in which a refused command has nothing to do. */
 const statusAfter: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
@@ -38,11 +38,11 @@ export async function controlPlayer(
   signal: AbortSignal,
 ): Promise<void> {
   const { actions: own = [] } = renderer.memory;
-  const tellsPossible = own.includes("GetCurrentTransportActions") && !renderer.stack.acceptsEverything;
-  if ((what === "next" || what === "previous") && tellsPossible) {
+  const listsPossible = own.includes("GetCurrentTransportActions") && !renderer.stack.acceptsEverything;
+  if ((what === "next" || what === "previous") && listsPossible) {
     const possible = readActions(await unlessFault(renderer.query("transport", "GetCurrentTransportActions", signal)));
     if (possible.size > 0 && !possible.has(actions[what].toLowerCase()))
-      throw new ZapdError("device_refused", `has nothing ${what === "next" ? "after" : "before"} what it plays`);
+      throw new ZapdError("device_refused", `has nothing ${what === "next" ? "after" : "before"} what it is playing`);
   }
   try {
     await renderer.command("transport", actions[what], signal, what === "play" ? { Speed: "1" } : {});
@@ -50,8 +50,8 @@ export async function controlPlayer(
     if (!isWrongState(renderer, error)) throw error;
     const status = (await renderer.playback(signal))?.status ?? null;
     if (statusAfter[what]?.includes(status)) return;
-    if (status === null) throw nothingLoaded(what === "play" ? "has nothing to play" : "plays nothing");
-    throw new ZapdError("device_refused", `shows that it is ${status}, and takes no ${what} now`);
+    if (status === null) throw nothingLoaded(what === "play" ? "has nothing to play" : notPlaying);
+    throw new ZapdError("device_refused", `does not accept ${what} while it is ${status}`);
   }
 }
 
@@ -61,12 +61,12 @@ export async function seek(renderer: Renderer, positionMs: number, signal: Abort
     await renderer.command("transport", "Seek", signal, args);
   } catch (error) {
     if (!isWrongState(renderer, error)) throw error;
-    if ((await renderer.playback(signal)) === null) throw nothingLoaded("plays nothing");
-    throw new ZapdError("device_refused", "cannot go to another place in what it plays");
+    if ((await renderer.playback(signal)) === null) throw nothingLoaded(notPlaying);
+    throw new ZapdError("device_refused", "cannot seek in what it is playing");
   }
 }
 
-/** Hands a file to the renderer, with its description, and plays it. */
+/** Gives the renderer the address of a file, with its description, and plays it. */
 async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
   const mime = item.mime === null ? null : await supportedType(renderer, item.mime, signal);
   const uri: Args = { CurrentURI: item.url, CurrentURIMetaData: describeItem({ ...item, mime }) };
@@ -79,8 +79,8 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
     await renderer.command("transport", "Play", signal, { Speed: "1" });
   } catch (error) {
     if (!(error instanceof SoapFault) || error.errorCode !== faults.unready) throw explainMediaError(error, item);
-    // It is still loading the file, or already plays it, as one that was playing before does (AVTransport:1, 2.4.1;
-    // seen with rygel). The refused command has done nothing, so it is not done twice.
+    // It is still loading the file, or is already playing it, like a renderer that was playing before (AVTransport:1, 2.4.1;
+    // seen with rygel). The refused command had no effect, so sending it again does not do it twice.
     let state: string | undefined;
     const isReady = async () => {
       state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
@@ -105,8 +105,9 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
   if ("mute" in does) return renderer.mute((await renderer.volume(signal))?.muted !== true, signal);
   if ("by" in does) {
     const now = await renderer.playback(signal);
-    if (now === null) throw nothingLoaded("plays nothing");
-    if (now.position_ms === null) throw new ZapdError("device_refused", "does not say where it is in what it plays");
+    if (now === null) throw nothingLoaded(notPlaying);
+    if (now.position_ms === null)
+      throw new ZapdError("device_refused", "does not report the position of what it is playing");
     const to = Math.max(0, now.position_ms + does.by);
     return seek(renderer, now.duration_ms === null ? to : Math.min(to, now.duration_ms), signal);
   }
@@ -118,7 +119,7 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
 /** One step of the volume, as by a key of a remote. */
 export async function step(renderer: Renderer, by: 1 | -1, signal: AbortSignal): Promise<void> {
   const level = (await renderer.volume(signal))?.level;
-  if (level == null) throw new ZapdError("device_error", "does not say how loud it is");
+  if (level == null) throw new ZapdError("device_error", "does not report its volume");
   await renderer.setVolume(pressedLevel(level, by, renderer.memory.volume ?? usualRange), signal);
 }
 
@@ -153,21 +154,27 @@ function isWrongState({ stack }: Pick<Renderer, "stack">, error: unknown): boole
   return error instanceof SoapFault && error.errorCode !== null && stack.wrongState.has(error.errorCode);
 }
 
+const notPlaying = "is not playing anything";
+
 function nothingLoaded(problem: string): ZapdError {
-  return new ZapdError("device_refused", problem, { hint: "Hand it something first: zapd play URL -d {device}" });
+  return new ZapdError("device_refused", problem, { hint: "Start something first: zapd play URL -d {device}" });
 }
 
-/** Why the renderer does not play a file. */
+/** The reason why the renderer does not play a file. */
 function explainMediaError(error: unknown, { url, mime }: MediaItem): unknown {
   if (!(error instanceof SoapFault)) return error;
   const { errorCode } = error;
   if (errorCode === faults.type || errorCode === faults.format)
-    return new ZapdError("unsupported_media", `cannot play ${url}: it takes no ${mime ?? "file of this kind"}`, {
-      cause: error,
-    });
+    return new ZapdError(
+      "unsupported_media",
+      `cannot play ${url}: it does not support ${mime ?? "this kind of file"}`,
+      {
+        cause: error,
+      },
+    );
   if (errorCode !== faults.missing && errorCode !== faults.unready) return error;
   return new ZapdError("device_error", `could not fetch ${url}`, {
-    hint: "It fetches the file by itself: check that the address opens from its network, and is no loopback address",
+    hint: "Check that the address can be opened from the network of the device, and is not a loopback address: the device loads the file itself",
     cause: error,
   });
 }

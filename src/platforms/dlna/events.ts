@@ -1,6 +1,6 @@
 /**
- * GENA events of a renderer: subscribed to while somebody polls it often, and given up when nobody has for a while. An
- * event only says that something has changed; the renderer is read then, however many events come.
+ * GENA events of a renderer: subscribed to while somebody polls it often, and cancelled when nobody has for a while. An
+ * event only shows that something has changed; the renderer is read then, no matter how many events arrive.
  */
 import { textOf } from "../../api/errors.ts";
 import { type Subscribed, subscribe } from "../../transport/gena.ts";
@@ -14,15 +14,15 @@ interface EventsOptions {
   debug(message: string): void;
   /** Something has changed: reads it; resolves to the milliseconds until the next read, or `null` for none. */
   changed(signal: AbortSignal): Promise<number | null>;
-  /** No more events come. */
+  /** No more events will arrive. */
   ended(): void;
 }
 
-/** Longer than the two minutes between two checks that the renderer is there (devices/watch.ts). */
+/** Longer than the two minutes between two checks whether the renderer is still there (devices/watch.ts). */
 const idleMs = 180_000;
-/** A renderer that refused a subscription is asked again after this. */
+/** After this, the subscription is requested again from a renderer that refused it. */
 const resubscribeAfterMs = 300_000;
-/** One change sends many events; they are collected, and reads kept apart. */
+/** One change sends many events; they are collected, and reads have a minimum distance. */
 const debounceMs = 100;
 const readEveryMs = 500;
 
@@ -108,7 +108,7 @@ export class Events {
       const nextReadMs = await this.#options.changed(this.#over.signal);
       if (nextReadMs !== null) this.#dueAt = Math.min(this.#dueAt, performance.now() + nextReadMs);
     } catch (error) {
-      this.#options.debug(`events: it could not be read: ${textOf(error)}`);
+      this.#options.debug(`events: cannot read the state: ${textOf(error)}`);
       if (!this.#over.signal.aborted) this.drop();
     } finally {
       this.#isReading = false;

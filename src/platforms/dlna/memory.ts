@@ -1,11 +1,11 @@
 /**
- * What zapd remembers about a renderer beside its facts: what its description and the documents of its services say.
+ * What zapd remembers about a renderer beside its facts: the content of its description and of the documents of its services.
  */
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 import { stackNames } from "./stacks.ts";
 
-/** A path and query on the device itself: no other host that it names is ever called. */
+/** A path and query on the device itself: zapd never calls another host that it names. */
 const path = z
   .string()
   .max(2_048)

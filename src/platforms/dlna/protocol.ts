@@ -28,7 +28,7 @@ function pageOf(url: string | null, { host }: Address): number | null {
 /** A renderer's description. */
 export interface RendererDescription {
   readonly udn: string;
-  /** The port of its web page, where that is at its own address: a Kodi names there the port where it is driven. */
+  /** The port of its web page, where that is at its own address: for a Kodi, the port of its web server. */
   readonly page: number | null;
   readonly facts: Facts;
   readonly memory: DlnaMemory;
@@ -36,7 +36,7 @@ export interface RendererDescription {
   readonly documents: { readonly transport: string | null; readonly rendering: string | null };
 }
 
-/** Reads a description. Fails with `device_error` where it is none, or that of no renderer. */
+/** Reads a description. Fails with `device_error` where it is not one, or not that of a renderer. */
 export function readDescription(
   answer: Pick<Answer, "headers" | "body">,
   at: Address,
@@ -118,12 +118,12 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
   ["TRANSITIONING", "buffering"],
 ]);
 
-/** GetTransportInfo; `null` where nothing plays, whatever the state is called. */
+/** GetTransportInfo; `null` where nothing is playing, whatever the state is called. */
 export function readStatus(info: SoapValues): Playback["status"] | null {
   return statuses.get(info.get("CurrentTransportState") ?? "") ?? null;
 }
 
-/** GetPositionInfo; what it does not tell is `null`. */
+/** GetPositionInfo; what it does not contain is `null`. */
 export function readPosition(status: Playback["status"], position: SoapValues): Playback {
   const duration = readTime(position.get("TrackDuration"));
   const item = readItem(position.get("TrackMetaData") ?? "");
@@ -151,7 +151,7 @@ export function readTime(text: string | undefined): number | null {
   return whole * 1_000 + Math.round(fraction * 1_000);
 }
 
-/** A time as `Seek` takes it. */
+/** A time in the form that `Seek` requires. */
 export function timeOf(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   const two = (value: number) => String(value).padStart(2, "0");
@@ -167,13 +167,13 @@ function readItem(didl: string): (name: string) => string | null {
   return (wanted) => fields.find(({ name }) => name.split(":").at(-1) === wanted)?.text.slice(0, 512) || null;
 }
 
-/** The actions that are possible now, in lower case. An escaped comma belongs to a stack's own word (players.md 8). */
+/** The actions that are possible now, in lower case. An escaped comma is part of a word (players.md 8). */
 export function readActions(values: SoapValues): ReadonlySet<string> {
   const words = (values.get("Actions") ?? "").split(/(?<!\\),/);
   return new Set(words.map((word) => word.trim().toLowerCase()).filter(Boolean));
 }
 
-/** MIME types of the same kind of file; a device takes the one that it lists. */
+/** MIME types of the same kind of file; a device accepts the one that it lists. */
 const equivalentTypes: readonly (readonly string[])[] = [
   ["audio/flac", "audio/x-flac"],
   ["audio/mpeg", "audio/mp3", "audio/x-mp3"],

@@ -21,9 +21,9 @@ type ServiceName = "transport" | "rendering" | "connections";
 type Volume = NonNullable<PlatformState["volume"]>;
 
 const descriptionBytes = 256 * 1024;
-/** For the metadata of what plays, and the list of all types it takes. */
+/** For the metadata of what is playing, and the list of all types that it accepts. */
 const answerBytes = 512 * 1024;
-/** How long a proof of identity holds for polling; a read of the whole state proves it anew. */
+/** How long a proof of identity is valid for polling; a read of the whole state proves it again. */
 const proofValidMs = 40_000;
 /** How long the last state counts while events arrive. */
 const pushedValidMs = 15_000;
@@ -95,7 +95,7 @@ export class Renderer {
       });
     const http = { read, command: this.#http.command.bind(this.#http) };
     return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal).catch((error: unknown) => {
-      // A renderer that comes back has forgotten its subscriptions.
+      // A renderer that comes back has lost its subscriptions.
       if (hasCode(error, "device_unreachable")) this.#events.drop();
       throw error;
     });
@@ -129,7 +129,7 @@ export class Renderer {
 
   /**
    * For polling: subscribes to events, and reads the renderer while none arrive. A renderer that was restarted sends
-   * none; it is noticed by a full read now and then.
+   * none; a full read now and then notices that.
    */
   async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
     const last = this.#lastState;
@@ -145,7 +145,7 @@ export class Renderer {
     };
   }
 
-  /** What plays; `null` for nothing, or where it does not tell (players.md 8: 501 from an Onkyo). */
+  /** What is playing; `null` for nothing, or where it does not report it (players.md 8: 501 from an Onkyo). */
   async playback(signal: AbortSignal): Promise<Playback | null> {
     if (!this.memory.transport) return null;
     const status = readStatus(await unlessFault(this.query("transport", "GetTransportInfo", signal)));
@@ -153,7 +153,7 @@ export class Renderer {
     return readPosition(status, await unlessFault(this.query("transport", "GetPositionInfo", signal)));
   }
 
-  /** The volume; `null` where it does not tell. */
+  /** The volume; `null` where it does not report it. */
   async volume(signal: AbortSignal): Promise<Volume | null> {
     const { volume: range = usualRange, mutes = true } = this.memory;
     if (range === null && !mutes) return null;
@@ -196,7 +196,7 @@ export class Renderer {
   #service(of: ServiceName): Service {
     const service = this.memory[of];
     if (service) return service;
-    throw new ZapdError("unsupported_operation", `has no ${names[of]} that could be called`);
+    throw new ZapdError("unsupported_operation", `has no ${names[of]} service`);
   }
 
   #withConnection<T extends RequestOptions>(sent: T): T {
@@ -206,9 +206,9 @@ export class Renderer {
   async #prove(read: Read): Promise<void> {
     const { path = "/" } = this.memory;
     const answer = await read(path, this.#withConnection<ReadOptions>({ maxBytes: descriptionBytes }));
-    // Another device is at the path of the description, or the description has moved.
+    // Another device is at this address, or the description has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
-    if (answer.status !== 200) throw protocolError("did not say who it is");
+    if (answer.status !== 200) throw protocolError("did not report its identity");
     const { udn, facts, memory } = readDescription(answer, this.#target, path);
     if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
     this.#provenAt = performance.now();
@@ -232,7 +232,7 @@ export class Renderer {
   }
 }
 
-/** AVTransport and RenderingControl take the instance first; 0 always exists. */
+/** The first argument of AVTransport and RenderingControl is the instance; 0 always exists. */
 function argsOf(of: ServiceName, args: Args): Args {
   return of === "connections" ? args : { InstanceID: 0, ...args };
 }

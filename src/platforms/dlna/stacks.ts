@@ -1,6 +1,6 @@
 /**
  * How the libraries that renderers are built with differ (players.md 8, and as run from Debian 12 in November 2026). An
- * unknown one is taken to follow the standard.
+ * unknown one is assumed to follow the standard.
  */
 
 /**
@@ -11,14 +11,14 @@ const wrongState: ReadonlySet<number> = new Set([701, 711]);
 export interface Stack {
   /** Matched against its server header, manufacturer and model. */
   readonly pattern: RegExp;
-  /** It resets the second request on a connection, or closes it after its answer: each request has its own. */
+  /** It resets the connection at the second request, or closes it after its answer: each request has its own connection. */
   readonly oneRequestPerConnection?: true;
   readonly wrongState: ReadonlySet<number>;
   /** It reports every action as possible, and answers 200 to all: it is not asked first. */
   readonly acceptsEverything?: true;
   /** How far the volume may be from the one that was set, in the renderer's range: it rounds. */
   readonly volumeSlack?: number;
-  /** While muted, and right after, it may report volume 0: the level of before still holds. */
+  /** While muted, and right after, it may report volume 0: the previous level is still valid. */
   readonly hidesVolume?: true;
 }
 
@@ -27,7 +27,7 @@ type StackName = (typeof stackNames)[number];
 
 export const stacks: Readonly<Record<StackName, Stack>> = {
   platinum: { pattern: /\b(platinum|xbmc)\b/i, wrongState, acceptsEverything: true },
-  // It answers 501 to what it cannot do now, as to what it lacks.
+  // It answers 501 to commands that it cannot do now, as well as to those that it lacks.
   libupnp: {
     pattern: /portable sdk for upnp|\bgmediarender\b/i,
     oneRequestPerConnection: true,

@@ -42,9 +42,11 @@ describe.concurrent("what a Cast device plays", () => {
     const { set, connection } = await room({ media });
     const { play } = has(connection.media);
     expect(await refusal(play({ ...film, url: "http://192.0.2.1/x", mime: "video/x-flv" }, never))).toBe(
-      "unsupported_media: could not load it as video/x-flv (error 104)",
+      "unsupported_media: could not load the file as video/x-flv (error 104)",
     );
-    expect(await refusal(play(film, never))).toStartWith("device_refused: refused to load it: it says LOAD_CANCELLED");
+    expect(await refusal(play(film, never))).toStartWith(
+      "device_refused: refused to load the file: it answered LOAD_CANCELLED",
+    );
     expect((await failure(play({ ...film, mime: null }, never))).code).toBe("unsupported_media");
     expect(set.state.playback).toBeNull();
   });
@@ -71,10 +73,10 @@ describe.concurrent("what a Cast device plays", () => {
     const sent = set.commands.length;
     for (const what of ["next", "pause"] as const)
       expect((await failure(tell(what, never))).code).toBe("device_refused");
-    expect((await failure(to(1, never))).message).toContain("cannot be sought in");
+    expect((await failure(to(1, never))).message).toContain("cannot seek now");
     expect(set.commands.length).toBe(sent);
     await tell("stop", never);
-    expect(await refusal(tell("play", never))).toBe("device_refused: plays nothing");
+    expect(await refusal(tell("play", never))).toBe("device_refused: is not playing anything");
   });
 
   test("is pushed whoever plays it: the app of another sender is joined", async () => {
@@ -136,7 +138,7 @@ describe.concurrent("apps of a Cast device", () => {
     const launch = has(connection.apps?.launch);
     expect((await failure(launch("00000000", {}, never))).code).toBe("app_not_found");
     expect(await refusal(launch("233637DE", {}, never))).toBe(
-      "device_refused: refused to launch it: it says LAUNCH_ERROR, CANCELLED",
+      "device_refused: refused to launch the app: it answered LAUNCH_ERROR, CANCELLED",
     );
   });
 

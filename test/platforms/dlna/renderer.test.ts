@@ -200,7 +200,10 @@ test.concurrent("a TV refuses an unknown type and a missing file, each with its 
   const { play } = has(connection.media);
   expect(await codeOf(play({ ...film, mime: "video/x-flv" }, never))).toBe("unsupported_media");
   const gone = play({ ...film, url: "http://192.0.2.7/missing.mp4" }, never);
-  await expect(gone).rejects.toMatchObject({ code: "device_error", hint: expect.stringContaining("fetches") });
+  await expect(gone).rejects.toMatchObject({
+    code: "device_error",
+    hint: expect.stringContaining("loads the file itself"),
+  });
 });
 
 test.concurrent("a file gets the equivalent type that the renderer lists", async () => {
@@ -270,7 +273,7 @@ test.concurrent("a renderer that plays and refuses to pause is not taken to play
       () => "done",
       ({ message }: ZapdError) => message,
     );
-  expect(await told("playing")).toBe("shows that it is playing, and takes no pause now");
+  expect(await told("playing")).toBe("does not accept pause while it is playing");
   expect(await told("paused")).toBe("done");
-  expect(await told(null)).toBe("plays nothing");
+  expect(await told(null)).toBe("is not playing anything");
 });
