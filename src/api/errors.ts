@@ -289,14 +289,14 @@ export const codes = {
   },
   pairing_required: {
     ...refused,
-    when: "The device takes commands only from paired clients",
-    message: "Kitchen takes no commands: it is not paired with zapd",
+    when: "The device accepts commands only from paired clients",
+    message: "Kitchen accepts no commands: it is not paired with zapd",
     hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
   },
   pairing_failed: {
     ...refused,
     when: "The device refused the pairing, or nobody accepted it on the TV; `reason` says which",
-    message: "Kitchen was denied: somebody refused the request on the set",
+    message: "Kitchen refused the pairing: somebody declined the request on the TV",
     hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
   },
   dev_auth_failed: {
@@ -404,7 +404,7 @@ export interface ErrorOptions {
 export type DevicePhase = "connect" | "sent" | "answered";
 
 /**
- * Why a pairing failed: a wrong code or password; nobody acted in time; somebody refused it at the device; the device is pairing
+ * Why a pairing failed: a wrong code or password; nobody acted in time; somebody declined it at the device; the device is pairing
  * with another client; it was cancelled; the device closed the connection; the device broke the protocol.
  */
 export const pairingReasons = ["wrong", "late", "denied", "busy", "cancelled", "closed", "protocol"] as const;

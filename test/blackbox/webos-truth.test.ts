@@ -119,7 +119,7 @@ describe("an LG set", () => {
     async () => {
       const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? {} : "usual"));
       const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
-      expect(message).toContain("still says that it is on");
+      expect(message).toContain("still reports that it is on");
       expect((await state(id)).power).toBe("on");
     },
     60_000,
@@ -199,7 +199,7 @@ describe("an LG set", () => {
     refuses = true;
     await set.start();
     const { message } = await refuse(daemon, "getState", { id }, "pairing_required");
-    expect(message).toContain("no longer lets zapd in");
+    expect(message).toContain("no longer accepts the pairing");
     expect(kept(id)).toBeUndefined();
     await succeed(daemon, "pairDevice", { id });
     expect(kept(id)?.["key"]).not.toBe(key);

@@ -58,7 +58,7 @@ test("a set that is off is woken by a magic packet, and must show the certificat
   await set.stop();
   const other = await plugIn({ name: "Pinned", host, securePort: secure, certificate: createCertificate() });
   const { message } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
-  expect(message).toContain("another certificate");
+  expect(message).toContain("a different certificate");
   expect(JSON.stringify(other.received)).not.toContain(key);
 });
 

@@ -37,7 +37,7 @@ export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
   ports: { control: remotePort, pairing: remotePort + 1, wake: 9 },
   queries: [{ over: "mdns", type: serviceType, read: readService }],
   sleepHint:
-    "On the TV: Settings > Network, let it be turned on over the network; packets wake few sets over Wi-Fi, most over a cable; or turn it on with its own remote",
+    "On the TV: Settings > Network, allow turning it on over the network (it wakes most TVs on a network cable, but few on Wi-Fi); or turn it on with its own remote",
   services: androidServices,
   memory: androidMemory,
   secret: androidSecret,

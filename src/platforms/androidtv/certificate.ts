@@ -1,5 +1,5 @@
 /**
- * Self-signed client certificates (players.md 1.3), and what the TV's certificate says. X.509 is written by hand, since
+ * Self-signed client certificates (players.md 1.3), and the content of the TV's certificate. X.509 is written by hand, because
  * no runtime creates it.
  */
 import { generateKeyPair, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
@@ -25,7 +25,7 @@ export async function createCertificate(): Promise<OwnCertificate> {
 let anonymous: Promise<OwnCertificate> | undefined;
 
 /**
- * A certificate that does not identify zapd, for a TV that has not been proven yet, since some hang up without one.
+ * A certificate that does not identify zapd, for a TV that has not been proven yet, because some close the connection without one.
  * Made once; an EC key takes no time.
  */
 export function anonymousCertificate(): Promise<OwnCertificate> {
@@ -81,14 +81,14 @@ function pem(what: string, base64: string): string {
   return `-----BEGIN ${what}-----\n${base64.match(/.{1,64}/g)?.join("\n")}\n-----END ${what}-----\n`;
 }
 
-/** The RSA numbers of a certificate; `null` where it has another kind of key, or is none. */
+/** The RSA numbers of a certificate; `null` where it has another kind of key, or is not a certificate. */
 export function rsaNumbersOf(certificate: Uint8Array): RsaNumbers | null {
   const { n, e } = read(certificate)?.publicKey.export({ format: "jwk" }) ?? {};
   if (n === undefined || e === undefined) return null;
   return { modulus: Buffer.from(n, "base64url"), exponent: Buffer.from(e, "base64url") };
 }
 
-/** What the TV's certificate says about it (players.md 4.1). */
+/** What the TV's certificate contains about it (players.md 4.1). */
 interface Subject {
   /** Whether it is the certificate of a remote service. */
   readonly isRemote: boolean;

@@ -13,12 +13,12 @@ import { keyDirections, messages } from "./protocol.ts";
 import { appOf, isHome, linkOf, packagesOf, shell } from "./services.ts";
 import { RemoteSession, type RemoteState } from "./session.ts";
 
-/** A session is kept open: a new one may wake a sleeping TV, and an open one tells when the TV comes on. */
+/** A session is kept open: a new one may wake a sleeping TV, and an open one reports when the TV comes on. */
 const sessionIdleMs = 7 * 24 * 3_600_000;
-/** A TV that hangs up may be turning off. */
+/** A TV that closes the connection may be turning off. */
 const firstRetryMs = 5_000;
 /**
- * A TV that was just turned on refuses sessions for a while; one that goes on refusing has forgotten zapd (players.md
+ * A TV that was just turned on refuses sessions for a while; one that still refuses them has forgotten zapd (players.md
  * 1.3).
  */
 const startTimeoutMs = 3_000;
@@ -34,7 +34,7 @@ export class AndroidTv {
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<AndroidMemory>;
   readonly #reconnecting: ReconnectingSession<RemoteSession>;
-  /** Since when the TV hangs up before its first message. */
+  /** Since when the TV closes the connection before its first message. */
   #refusedSince: number | undefined;
   /** The last state that was emitted, as JSON. */
   #lastEmitted = "";
@@ -165,9 +165,13 @@ export class AndroidTv {
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     const link = linkOf(id, params["content_id"] ?? null);
     if (link === null)
-      throw new ZapdError("unsupported_operation", `knows no link to one thing in ${appOf(id).name}`, {
-        hint: "Launch the app alone, or give the whole link in the place of the app, such as https://…",
-      });
+      throw new ZapdError(
+        "unsupported_operation",
+        `cannot open content in ${appOf(id).name}: zapd knows no link for it`,
+        {
+          hint: "Launch the app without content, or launch a whole link instead of the app, such as https://…",
+        },
+      );
     const session = await this.command(signal);
     requireFeature(session, "appLink");
     const before = session.state.app;
@@ -192,7 +196,7 @@ export class AndroidTv {
     session.send(messages.key(keyCodes.home, keyDirections.short));
     const isLeft = () => session.state.app !== left || !session.alive;
     if (left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }))) return app;
-    throw new ZapdError("device_error", "took the home key, but goes on showing the app");
+    throw new ZapdError("device_error", "accepted the home key, but still shows the app");
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
@@ -201,9 +205,9 @@ export class AndroidTv {
     if (session.state.volume === null)
       throw new ZapdError(
         "unsupported_operation",
-        "does not tell whether it is muted, and has a key alone that toggles",
+        "can only toggle its sound, and does not report whether it is muted",
         {
-          hint: "Press that: zapd key mute -d {device}",
+          hint: "Toggle it: zapd key mute -d {device}",
         },
       );
     if (isSo()) return;
@@ -234,16 +238,16 @@ export class AndroidTv {
       session.send(messages.key(code, keyDirections.short));
       if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) return;
     }
-    throw new ZapdError("device_error", "took the power-off key but still says that it is on");
+    throw new ZapdError("device_error", "accepted the power-off key, but still reports that it is on");
   }
 }
 
 function requireFeature(session: RemoteSession, feature: Parameters<RemoteSession["has"]>[0]): void {
   if (session.has(feature)) return;
-  throw new DeviceError("unsupported_operation", "does not offer that over its remote service", {
+  throw new DeviceError("unsupported_operation", "does not support that over its remote service", {
     phase: "answered",
     reason: "protocol",
-    hint: "On the TV, update the app Android TV Remote Service, or clear its data and restart it",
+    hint: "On the TV, update the app Android TV Remote Service, or clear its data and restart the TV",
   });
 }
 

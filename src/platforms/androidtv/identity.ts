@@ -1,4 +1,4 @@
-/** Who an Android TV is (players.md 1.2, 4.1): its certificate says so, without any message. */
+/** Identifies an Android TV (players.md 1.2, 4.1) by its certificate, without any message. */
 import { DeviceError, hasReason, wrongDevice, type ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
@@ -18,7 +18,7 @@ export function readService(service: MdnsService): Lead | null {
 }
 
 /**
- * Reads the certificate that is shown at an address. With TLS 1.2 a TV hangs up on unknown clients before it shows its
+ * Reads the certificate that is shown at an address. With TLS 1.2 a TV closes connections of unknown clients before it shows its
  * own, except at the port for pairing.
  */
 export async function readCertificate(
@@ -60,10 +60,14 @@ export async function identifyAndroid(
   const announced = text(lead.announced?.["name"]) ?? (await announcing)?.name ?? null;
   // A service that is announced as an Android TV is one, whatever its certificate looks like.
   if (!subject.isRemote && announced === null)
-    throw new DeviceError("device_error", "is no Android TV: its certificate is that of something else", {
-      phase: "answered",
-      reason: "protocol",
-    });
+    throw new DeviceError(
+      "device_error",
+      "is not an Android TV: its certificate is not that of the Android TV Remote Service",
+      {
+        phase: "answered",
+        reason: "protocol",
+      },
+    );
   const { name, mac } = subject;
   return {
     identity: identityOf(certificate),

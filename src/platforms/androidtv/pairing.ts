@@ -15,12 +15,12 @@ import { proofError, readCertificate } from "./identity.ts";
 import { type AndroidMemory, type AndroidSecret, type AndroidTarget, pairingPortOf } from "./memory.ts";
 import { codeLength, framing, pairing, pairingMessages, secretOf, statuses } from "./protocol.ts";
 
-/** TVs do not tell how long they show the code. */
+/** TVs do not report how long they show the code. */
 const codeShownMs = 120_000;
 /** Some TVs never answer a code that they refuse (4.4). */
 const answerTimeoutMs = 10_000;
 
-const againHint = "It shows another: run zapd pair {device} again";
+const againHint = "Run zapd pair {device} again: it will show a new code";
 
 export async function pairAndroid(
   target: AndroidTarget,
@@ -53,7 +53,7 @@ export async function pairAndroid(
     const certificate = line.certificate;
     const [client, server] = [rsaNumbersOf(Buffer.from(own.cert, "base64")), certificate && rsaNumbersOf(certificate)];
     if (!certificate || fingerprint(certificate) !== fingerprint(shown) || !client || !server)
-      throw pairingFailed("protocol", "showed a certificate that cannot be paired with");
+      throw pairingFailed("protocol", "showed a certificate that cannot be used for pairing");
     const within = deadline(platformHost.requestTimeoutMs(), signal);
     await conversation.ask(pairingMessages.request(), pairing.requestAck, within);
     await conversation.ask(pairingMessages.options(), pairing.options, within);
@@ -64,8 +64,8 @@ export async function pairAndroid(
       const proof = secretOf(client, server, code);
       if (conversation.over) throw conversation.over;
       if (!proof)
-        throw pairingFailed("wrong", "shows another code", {
-          hint: "Look at its screen again, and type what it shows",
+        throw pairingFailed("wrong", "shows a different code", {
+          hint: "Check the code on its screen, and type it again",
         });
       conversation.isSecretSent = true;
       try {
@@ -129,14 +129,14 @@ class Conversation {
   }
 
   end(): void {
-    this.#fail(this.isSecretSent ? refused() : this.isCodeShown ? withdrawn() : hungUp());
+    this.#fail(this.isSecretSent ? refused() : this.isCodeShown ? withdrawn() : closedDuringPairing());
   }
 
   #refusal(status: number): ZapdError {
     if (this.isSecretSent || status === statuses.badSecret) return refused();
     return this.isCodeShown
       ? withdrawn()
-      : pairingFailed("denied", `refused to be paired: it answers ${status}`, { hint: resetHint });
+      : pairingFailed("denied", `refused the pairing: it answered ${status}`, { hint: resetHint });
   }
 
   #fail(error: ZapdError): void {
@@ -148,10 +148,12 @@ class Conversation {
   }
 }
 
-const refused = () => pairingFailed("wrong", "refused the code, and shows it no longer", { hint: againHint });
+const refused = () => pairingFailed("wrong", "refused the code, and no longer shows it", { hint: againHint });
 const withdrawn = () =>
-  pairingFailed("denied", "took its code from the screen: somebody gave it up there", { hint: againHint });
-const hungUp = () =>
-  pairingFailed("closed", "hung up while it was asked", {
+  pairingFailed("denied", "removed the code from its screen: somebody cancelled the pairing there", {
+    hint: againHint,
+  });
+const closedDuringPairing = () =>
+  pairingFailed("closed", "closed the connection during pairing", {
     hint: "If it was just turned on, wait a few seconds, then run zapd pair {device} again",
   });

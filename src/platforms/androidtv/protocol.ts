@@ -13,7 +13,7 @@ export function frameOf(message: Fields): Buffer {
   return Buffer.concat([Buffer.from(varint(body.length)), body]);
 }
 
-/** The length of a frame; `null` while too little of it has come. */
+/** The length of a frame; `null` while too little of it has arrived. */
 function readHead(bytes: Buffer): { readonly head: number; readonly body: number } | null {
   for (let at = 0, body = 0; at < Math.min(bytes.length, headBytes); at++) {
     const byte = bytes[at] ?? 0;
@@ -91,7 +91,7 @@ export interface RsaNumbers {
 
 /**
  * The secret that proves a code (4.1): a hash over both keys and the code without its first byte. `null` where the
- * first byte of the hash is another than that of the code: it was mistyped.
+ * first byte of the hash is not that of the code: it was mistyped.
  */
 export function secretOf(client: RsaNumbers, server: RsaNumbers, code: string): Uint8Array | null {
   if (code.length !== codeLength || !/^[0-9a-f]+$/i.test(code)) return null;

@@ -15,7 +15,7 @@ import { refusedBeforeGreeting } from "./failures.ts";
 import type { AndroidSecret } from "./memory.ts";
 import { features, framing, messages, ours, remote } from "./protocol.ts";
 
-/** The TV pings every 5 s; after three pings that did not come it is gone (4.1). */
+/** The TV pings every 5 s; after three missing pings it is gone (4.1). */
 const silenceTimeoutMs = 16_000;
 const lookEveryMs = 1_000;
 /** After this silence nothing more is sent over the session; a new one is opened. */
@@ -59,7 +59,9 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.#ready.promise.catch(() => {});
     this.onEnd((end) => {
       clearTimeout(this.#grace);
-      this.#ready.reject(this.isGreeted ? closedBeforeSending("hung up before it was ready") : refusedBeforeGreeting());
+      this.#ready.reject(
+        this.isGreeted ? closedBeforeSending("closed the connection before it was ready") : refusedBeforeGreeting(),
+      );
       this.#over(end);
     });
   }
@@ -72,13 +74,17 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     const line = await openFramed({ ...options, onFrame, onEnd }, signal);
     if (line.fingerprint === this.#secret.certificate) return line;
     line.destroy();
-    throw new DeviceError("device_unproven", "showed another certificate in the midst of things", {
-      phase: "connect",
-      reason: "wrong_device",
-    });
+    throw new DeviceError(
+      "device_unproven",
+      "showed a different certificate than a moment ago: it may be another device",
+      {
+        phase: "connect",
+        reason: "wrong_device",
+      },
+    );
   }
 
-  /** Waits, once the line is open, until the TV takes commands and has sent its first reports. */
+  /** Waits, once the line is open, until the TV accepts commands and has sent its first reports. */
   async whenReady(hasVolume: boolean, signal: AbortSignal): Promise<void> {
     const early = this.#early ?? [];
     this.#early = null;
@@ -87,7 +93,7 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     const isComplete = ({ app, volume, isOn }: RemoteState) =>
       isOn !== true || ((app !== null || !this.has("ime")) && (volume !== null || !hasVolume || !this.has("volume")));
     await until(() => !this.alive || isComplete(this.state), { timeoutMs: firstReportsTimeoutMs, everyMs: 10, signal });
-    if (!this.alive) throw closedBeforeSending("hung up as it was greeted");
+    if (!this.alive) throw closedBeforeSending("closed the connection before it was ready");
   }
 
   /** The TV pings us. */
@@ -156,7 +162,7 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     } else if (start) {
       const isOn = start.number(1) === 1;
       this.state = { ...this.state, isOn };
-      // A TV that turns off is not reconnected unasked: that would wake some.
+      // zapd does not reconnect by itself to a TV that turns off: that would wake some.
       this.leaving = !isOn;
       this.#ready.resolve();
       this.#changed();

@@ -43,16 +43,16 @@ export const samsung: Platform<SamsungMemory, SamsungSecret> = {
   isAppId: isSamsungAppId,
   oneConversation: true,
   sleepHint:
-    "On the TV: Settings > General > Network > Expert Settings > Power On with Mobile; over Wi-Fi packets wake few sets, over a cable most; or turn it on with its own remote",
+    "On the TV: Settings > General > Network > Expert Settings > Power On with Mobile (it wakes most TVs on a network cable, but few on Wi-Fi); or turn it on with its own remote",
   identify: identifySamsung,
   describe: describeSamsung,
   pair: pairSamsung,
   connect: connectSamsung,
 };
 
-/** What a TV does for everybody in its network. */
+/** What a TV allows everybody in its network. */
 const open = ["state", "apps", "launch", "stop"] as const;
-/** What needs the WebSocket, which a TV opens only to clients that its user has accepted. */
+/** What requires the WebSocket, which a TV opens only to clients that its user has accepted. */
 const pairedOnly = ["keys", "text", "playback"] as const;
 
 function describeSamsung({ macs, access }: Facts, { year, renderer, saysPower }: SamsungMemory): Description {
@@ -83,7 +83,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     try {
       await unlessSlept(rest.requireOn(signal));
     } catch (error) {
-      // A TV that is silent or asleep must not be driven over a socket that it has left open.
+      // A TV that is silent or asleep must not be controlled over a socket that it has left open.
       if (hasCode(error, "device_unreachable")) reconnecting.drop();
       throw error;
     }
@@ -200,7 +200,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
 
 const allParts: ReadonlySet<StatePart> = new Set(["app", "volume"]);
 
-/** Takes a part that the TV refuses as unknown; rethrows when the caller has gone. */
+/** Treats a part that the TV refuses as unknown; rethrows when the caller has gone. */
 function nullUnlessAborted(signal: AbortSignal): () => null {
   return () => {
     signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** Why a TV lets nobody in (smart-tvs.md 3.2, 3.4), each with the setting to change. */
+/** Why a TV does not accept zapd (smart-tvs.md 3.2, 3.4), each with the setting to change. */
 import { DeviceError, pairingRequired } from "../../api/errors.ts";
 
 const manager = "Settings > General > External Device Manager > Device Connection Manager";
@@ -10,17 +10,17 @@ export const promptHint = `On the TV: ${manager} > Access Notification: First Ti
 export const noPopupHint = `If it showed no request: on the TV, ${manager} > Access Notification: First Time Only, and in Device List remove zapd, then run zapd pair {device} again; zapd must be in the same network as the TV`;
 
 export const notPaired = () =>
-  pairingRequired("takes no keys and no text: it is not paired with zapd", pairHint, "connect");
-export const accessRevoked = () => pairingRequired("no longer lets zapd in", deniedHint);
-/** The TV gave a token, and neither accepts nor refuses it: it shows its prompt again. */
+  pairingRequired("accepts no keys and no text: it is not paired with zapd", pairHint, "connect");
+export const accessRevoked = () => pairingRequired("no longer accepts the pairing with zapd", deniedHint);
+/** The TV gave a token, but neither accepts nor refuses it: it shows its prompt again. */
 export const promptedAgain = () =>
-  pairingRequired("asks its user anew whether zapd may drive it, with every connection", promptHint);
+  pairingRequired("asks with every connection whether zapd may control it", promptHint);
 
-export const tooManyClientsHint = "Close other remote control apps, and try again in some seconds";
+export const tooManyClientsHint = "Close other remote control apps, and try again in a few seconds";
 
-/** A TV that has too many clients hangs up on all of them (3.4). */
+/** A TV that has too many clients closes all connections (3.4). */
 export function tooManyClients(): DeviceError {
-  return new DeviceError("device_busy", "is talking to too many apps at a time, and has hung up on all", {
+  return new DeviceError("device_busy", "had too many remote control apps connected, and closed all connections", {
     phase: "connect",
     reason: "busy",
     hint: tooManyClientsHint,

@@ -1,4 +1,4 @@
-/** Who a Samsung TV is (smart-tvs.md 3.1), read without anything that could wake it or show a prompt. */
+/** Identifies a Samsung TV (smart-tvs.md 3.1) without anything that could wake it or show a prompt. */
 import { DeviceError, hasReason } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
@@ -10,7 +10,7 @@ import { type Info, infoPath } from "./protocol.ts";
 import { parseInfo, plainPort, securePort } from "./rest.ts";
 
 const targets = ["urn:samsung.com:device:RemoteControlReceiver:1", "urn:samsung.com:service:MainTVAgent2:1"];
-/** Every renderer answers to it; those of Samsung have a `Server` header that says so. */
+/** Every renderer answers to it; those of Samsung have a `Server` header that names Samsung. */
 const rendering = "urn:schemas-upnp-org:service:RenderingControl:1";
 
 /** One TV answers to several (3.1). Other places that an answer names are ignored. */
@@ -82,7 +82,7 @@ async function requestInfo({ host, port }: Lead, platformHost: PlatformHost, sig
   }
 }
 
-/** Reads who answers, over a connection of its own. */
+/** Reads the identity over a separate connection. */
 export async function requestInfoAt(
   address: Address,
   tls: boolean,

@@ -39,7 +39,7 @@ const lastYearWithInputs = 2018;
 
 export const allKeys: Readonly<Partial<Record<Key, string>>> = { ...samsungKeys, ...inputKeys };
 
-/** Whether a TV of this model year takes the input keys. Without a year it counts as newer. */
+/** Whether a TV of this model year accepts the input keys. Without a year it counts as newer. */
 export function hasInputs(year: number | undefined): boolean {
   return year !== undefined && year <= lastYearWithInputs;
 }

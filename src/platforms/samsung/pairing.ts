@@ -19,7 +19,7 @@ const listRefusalMs = 1_000;
 /** A prompt that was shown lasts longer than this; some firmware shows none (3.4). */
 const shortestPromptMs = 5_000;
 
-/** Makes the TV show its prompt. No old token is sent: whoever answers here learns no secret. */
+/** Makes the TV show its prompt. No old token is sent: another device at the address learns no secret. */
 export async function pairSamsung(
   target: SamsungTarget,
   platformHost: PlatformHost,
@@ -29,7 +29,7 @@ export async function pairSamsung(
   const tls = isSecure(target);
   const { info } = await requestInfoAt(target, tls, platformHost, signal);
   requireIdentity(target, info);
-  if (info.power === "standby") throw inStandby("It can show its request only while it is on: {wake}");
+  if (info.power === "standby") throw inStandby("It can show the request only while it is on: {wake}");
   const session = new RemoteSession({ address: target, tls, certificate: null, token: null }, platformHost);
   const over = new AbortController();
   try {
@@ -41,7 +41,7 @@ export async function pairSamsung(
   const done = awaitConsent(session, info, over.signal);
   done.catch(() => {});
   const cancel = () => {
-    over.abort(new ZapdError("pairing_failed", "was given up"));
+    over.abort(new ZapdError("pairing_failed", "was not paired: the pairing was cancelled"));
     session.destroy();
   };
   return { step: "confirm", expiresMs: promptTimeoutMs, done, cancel };
@@ -61,7 +61,9 @@ async function awaitConsent(
     const { token = null } = admission;
     const { fingerprint } = session;
     if (memory.token && token === null)
-      throw pairingFailed("protocol", "let zapd in, but gave it no token to come back with", { hint: promptHint });
+      throw pairingFailed("protocol", "accepted the pairing, but gave no token for later connections", {
+        hint: promptHint,
+      });
     return {
       secret: token === null ? null : { token, ...(fingerprint !== null && { certificate: fingerprint }) },
       facts: { ...facts, access: "full" },
@@ -70,7 +72,7 @@ async function awaitConsent(
   } catch (error) {
     throw explain(error);
   } finally {
-    // The first command opens a socket of its own, with the token.
+    // The first command opens a new socket, with the token.
     session.close();
   }
 }
@@ -78,24 +80,27 @@ async function awaitConsent(
 function denied(afterMs: number): ZapdError {
   const problem =
     afterMs < listRefusalMs
-      ? "refused without asking its user: zapd was denied there before"
-      : "was denied: somebody refused the request on it";
+      ? "refused the pairing without asking: zapd was denied on the TV before"
+      : "refused the pairing: somebody declined the request on the TV";
   return pairingFailed("denied", problem, { hint: deniedHint });
 }
 
 function expired(afterMs: number): ZapdError {
   const problem =
     afterMs < shortestPromptMs
-      ? "ended its request at once, as some firmware does that shows none"
-      : "was not answered: nobody accepted the request on it";
+      ? "ended the pairing at once: some firmware does not show the request"
+      : "ended the pairing: nobody accepted the request on the TV";
   return pairingFailed("late", problem, { hint: noPopupHint });
 }
 
 function explain(error: unknown): unknown {
   if (hasReason(error, "busy"))
-    return pairingFailed("busy", "is talking to too many apps at a time", { hint: tooManyClientsHint, cause: error });
+    return pairingFailed("busy", "has too many remote control apps connected", {
+      hint: tooManyClientsHint,
+      cause: error,
+    });
   if (!hasReason(error, "closed")) return error;
-  return pairingFailed("closed", "hung up while it was asked", {
+  return pairingFailed("closed", "closed the connection during pairing", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,
   });

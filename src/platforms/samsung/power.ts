@@ -9,7 +9,7 @@ import type { Remote, RemoteSession } from "./session.ts";
 
 /** A shorter press makes a TV of the Frame series show art (3.3). */
 const frameHoldMs = 3_000;
-/** From the key until the TV reports standby or falls silent. */
+/** From the key until the TV reports standby or stops answering. */
 const powerOffTimeoutMs = 6_000;
 /** How long a TV takes that is turned on by the WebSocket alone; no source gives a measured time. */
 const wakeBySocketMs = 1_500;
@@ -51,16 +51,16 @@ export function powerOf(
     async off(signal) {
       if ((await isOn(signal)) === false) return;
       const session = await openRemote(signal);
-      // The TV hangs up as it turns off.
+      // The TV closes the connection as it turns off.
       await (target.memory.frame ? hold(session, signal) : session.press(powerKey, "Click", signal)).catch(
-        unlessHungUp,
+        unlessClosed,
       );
       const isOff = async () => (await isOn(signal).catch(falseIfSilent(signal))) === false;
       const confirmed = await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 300, signal });
       rest.invalidate();
       if (!confirmed && target.memory.saysPower !== false)
-        throw new ZapdError("device_error", "took the power-off key but still says that it is on");
-      // A socket that stays open must not take the next command, and is not opened again unasked.
+        throw new ZapdError("device_error", "accepted the power-off key, but still reports that it is on");
+      // A socket that stays open must not get the next command, and is opened again only when it is needed.
       reconnecting.drop();
       emit({ type: "disconnected", why: "going_off" });
     },
@@ -73,11 +73,11 @@ async function hold(session: RemoteSession, signal: AbortSignal): Promise<void> 
     await session.press(powerKey, "Press", signal);
     await sleep(frameHoldMs);
   } finally {
-    await session.press(powerKey, "Release", neverAborted).catch(unlessHungUp);
+    await session.press(powerKey, "Release", neverAborted).catch(unlessClosed);
   }
 }
 
-function unlessHungUp(error: unknown): void {
+function unlessClosed(error: unknown): void {
   if (!hasReason(error, "closed")) throw error;
 }
 

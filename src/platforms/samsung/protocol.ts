@@ -18,9 +18,9 @@ export function channelPath(token: string | null): string {
   return `/api/v2/channels/samsung.remote.control?${query}`;
 }
 
-/** What a TV tells about itself without pairing (3.1). */
+/** What a TV reports about itself without pairing (3.1). */
 export interface Info {
-  /** `null` where it tells none. */
+  /** `null` where it has none. */
   readonly duid: string | null;
   /** `null` where it reports none. */
   readonly power: Power | null;
@@ -28,13 +28,12 @@ export interface Info {
   readonly memory: SamsungMemory & { readonly token: boolean };
 }
 
-/** Fails with `device_error` where it is no TV that zapd can drive. */
+/** Fails with `device_error` where it is not a TV that zapd can control. */
 export function readInfo(body: string): Info {
   const device = asJson(asJson(readJson(body))["device"]);
   const [name, model, duid] = [text(device["name"]), text(device["modelName"]), readDuid(device["duid"])];
   const token = device["TokenAuthSupport"];
-  if (duid === null && model === null && token === undefined)
-    throw protocolError("says nothing that a Samsung set says");
+  if (duid === null && model === null && token === undefined) throw protocolError("is not a Samsung TV");
   const type = text(device["type"]) ?? "Samsung SmartTV";
   if (type !== "Samsung SmartTV") throw noTelevision(type);
   const year = yearOf(text(device["model"]));
@@ -66,20 +65,24 @@ export function readInfo(body: string): Info {
 
 /** Soundbars and monitors answer here, too (3.1). */
 function noTelevision(type: string): DeviceError {
-  return new DeviceError("device_error", `is no television: it says that it is a "${type.slice(0, 64)}"`, {
+  return new DeviceError("device_error", `is not a TV: it reports that it is a "${type.slice(0, 64)}"`, {
     phase: "answered",
     reason: "protocol",
-    hint: "If it plays what it is handed over the network, a search finds it as a renderer: zapd discover",
+    hint: "Run zapd discover: if it can play files from the network, it is found as a DLNA renderer",
   });
 }
 
 /** TVs of 2014 and 2015 answer here, too (3.1). */
 export function encrypted(): DeviceError {
-  return new DeviceError("device_error", "is a set of 2014 or 2015, and speaks an encrypted protocol of its own", {
-    phase: "answered",
-    reason: "protocol",
-    hint: "zapd drives Samsung sets of 2016 and newer",
-  });
+  return new DeviceError(
+    "device_error",
+    "is a TV of 2014 or 2015, which uses an encrypted protocol that zapd does not support",
+    {
+      phase: "answered",
+      reason: "protocol",
+      hint: "zapd supports Samsung TVs of 2016 and newer",
+    },
+  );
 }
 
 /** A colon would mark it as a stand-in. */

@@ -13,7 +13,7 @@ import { type AppStatus, appPath, type Info, infoPath, readAppStatus, readInfo }
 export const securePort = 8_002;
 export const plainPort = 8_001;
 
-/** What a TV reported about itself is reused this long, since keys often come in bursts. */
+/** What a TV reported about itself is reused this long, because keys often come in bursts. */
 const infoFreshMs = 2_000;
 
 /** Whether a TV is reached over TLS: always once it gave a token, else unless it has been seen without. */
@@ -22,21 +22,21 @@ export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" 
 }
 
 /**
- * Fails with `wrong_device` where another TV answers, and with `device_unproven` where it no longer tells its identity.
+ * Fails with `wrong_device` where another TV answers, and with `device_unproven` where it no longer reports its identity.
  */
 export function requireIdentity({ identity, host }: Pick<SamsungTarget, "identity" | "host">, { duid }: Info): void {
   if (duid === identity || isAddressIdentity(identity)) return;
   if (duid !== null) throw wrongDevice(host);
-  throw new DeviceError("device_unproven", "does not say who it is any more: it may be another device", {
+  throw new DeviceError("device_unproven", "no longer reports its identity: it may be another device", {
     phase: "connect",
     reason: "wrong_device",
-    hint: "If the set was really replaced or reset: zapd forget {device}, then zapd discover",
+    hint: "If it was replaced or reset: zapd forget {device}, then zapd discover",
   });
 }
 
-/** Fails with `device_error` where the answer is none of a TV. */
+/** Fails with `device_error` where the answer is not that of a TV. */
 export function parseInfo(answer: Answer): Info {
-  if (answer.status !== 200) throw protocolError(`answered ${answer.status} when it was asked who it is`);
+  if (answer.status !== 200) throw protocolError(`answered ${answer.status} to the request for its identity`);
   return readInfo(bodyText(answer));
 }
 
@@ -56,7 +56,7 @@ export class Rest {
   }
 
   /**
-   * Reads what the TV tells about itself, and checks its identity. Fails as a command does where it does not answer.
+   * Reads what the TV reports about itself, and checks its identity. Fails as a command does where it does not answer.
    */
   async info(signal: AbortSignal): Promise<Info> {
     return this.#record(await this.#http.read(infoPath, signal));
@@ -91,7 +91,7 @@ export class Rest {
 
   async stop(id: string, signal: AbortSignal): Promise<void> {
     const answer = await this.#http.command(appPath(id), signal, { method: "DELETE" });
-    // It has ended by itself meanwhile.
+    // It has ended by itself.
     if (answer.status >= 300 && answer.status !== 404) throw refused(answer);
   }
 
@@ -114,7 +114,7 @@ export function noSuchApp(id: string): ZapdError {
 }
 
 function refused({ status }: Answer): DeviceError {
-  return new DeviceError("device_refused", `refused it: it answered ${status}`, {
+  return new DeviceError("device_refused", `refused the request: it answered ${status}`, {
     phase: "answered",
     reason: "denied",
   });

@@ -1,5 +1,5 @@
 /**
- * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which tells whether it accepts zapd.
+ * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which shows whether it accepts zapd.
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
 import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
@@ -30,7 +30,7 @@ const tooManyClientsMs = 5_000;
 const maxBytes = 1024 * 1024;
 
 /**
- * The TV's first event: zapd is accepted, refused by its user, got no answer to the prompt, or the TV speaks another
+ * The TV's first event: zapd is accepted, refused by its user, got no answer to the prompt, or the TV uses another
  * protocol.
  */
 type Admission =
@@ -40,7 +40,7 @@ type Admission =
 interface RemoteOptions {
   readonly address: Address;
   readonly tls: boolean;
-  /** What the TV must show before the token is sent. */
+  /** The certificate that the TV must show before the token is sent. */
   readonly certificate: string | null;
   readonly token: string | null;
 }
@@ -82,7 +82,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
       this.#first.reject(
         why.code === tooManyClientsCode
           ? tooManyClients()
-          : closedBeforeSending("hung up: it is turning off, or still starting"),
+          : closedBeforeSending("closed the connection: it is turning off or still starting"),
       );
       this.#onClose(why);
     });
@@ -92,7 +92,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     this.#onClose = listener;
   }
 
-  /** The first event. Fails with the reason of the signal, or when the TV hangs up. */
+  /** The first event. Fails with the reason of the signal, or when the TV closes the connection. */
   admission(signal: AbortSignal): Promise<Admission> {
     return orAborted(this.#first.promise, signal);
   }
@@ -110,8 +110,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
   /** Types into the focused text field. Fails with `device_refused` where none has the focus. */
   async type(text: string, signal: AbortSignal): Promise<void> {
     if (!(await until(() => this.#hasFocus, { timeoutMs: focusTimeoutMs, everyMs: 20, signal }))) {
-      throw new ZapdError("device_refused", "shows no field that takes text, or opened it before zapd was connected", {
-        hint: "Press a key with zapd first, then open the field on the TV, such as the search of an app, and try again",
+      throw new ZapdError("device_refused", "has no text field open, or opened it before zapd was connected", {
+        hint: "Press a key with zapd first, then open a text field on the TV, such as the search of an app, and try again",
       });
     }
     await this.#sendAll([messages.text(text), messages.textEnd()], signal);
@@ -160,16 +160,19 @@ export class RemoteSession extends WebSocketRpc<Json> {
       return this.#answersPings ? line.isRead(pingTimeoutMs) : false;
     });
     const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
-    // A TV that answers no ping is not waited for again (3.4).
+    // zapd does not wait again for a TV that answers no ping (3.4).
     this.#answersPings = answered;
     if (this.#isRefused) throw accessRevoked();
     if (!this.alive)
-      throw new DeviceError("device_error", "hung up as it was told", { phase: "sent", reason: "closed" });
+      throw new DeviceError("device_error", "closed the connection before it confirmed the command", {
+        phase: "sent",
+        reason: "closed",
+      });
     this.#isAccepted = true;
   }
 }
 
-/** The WebSocket, opened when it is needed and never unasked: opening it turns some TVs on (3.4). */
+/** The WebSocket, opened only when it is needed: opening it turns some TVs on (3.4). */
 export interface Remote {
   readonly reconnecting: ReconnectingSession<RemoteSession>;
   /** Opens it to a TV in standby, too, to turn it on. */
@@ -199,7 +202,7 @@ export function remoteOf(
     const session = new RemoteSession(options, platformHost, pacer);
     session.onClose((why) => {
       const code = why.code === null ? "" : ` (${why.code})`;
-      platformHost.debug(`${target.host}: the TV ${why.reason || "hung up"}${code}`);
+      platformHost.debug(`${target.host}: the TV ${why.reason || "closed the connection"}${code}`);
       if (why.code === tooManyClientsCode) tooManyClientsAt = performance.now();
       ended({ retry: false });
     });

@@ -1,6 +1,6 @@
 /**
- * The volume of a TV: its UPnP renderer, at a port of its own, reads and sets levels (smart-tvs.md 3.3). TVs without
- * one take volume keys.
+ * The volume of a TV: its UPnP renderer, at a separate port, reads and sets levels (smart-tvs.md 3.3). TVs without
+ * one accept volume keys.
  */
 import { hasCode, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp } from "../../transport/http.ts";
@@ -62,8 +62,8 @@ export class Volume {
     } catch (error) {
       if (!this.#isLacking(error)) throw explainUnreachable(error);
       this.#rememberRenderer(false);
-      throw new ZapdError("unsupported_operation", "does not let its volume be set", {
-        hint: "It takes steps: zapd volume +5 -d {device}",
+      throw new ZapdError("unsupported_operation", "cannot set its volume directly", {
+        hint: "Change it in steps: zapd volume +5 -d {device}",
         cause: error,
       });
     }
@@ -84,8 +84,8 @@ export class Volume {
 /** The TV is on, so it is not the TV that is unreachable. */
 function explainUnreachable(error: unknown): unknown {
   if (!hasCode(error, "device_unreachable")) return error;
-  return new ZapdError("device_error", "does not take its volume now: what sets it does not answer", {
-    hint: "If it was just turned on, try again in some seconds; it takes steps: zapd volume +5 -d {device}",
+  return new ZapdError("device_error", "cannot set its volume now: its renderer does not answer", {
+    hint: "If it was just turned on, try again in a few seconds; or change it in steps: zapd volume +5 -d {device}",
     cause: error,
   });
 }

@@ -34,7 +34,7 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   secret: webosSecret,
   isAppId: isWebosAppId,
   sleepHint:
-    "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote",
+    "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on TVs of 2025 and newer: Settings > Support > IP control settings > Wake on LAN; or turn it on with its own remote",
   identify: identifyWebos,
   describe: describeWebos,
   pair: pairWebos,
@@ -98,8 +98,8 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
 }
 
 function cannotBeWoken(): ZapdError {
-  const problem = "is in standby, and no network address of its hardware is known to wake it by";
-  const hint = "Turn it on with its own remote; zapd learns its address while it is on";
+  const problem = "is in standby, and zapd knows no hardware address to wake it with";
+  const hint = "Turn it on with its own remote; zapd learns its hardware address while it is on";
   return new ZapdError("device_refused", problem, { hint });
 }
 
@@ -125,8 +125,8 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
 
 async function type(registered: RegisteredSession, text: string, signal: AbortSignal): Promise<void> {
   if (registered.focus === false) {
-    throw new ZapdError("device_refused", "shows no field that takes text", {
-      hint: "Open one on the TV first, such as the search of an app, then try again",
+    throw new ZapdError("device_refused", "has no text field open", {
+      hint: "Open a text field on the TV first, such as the search of an app, then try again",
     });
   }
   await registered.command(uris.insertText, { text, replace: 0 }, signal);

@@ -50,7 +50,7 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   if (isInput || !(await state.until("app", isClosed, closedTimeoutMs, signal))) {
     await registered.pointer.press("HOME", signal);
     if (!(await state.until("app", isClosed, closedTimeoutMs, signal)))
-      throw new ZapdError("device_error", "took the command, but still shows the app");
+      throw new ZapdError("device_error", "accepted the command, but still shows the app");
   }
   return appOf(id, registered.title(id));
 }

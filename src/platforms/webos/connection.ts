@@ -6,7 +6,7 @@ import { asJson, flag } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
-import { hungUp } from "./failures.ts";
+import { turningOffOrStarting } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { notPaired, promptedAgain, register } from "./pairing.ts";
@@ -62,7 +62,7 @@ export class RegisteredSession implements Session {
     this.session.close();
   }
 
-  /** Counts work that is no request as pending, so that the session is not closed meanwhile. */
+  /** Counts work that is not a request as pending, so that the session is not closed during it. */
   async track<T>(work: () => Promise<T>): Promise<T> {
     this.#busy++;
     try {
@@ -114,7 +114,7 @@ export class RegisteredSession implements Session {
     if (await state.poll("power", deadline(livenessTimeoutMs, signal))) return;
     signal.throwIfAborted();
     session.destroy();
-    throw new DeviceError("device_unreachable", "no longer answers, though it has not hung up", {
+    throw new DeviceError("device_unreachable", "no longer answers, although its connection is still open", {
       phase: "connect",
       reason: "timeout",
       hint: this.#canWake()
@@ -123,7 +123,7 @@ export class RegisteredSession implements Session {
     });
   }
 
-  /** Sends a request that changes the TV: the state is read anew afterwards. */
+  /** Sends a request that changes the TV: the state is read again afterwards. */
   async command(uri: string, payload: Payload, signal: AbortSignal): Promise<void> {
     this.state.invalidate();
     await this.session.request(uri, payload, signal).finally(() => this.state.invalidate());
@@ -177,7 +177,7 @@ export function sessionWith(
       };
       session.onEnd(({ retry, why }) => {
         const code = why.code === null ? "" : ` (${why.code})`;
-        platformHost.debug(`${target.host}: the TV ${why.reason || "hung up"}${code}`);
+        platformHost.debug(`${target.host}: the TV ${why.reason || "closed the connection"}${code}`);
         registered?.pointer.close();
         ended({ retry });
       });
@@ -210,7 +210,7 @@ export function sessionWith(
         opened.focus = flag(asJson(payload["currentWidget"])["focus"]) ?? opened.focus;
       };
       const focus = session.subscribe(uris.keyboard, followFocus, signal).catch(() => {});
-      // A TV that answers one of these late, or never, can be driven all the same.
+      // A TV that answers one of these late, or never, can still be controlled.
       await Promise.race([Promise.all([facts, focus]), sleep(session.graceMs, signal)]);
       requireOpen(session);
       void reportTitle();
@@ -220,9 +220,9 @@ export function sessionWith(
   return reconnecting;
 }
 
-/** TVs hang up on their way off and while they start (2.5). Nothing has been asked yet that the TV could have done. */
+/** TVs close the connection while they turn off or start (2.5). No command has been sent yet. */
 function requireOpen(session: WebosSession): void {
-  if (!session.alive) throw hungUp();
+  if (!session.alive) throw turningOffOrStarting();
 }
 
 /** The same error without the hint to wake a TV whose hardware address is not known. */
@@ -230,6 +230,6 @@ function withoutWaking(error: unknown): unknown {
   if (!hasCode(error, "device_unreachable")) return error;
   if (hasReason(error, "wrong_device", "closed")) return error;
   return error.reworded(error.message, {
-    hint: "It may be off: turn it on with its own remote, or look for it at another address with zapd discover",
+    hint: "Turn it on with its own remote; if it is on and has a new address, run zapd discover",
   });
 }

@@ -92,16 +92,16 @@ export function controlsOf(
   };
 }
 
-/** TVs a level of 0 to 100, on the TV's own scale. With a soundbar a TV would accept it and do nothing (2.5). */
+/** Sets a level of 0 to 100, on the TV's own scale. With a soundbar a TV would accept it and do nothing (2.5). */
 async function setLevel(registered: RegisteredSession, level: number, signal: AbortSignal): Promise<void> {
   const { state } = registered;
   await state.refresh(signal, ["volume"]);
   if (hidesLevel(registered))
     throw new ZapdError(
       "unsupported_operation",
-      "plays over a soundbar that keeps its volume to itself: it only steps",
+      "plays over a soundbar that does not report its volume: it accepts only volume steps",
       {
-        hint: "Step it: zapd volume +5 -d {device}",
+        hint: "Change it in steps: zapd volume +5 -d {device}",
       },
     );
   const most = scaleOf(state.volumePayload ?? {});
@@ -113,7 +113,7 @@ function hidesLevel({ state: { volumePayload } }: RegisteredSession): boolean {
   return volumePayload !== null && readVolume(volumePayload).level === null;
 }
 
-/** Sends a media command unless the TV reports that it already does that: some apps take "play" for "pause". */
+/** Sends a media command unless the TV reports that it already does that: some apps treat "play" as "pause". */
 export async function controlPlayer(
   registered: RegisteredSession,
   command: PlaybackCommand | "toggle",
@@ -131,8 +131,8 @@ export async function controlPlayer(
 }
 
 /**
- * Plays a file by its URL. Where the viewer takes none (500 on a C1 and a C8), an app does; which one depends on the
- * firmware, and only how it takes a video is known (CONTROLS.md).
+ * Plays a file by its URL. Where the viewer accepts none (500 on a C1 and a C8), an app does; which one depends on the
+ * firmware, and only the form for a video is known (CONTROLS.md).
  */
 async function play(
   registered: RegisteredSession,
@@ -149,13 +149,9 @@ async function play(
     failed = await registered.command(uri, payload, signal).then(() => null, unsupportedOrThrow);
     if (failed === null) return;
   }
-  throw new ZapdError(
-    "unsupported_media",
-    `has no player that takes ${mime} by its address: it says "${failed?.words}"`,
-    {
-      cause: failed,
-    },
-  );
+  throw new ZapdError("unsupported_media", `cannot play ${mime} from an address: it says "${failed?.words}"`, {
+    cause: failed,
+  });
 }
 
 /** The error of a TV that lacks a function or fails at it. Rethrows a refusal and a timeout. */
@@ -166,13 +162,13 @@ function unsupportedOrThrow(error: unknown): WebosError {
 
 async function selectInput(registered: RegisteredSession, id: string, signal: AbortSignal): Promise<void> {
   const input = (await registered.inputs(signal)).find(({ word }) => word === id);
-  if (!input) throw new ZapdError("invalid_payload", `has no input ${JSON.stringify(id)} any more`);
+  if (!input) throw new ZapdError("invalid_payload", `no longer has the input ${JSON.stringify(id)}`);
   await registered.command(uris.switchInput, { inputId: input.id }, signal);
 }
 
 /**
- * Fails with `device_refused` unless live TV is in front and shows a channel. A TV without a tuner hangs up when it is
- * asked for its channels (2.5), so it must have named one first.
+ * Fails with `device_refused` unless live TV is in front and shows a channel. A TV without a tuner closes the connection when it is
+ * asked for its channels (2.5), so it must have reported one first.
  */
 async function requireLiveTv(registered: RegisteredSession, signal: AbortSignal): Promise<void> {
   // What has changed may not have been pushed yet.
@@ -180,11 +176,11 @@ async function requireLiveTv(registered: RegisteredSession, signal: AbortSignal)
   await registered.state.refresh(signal, ["app"]);
   const { foregroundId } = registered.state;
   if (foregroundId !== null && foregroundId !== liveTv)
-    throw new ZapdError("device_refused", "shows no live TV, and has channels only while it does", {
-      hint: "Show it first: zapd key input-tuner -d {device}",
+    throw new ZapdError("device_refused", "is not showing live TV, and lists its channels only while it does", {
+      hint: "Open live TV first: zapd key input-tuner -d {device}",
     });
   if ((await currentChannel(registered, () => true, signal)) === null)
-    throw new ZapdError("device_refused", "shows live TV, but no channel: it has no tuner, or receives nothing");
+    throw new ZapdError("device_refused", "is showing live TV, but no channel: it has no tuner or no signal");
 }
 
 async function selectChannel(

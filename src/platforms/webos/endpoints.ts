@@ -8,7 +8,7 @@ import { text } from "../../transport/json.ts";
 import { handshakeTimedOut } from "../../transport/websocket.ts";
 import type { Address, Lead, PlatformHost, Ports, SsdpAnswer } from "../platform.ts";
 import { locationOf } from "../query.ts";
-import { failedProof, hungUp } from "./failures.ts";
+import { failedProof, turningOffOrStarting } from "./failures.ts";
 import type { WebosMemory } from "./memory.ts";
 import { type Payload, uris } from "./protocol.ts";
 import { type Endpoint, WebosSession } from "./session.ts";
@@ -16,15 +16,15 @@ import { type Endpoint, WebosSession } from "./session.ts";
 export const securePort = 3_001;
 export const plainPort = 3_000;
 
-/** The hello is optional (2.3): a TV that has not answered it by then is asked something else. */
+/** The hello is optional (2.3): a TV that has not answered it by then gets another request. */
 const helloTimeoutMs = 400;
 
-/** When an endpoint has not opened by then, the next one is tried beside it. */
+/** When an endpoint has not opened by then, the next one is tried in parallel. */
 const nextEndpointAfterMs = 600;
 
-/** What a TV tells about itself in its hello (2.3). */
+/** What a TV reports about itself in its hello (2.3). */
 export interface Hello {
-  /** `null` when it tells none. */
+  /** `null` when it reports none. */
   readonly uuid: string | null;
   readonly software: string | null;
 }
@@ -50,7 +50,7 @@ export interface Greeting {
 }
 
 interface GreetOptions {
-  /** The TV is known to tell its uuid: its hello is waited for longer. */
+  /** The TV is known to report its uuid: zapd waits longer for its hello. */
   readonly tellsUuid?: boolean;
   /** Throws unless this is the TV that is wanted; then the next endpoint is tried. */
   prove?(greeted: Greeting): void;
@@ -96,7 +96,7 @@ export async function openFirst(
     if (signal.aborted) throw signal.reason;
     throw error instanceof AggregateError ? mostTelling(failures) : error;
   } finally {
-    won.abort(new ZapdError("device_error", "was reached by another endpoint"));
+    won.abort(new ZapdError("device_error", "was already reached on another port"));
   }
 }
 
@@ -120,7 +120,7 @@ async function greet(
     session?.destroy();
     if (signal.aborted) throw signal.reason;
     if (failedProof(error)) throw error;
-    if (isOver) throw hungUp();
+    if (isOver) throw turningOffOrStarting();
     throw late.aborted ? handshakeTimedOut() : error;
   }
 }
@@ -136,7 +136,7 @@ async function helloOf(session: WebosSession, timeoutMs: number, signal: AbortSi
     const after = (ms: number) => sleep(ms, within).then(() => null);
     const answer = await Promise.race([hello, after(timeoutMs)]);
     if (answer) return readHello(answer);
-    // Any answer, even an error, shows that it speaks this protocol.
+    // Any answer, even an error, shows that it uses this protocol.
     await session.request(uris.systemInfo, {}, within).catch((error: unknown) => {
       if (signal.aborted || !session.alive || !(error instanceof ZapdError) || error.code === "device_timeout")
         throw error;
@@ -155,7 +155,7 @@ function readHello(hello: Payload): Hello {
   return { uuid, software: text(hello["deviceOSReleaseVersion"]) ?? text(hello["deviceOSVersion"]) };
 }
 
-/** The error that tells most: of an endpoint where a TV answered, rather than of one where nothing did. */
+/** The most informative error: of an endpoint where a TV answered, rather than of one where nothing did. */
 function mostTelling(failures: readonly unknown[]): unknown {
   const stranger = failures.find(failedProof);
   const spoke = failures.find((one) => one instanceof ZapdError && one.code !== "device_unreachable");

@@ -1,5 +1,5 @@
 /**
- * Errors that a TV answers with (smart-tvs.md 2.4), and why what answers may not be the paired TV (SECURITY.md 2.4).
+ * Errors that a TV answers with (smart-tvs.md 2.4), and reasons why a device may not be the paired TV (SECURITY.md 2.4).
  */
 import { closedBeforeSending, DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { number, text } from "../../transport/json.ts";
@@ -11,7 +11,7 @@ const longest = 160;
 
 /** A client key keeps the permissions it was granted (2.3): with the old key the TV would show no prompt. */
 const againHint =
-  "Pair with it anew, without the old key, and accept all that it asks: zapd pair {device} --host {address}";
+  "Pair it again without the old key, and accept everything that it asks: zapd pair {device} --host {address}";
 
 /** An error that the TV answered with. Code branches on the fields, never on the message. */
 export class WebosError extends DeviceError {
@@ -25,7 +25,7 @@ export class WebosError extends DeviceError {
   constructor({ tvStatus, appErrorCode, words }: Pick<WebosError, "tvStatus" | "appErrorCode" | "words">) {
     const [code, problem, hint] = meaningOf(tvStatus);
     const reason = code === "device_refused" ? "denied" : "protocol";
-    const message = words === "" ? `${problem}, and does not say why` : `${problem}: it says "${words}"`;
+    const message = words === "" ? `${problem}, and gives no reason` : `${problem}: it says "${words}"`;
     super(code, message, { phase: "answered", reason, hint });
     this.tvStatus = tvStatus;
     this.appErrorCode = appErrorCode;
@@ -36,10 +36,10 @@ export class WebosError extends DeviceError {
 function meaningOf(
   status: number | null,
 ): ["unsupported_operation" | "device_refused" | "device_error", string, string?] {
-  if (status === 404) return ["unsupported_operation", "has no such function"];
-  if (status === 401) return ["device_refused", "was never allowed to let zapd do this", againHint];
-  if (status === 403) return ["device_refused", "refused it"];
-  return ["device_error", "answered with a failure"];
+  if (status === 404) return ["unsupported_operation", "does not support this"];
+  if (status === 401) return ["device_refused", "has not given zapd the permission to do this", againHint];
+  if (status === 403) return ["device_refused", "refused the request"];
+  return ["device_error", "reported an error"];
 }
 
 /**
@@ -62,7 +62,7 @@ export function readError(message: Payload, payload: Payload): WebosError | null
   });
 }
 
-/** Turns "no such function" into `unsupported_key`. */
+/** Turns "does not support this" into `unsupported_key`. */
 export function asUnsupportedKey(key: Key, error: unknown): unknown {
   if (!(error instanceof WebosError) || error.code !== "unsupported_operation") return error;
   return new ZapdError("unsupported_key", `has no ${key} key: it says "${error.words}"`, { cause: error });
@@ -75,27 +75,28 @@ function printable(words: string): string {
   return characters.length > longest ? `${characters.slice(0, longest).join("")} …` : plain;
 }
 
-/** TVs accept a connection and hang up while they turn off or start (2.5). Nothing was done. */
-export function hungUp(): DeviceError {
-  return closedBeforeSending("hung up: it is turning off, or still starting");
+/** TVs accept a connection and close it while they turn off or start (2.5). No command was sent. */
+export function turningOffOrStarting(): DeviceError {
+  return closedBeforeSending("closed the connection: it is turning off or still starting");
 }
 
-/** Why what answers cannot be taken for the paired TV. */
+/** Why the device that answers cannot be accepted as the paired TV. */
 const proofProblems = {
-  plain: "answers at its plain port alone, where no certificate proves it; it was paired over the secure one",
-  certificate: "shows another certificate than when it was paired: it may be another device",
-  nameless: "does not say who it is any more, as it did when it was known: it may be another device",
+  plain:
+    "answers only on its plain port, without TLS, where no certificate can prove its identity; it was paired over TLS",
+  certificate: "showed a different certificate than when it was paired: it may be another device",
+  nameless: "no longer reports its identity: it may be another device",
 } as const;
 
 /** It gets no key and no text. */
 export function unproven(problem: keyof typeof proofProblems): DeviceError {
   const soon = problem === "plain" ? "If it was just turned on, try again in a moment. " : "";
-  const hint = `${soon}If the set was really replaced or reset: zapd pair {device}, which begins without the old key`;
+  const hint = `${soon}If it was replaced or reset, pair it again: zapd pair {device}, which starts without the old key`;
   const reason = problem === "plain" ? "protocol" : "wrong_device";
   return new DeviceError("device_unproven", proofProblems[problem], { phase: "connect", reason, hint });
 }
 
-/** Whether another device answered, or one that does not prove to be the paired TV. */
+/** Whether another device answered, or one that does not prove that it is the paired TV. */
 export function failedProof(error: unknown): error is DeviceError {
   return hasReason(error, "wrong_device") || hasCode(error, "device_unproven");
 }

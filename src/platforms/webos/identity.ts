@@ -1,4 +1,4 @@
-/** Who an LG TV is (smart-tvs.md 2.1, 2.3), without registering, so that it shows no prompt. */
+/** Identifies an LG TV (smart-tvs.md 2.1, 2.3) without registering, so that it shows no prompt. */
 import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { child, childText, readXml } from "../../transport/xml.ts";
@@ -53,7 +53,7 @@ async function certificateAt(
 }
 
 /**
- * Reads what a TV tells only registered clients: newer firmware, its hardware addresses. `inputs` is `null` where it
+ * Reads what a TV reports only to registered clients: newer firmware, its hardware addresses. `inputs` is `null` where it
  * lists none.
  */
 export async function readWhenRegistered(

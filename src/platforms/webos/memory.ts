@@ -3,7 +3,7 @@ import { z } from "zod";
 import { isJson } from "../../transport/json.ts";
 import type { Target } from "../platform.ts";
 
-/** A port, and whether it speaks TLS. */
+/** A port, and whether it uses TLS. */
 const endpoint = z.object({ port: z.int().min(1).max(65_535), tls: z.boolean() });
 
 const memory = z
@@ -14,7 +14,7 @@ const memory = z
     inputs: z.array(z.string()),
     /** How often the TV has shown its prompt although zapd has a key. */
     prompted: z.int().min(0),
-    /** The user paired it although it told no uuid. */
+    /** The user paired it although it reported no uuid. */
     nameless: z.boolean(),
   })
   .partial();

@@ -4,16 +4,16 @@ import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pinOf } from "../platform.ts";
 import type { Greeting } from "./endpoints.ts";
-import { hungUp, WebosError } from "./failures.ts";
+import { turningOffOrStarting, WebosError } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
 import { isProven, openToPair, pairedMemory } from "./proof.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
-/** A prompt that nobody answers is given up (SECURITY.md 4). */
+/** A prompt that nobody answers is cancelled after this (SECURITY.md 4). */
 const promptTimeoutMs = 60_000;
-/** A TV that has neither shown its prompt nor answered by then is taken to show one. */
+/** A TV that has neither shown its prompt nor answered by then is assumed to show one. */
 const promptDelayMs = 1_500;
 /** Some firmware shows its prompt and still accepts the known key within a second. */
 const promptGraceMs = 1_200;
@@ -21,16 +21,16 @@ const promptGraceMs = 1_200;
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
 export function notPaired(): DeviceError {
-  return pairingRequired("takes no commands: it is not paired with zapd", pairHint, "connect");
+  return pairingRequired("accepts no commands: it is not paired with zapd", pairHint, "connect");
 }
 
-/** The TV showed its prompt for a key that it gave: it may have forgotten the key, or not have loaded it yet. */
+/** The TV showed its prompt for a key that it had given: it may have forgotten the key, or not have loaded it yet. */
 export function promptedAgain(): DeviceError {
-  return pairingRequired("asks its user anew whether zapd may drive it, as if it had forgotten", pairHint);
+  return pairingRequired("asks again whether zapd may control it, as if it had forgotten the pairing", pairHint);
 }
 
 /**
- * Registers with the stored key. A prompt that appears is taken off the screen again, and `onPrompt` is called. The key
+ * Registers with the stored key. A prompt that appears is removed from the screen, and `onPrompt` is called. The key
  * is kept until the TV refuses it. Fails with `pairing_required` when the TV does not accept it.
  */
 export async function register(
@@ -43,18 +43,18 @@ export async function register(
   const key = kept?.key;
   if (!key) throw notPaired();
   let prompted: ReturnType<typeof setTimeout> | undefined;
-  // Hanging up removes the prompt.
-  const hangUpSoon = () => {
+  // Closing the connection removes the prompt.
+  const closeSoon = () => {
     prompted ??= setTimeout(() => session.destroy(), promptGraceMs);
   };
   try {
     const within = deadline(session.timeoutMs, signal);
-    const newKey = await session.register(registration(key), hangUpSoon, within);
+    const newKey = await session.register(registration(key), closeSoon, within);
     if (newKey !== null && newKey !== key) await secret.keep({ ...kept, key: newKey });
   } catch (error) {
     if (isRefusal(error)) {
       await secret.drop();
-      throw pairingRequired("no longer lets zapd in", pairHint);
+      throw pairingRequired("no longer accepts the pairing with zapd", pairHint);
     }
     if (error instanceof WebosError) throw pairingFailure(error);
     if (prompted !== undefined) {
@@ -62,7 +62,7 @@ export async function register(
       throw promptedAgain();
     }
     if (signal.aborted) throw signal.reason;
-    if (!session.alive) throw hungUp();
+    if (!session.alive) throw turningOffOrStarting();
     throw error;
   } finally {
     clearTimeout(prompted);
@@ -70,7 +70,7 @@ export async function register(
 }
 
 /**
- * Registers anew: the TV shows a prompt, and the user has a minute. A TV that is not proven to be the paired one does
+ * Registers again: the TV shows a prompt, and the user has a minute. A TV that is not proven to be the paired one does
  * not get the old key.
  */
 export async function pairWebos(
@@ -86,7 +86,7 @@ export async function pairWebos(
   const key = isProven(greeted, target, pinOf(target)) ? known : null;
   const done = awaitConsent(greeted, target, key, prompt.resolve, over.signal);
   const cancel = () => {
-    over.abort(new ZapdError("pairing_failed", "was given up"));
+    over.abort(new ZapdError("pairing_failed", "was not paired: the pairing was cancelled"));
     greeted.session.destroy();
   };
   done.catch(() => {}).finally(prompt.resolve);
@@ -97,7 +97,7 @@ export async function pairWebos(
   return { step: "confirm", expiresMs: promptTimeoutMs, done, cancel };
 }
 
-/** Waits until the user has accepted, then reads what the TV tells registered clients. */
+/** Waits until the user has accepted, then reads what the TV reports to registered clients. */
 async function awaitConsent(
   greeted: Greeting,
   target: WebosTarget,
@@ -120,7 +120,7 @@ async function awaitConsent(
     });
     const key = newKey ?? known;
     // With an empty key the TV would show its prompt each time.
-    if (!key) throw pairingFailed("protocol", "let zapd in, but gave it no key to come back with");
+    if (!key) throw pairingFailed("protocol", "accepted the pairing, but gave no key for later connections");
     const { fingerprint } = session;
     const { facts, memory } = await readWhenRegistered(session, hello, target, signal);
     session.close();
@@ -141,7 +141,7 @@ function isRefusal(error: unknown): error is WebosError {
   return !isBlocked(error) && !isBusy(error);
 }
 
-/** The TV refuses the manifest. No TV is known to refuse an unsigned one, as zapd's is. Only the text tells (2.3). */
+/** The TV refuses the manifest. No TV is known to refuse an unsigned one like that of zapd. Only the text shows it (2.3). */
 function isBlocked({ words }: WebosError): boolean {
   return /blacklisted/i.test(words);
 }
@@ -151,25 +151,27 @@ function isBusy({ tvStatus, words }: WebosError): boolean {
 }
 
 function pairingFailure(error: unknown): unknown {
-  if (!(error instanceof WebosError)) return asHungUp(error);
+  if (!(error instanceof WebosError)) return explainClosed(error);
   const { words } = error;
   if (isBlocked(error)) {
-    return pairingFailed("denied", `refuses how zapd presents itself: its firmware blocks it ("${words}")`, {
-      hint: "Look for a newer zapd, and check Settings > Support > IP control settings on the TV",
+    return pairingFailed("denied", `refused the pairing request: its firmware blocks zapd ("${words}")`, {
+      hint: "Update zapd, and check Settings > Support > IP control settings on the TV",
     });
   }
   if (isBusy(error)) {
-    return pairingFailed("busy", `is busy: it shows the request of another already ("${words}")`, {
-      hint: "Answer what it shows, then run zapd pair {device} again",
+    return pairingFailed("busy", `is busy: it already shows the request of another program ("${words}")`, {
+      hint: "Answer that request on the TV, then run zapd pair {device} again",
     });
   }
   if (!isRefusal(error)) return error;
-  return pairingFailed("denied", `was denied: somebody refused the request on it ("${words}")`, { hint: pairHint });
+  return pairingFailed("denied", `refused the pairing: somebody declined the request on the TV ("${words}")`, {
+    hint: pairHint,
+  });
 }
 
-function asHungUp(error: unknown): unknown {
+function explainClosed(error: unknown): unknown {
   if (!hasReason(error, "closed") || error.phase !== "sent") return error;
-  return pairingFailed("closed", "hung up while it was asked", {
+  return pairingFailed("closed", "closed the connection during pairing", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,
   });

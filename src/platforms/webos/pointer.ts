@@ -24,7 +24,7 @@ export class Pointer {
   }
 
   /**
-   * Presses a button. The TV acknowledges none, not even an unknown name; a ping that is answered shows that it was
+   * Presses a button. The TV acknowledges none, not even an unknown name; an answered ping shows that the button was
    * read.
    */
   async press(button: string, signal: AbortSignal): Promise<void> {
@@ -32,8 +32,11 @@ export class Pointer {
     line.send(`type:button\nname:${button}\n\n`);
     if (!this.#answersPings || (await line.isRead(pingTimeoutMs))) return;
     if (!line.open)
-      throw new DeviceError("device_error", "hung up as the key was pressed", { phase: "sent", reason: "closed" });
-    // A TV that answers no ping is not waited for again.
+      throw new DeviceError("device_error", "closed the connection before it confirmed the key", {
+        phase: "sent",
+        reason: "closed",
+      });
+    // zapd does not wait again for a TV that answers no ping.
     this.#answersPings = false;
   }
 
@@ -52,16 +55,16 @@ export class Pointer {
 
   async #connect(signal: AbortSignal): Promise<WebSocketConnection> {
     const answer = await this.#session.request(uris.pointer, {}, signal).catch((error: unknown) => {
-      // Nothing was pressed yet, so the TV may be woken and asked again.
+      // No key was sent yet, so the TV may be woken and asked again.
       throw this.#session.alive || signal.aborted
         ? error
-        : closedBeforeSending("hung up before the key was pressed", error);
+        : closedBeforeSending("closed the connection before it received the key", error);
     });
     const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
-    // Never connect to a third host, whatever the TV names (SECURITY.md T6).
+    // Never connect to a third host, whatever address the TV gives (SECURITY.md T6).
     if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== this.#target.host)
-      throw new ZapdError("device_error", "gave an address for its buttons that is not its own");
+      throw new ZapdError("device_error", "gave the address of another device for its buttons");
     const tls = url.protocol === "wss:";
     const port = url.port === "" ? (tls ? 443 : 80) : Number(url.port);
     const line = await openWebSocket(
@@ -77,7 +80,7 @@ export class Pointer {
     );
     if (tls && this.#session.fingerprint !== null && line.fingerprint !== this.#session.fingerprint) {
       line.destroy();
-      throw new ZapdError("device_error", "showed another certificate for its buttons");
+      throw new ZapdError("device_error", "showed a different certificate on its connection for buttons");
     }
     if (this.#closed) {
       line.destroy();

@@ -10,9 +10,9 @@ import { asUnsupportedKey, WebosError } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { screenOn, uris } from "./protocol.ts";
 
-/** The TV need not answer; it pushes that it turns off, or hangs up. */
+/** The TV need not answer; it pushes that it turns off, or closes the connection. */
 const powerOffTimeoutMs = 3_000;
-/** It is polled every 300 ms meanwhile. */
+/** It is polled every 300 ms during that time. */
 const silentAfterMs = 1_000;
 /** Connecting to a TV that wakes up, and reading its power. */
 const wakeTimeoutMs = 15_000;
@@ -65,8 +65,8 @@ async function readPower(reconnecting: ReconnectingSession<RegisteredSession>, s
 }
 
 /**
- * Turns off a TV that is on. Done when it reports so, hangs up or falls silent. Fails with the TV's error when it
- * refuses, and with `device_error` when it goes on reporting that it is on.
+ * Turns off a TV that is on. Done when it reports so, closes the connection or stops answering. Fails with the TV's error when it
+ * refuses, and with `device_error` when it still reports that it is on.
  */
 async function turnOff(
   reconnecting: ReconnectingSession<RegisteredSession>,
@@ -90,7 +90,7 @@ async function turnOff(
     const answers = session.sinceMessageMs < silentAfterMs;
     if (refusal || (answers && state.power === "on")) {
       session.leaving = false;
-      throw refusal ?? new ZapdError("device_error", "took the power-off key but still says that it is on");
+      throw refusal ?? new ZapdError("device_error", "accepted the power-off key, but still reports that it is on");
     }
   }
   if (registered.alive && state.power === "standby") return;

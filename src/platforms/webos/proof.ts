@@ -1,5 +1,5 @@
 /**
- * Who must answer before the client key is sent (SECURITY.md 2.4). Every LG TV has the same certificate and tells its uuid
+ * What must be proven before the client key is sent (SECURITY.md 2.4). Every LG TV has the same certificate and reports its uuid
  * to anyone (smart-tvs.md 1.3, 2.3): this connection must show the certificate of the pairing, and the uuid.
  */
 import { hasCode, hasReason, wrongDevice, type ZapdError } from "../../api/errors.ts";
@@ -21,13 +21,13 @@ export function isProven({ session, hello }: Greeting, target: WebosTarget, pin:
   return pin !== null && session.fingerprint === pin && (hello.uuid === target.identity || mayLackUuid(target));
 }
 
-/** What to remember of a pairing: whether the TV that accepted it told no uuid. */
+/** What to remember of a pairing: whether the TV that accepted it reported no uuid. */
 export function pairedMemory({ hello }: Greeting, { identity, memory }: WebosTarget): WebosMemory {
   if (hello.uuid === null && !isAddressIdentity(identity)) return { nameless: true };
   return memory.nameless ? { nameless: false } : {};
 }
 
-/** Whether a TV may connect without telling its uuid: it never told one, or its user paired it without one. */
+/** Whether a TV may connect without reporting its uuid: it never reported one, or its user paired it without one. */
 function mayLackUuid({ identity, memory }: WebosTarget): boolean {
   return isAddressIdentity(identity) || memory.nameless === true;
 }
@@ -67,7 +67,7 @@ export async function openProven(
     await sleep(retryEveryMs, signal);
   }
 
-  /** Why what answers at the plain port is not proven; `null` where nothing answers. It is told nothing. */
+  /** Why the device at the plain port is not proven; `null` where nothing answers. It is sent nothing secret. */
   async function proofErrorAt(at: typeof plain): Promise<ZapdError | null> {
     try {
       const { session } = await openFirst(at, platformHost, deadline(plainPortTimeoutMs, signal), { tellsUuid, prove });

@@ -44,7 +44,7 @@ export const screenOn = [
 
 /**
  * Every permission that zapd will ever need: a key keeps those it was granted, and a missing one would mean pairing
- * anew (2.3). Unsigned: firmware of 2026 refuses the signed manifest that open clients copied from each other (0.1).
+ * again (2.3). Unsigned: firmware of 2026 refuses the signed manifest that open clients copied from each other (0.1).
  */
 export const manifest = {
   manifestVersion: 1,
@@ -90,7 +90,7 @@ const powerStates: ReadonlyMap<string, Power> = new Map([
 ]);
 
 interface PowerReport {
-  /** `null` where the TV does not tell. */
+  /** `null` where the TV does not report it. */
   readonly power: Power | null;
   readonly screensaver: boolean;
   readonly screen: boolean;
@@ -123,7 +123,7 @@ export function readVolume(payload: Payload): { level: number | null; muted: boo
   };
 }
 
-/** The top of the TV's volume scale; 100 where it does not tell. */
+/** The top of the TV's volume scale; 100 where it does not report it. */
 export function scaleOf(payload: Payload): number {
   const from = volumeIn(payload);
   const most = number(from["maxVolume"] ?? from["volumeMax"]);
@@ -173,7 +173,7 @@ export function appOf(platformId: string, title: string | null): PlatformApp {
 /** `listLaunchPoints` (2.4): each app once, without those of the home screen. */
 export function readLaunchPoints(payload: Payload): PlatformApp[] {
   if (!Array.isArray(payload["launchPoints"]))
-    throw new ZapdError("device_error", "answered with no list when it was asked for its apps");
+    throw new ZapdError("device_error", "sent an answer without a list of apps");
   const apps = new Map<string, PlatformApp>();
   for (const point of listOf(payload, "launchPoints")) {
     const id = text(point["id"]);
@@ -257,7 +257,7 @@ export function iconOf(payload: Payload, platformId: string): URL | null {
   return url.protocol === "http:" || url.protocol === "https:" ? url : null;
 }
 
-/** What `media.viewer/open` takes (Connect SDK). */
+/** The payload of `media.viewer/open` (Connect SDK). */
 export function viewerPayload({ url, mime, title, image }: MediaItem): Payload {
   return {
     target: url,
@@ -298,7 +298,7 @@ export function mediaPayload(id: string, { url, mime, title, image }: MediaItem)
 
 /**
  * Whether a text that is on no list could be the id of a webOS app: a reverse domain name, or a known id without a dot.
- * Any other is taken for a mistyped name.
+ * Any other is treated as a mistyped name.
  */
 export function isWebosAppId(text: string): boolean {
   return /^[a-z0-9][\w-]*(\.[\w-]+)+$/i.test(text) ? text.length <= 128 : webosServices.has(text);

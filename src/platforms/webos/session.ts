@@ -40,7 +40,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
     this.endpoint = endpoint;
   }
 
-  /** Milliseconds since the last message. Answered pings do not count: the socket may outlive what runs behind it. */
+  /** Milliseconds since the last message. Answered pings do not count: the socket may outlive the program on the TV. */
   get sinceMessageMs(): number {
     return performance.now() - this.#messageAt;
   }
@@ -50,7 +50,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
     return Math.min(longestGraceMs, this.timeoutMs / 4);
   }
 
-  /** Asks the TV who it is (2.3, step 1). */
+  /** Asks the TV for its identity (2.3, step 1). */
   hello(signal: AbortSignal): Promise<Payload> {
     return this.ask({ id: helloId, type: "hello", payload: {} }, signal);
   }

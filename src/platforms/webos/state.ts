@@ -6,7 +6,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power, StatePart } from "../platform.ts";
-import { hungUp, WebosError } from "./failures.ts";
+import { turningOffOrStarting, WebosError } from "./failures.ts";
 import {
   appOf,
   inputOf,
@@ -228,7 +228,7 @@ export class WebosState {
     const enough = new AbortController();
     const within = AbortSignal.any([signal, enough.signal]);
     const silent: Topic[] = [];
-    const others = new ZapdError("device_timeout", "answered others, but not this");
+    const others = new ZapdError("device_timeout", "answered other requests, but not this one");
     let answers = 0;
     const ask = async (topic: Topic) => {
       if (!(await this.poll(topic, within))) return void silent.push(topic);
@@ -242,11 +242,11 @@ export class WebosState {
     await Promise.all(asked.map(ask));
     enough.abort(others);
     signal.throwIfAborted();
-    if (!session.alive) throw hungUp();
+    if (!session.alive) throw turningOffOrStarting();
     if (silent.length === asked.length && session.sinceMessageMs > performance.now() - startedAt) {
       session.destroy();
-      throw new ZapdError("device_timeout", "takes what it is asked, and answers none of it", {
-        hint: "It may be asleep, or hang: see what it shows, or turn it off and on with its own remote",
+      throw new ZapdError("device_timeout", "accepts requests, but answers none of them", {
+        hint: "It may be asleep or frozen: look at its screen, or turn it off and on with its own remote",
       });
     }
     for (const topic of silent) {
@@ -276,7 +276,7 @@ export class WebosState {
     if (topic !== "power")
       return this.#listener.changed(topic === "app" ? { app, input } : topic === "media" ? { playback } : { volume });
     const { power, screensaver, isTurningOff } = readPower(payload);
-    // App and volume count only while the TV is on, and are not reported anew when it comes on.
+    // App and volume count only while the TV is on, and are not reported again when it comes on.
     const others = {
       ...(this.#reports.has("app") && { app, input }),
       ...(this.#reports.has("media") && { playback }),

@@ -55,7 +55,7 @@ describe("a code", () => {
         for (let first = 1; first < 256; first++) {
           const whole = first.toString(16).padStart(2, "0").toUpperCase() + code;
           const error = await failure(enter(pairing, whole));
-          if (error.message !== "shows another code") return error;
+          if (error.message !== "shows a different code") return error;
         }
       }
       throw new Error("no code is right");

@@ -54,7 +54,7 @@ describe.concurrent("the identity of a TV", () => {
     cleanups.push(() => set.stop());
     const lead = { host: set.host, port: set.ports.plain ?? 0 };
     const error = await failure(samsung.identify(lead, platformHostOf(), never));
-    expect([error.code, error.hint]).toEqual(["device_error", "zapd drives Samsung sets of 2016 and newer"]);
+    expect([error.code, error.hint]).toEqual(["device_error", "zapd supports Samsung TVs of 2016 and newer"]);
   });
 
   test("each search takes only its own answers", () => {
@@ -106,7 +106,7 @@ describe.concurrent("the pairing request", () => {
     const slow = await pairing({ prompt: "deny", promptMs: 1_200 });
     const person = await slow.end();
     expect([person.code, reasonOf(person)]).toEqual(["pairing_failed", "denied"]);
-    expect(person.message).toContain("somebody refused");
+    expect(person.message).toContain("somebody declined");
     const quick = await pairing({ prompt: "deny", promptMs: 1 });
     const list = await quick.end();
     expect(list.message).toContain("without asking");
@@ -161,7 +161,7 @@ describe("prompts and deadlines", () => {
     expect(late.message).toContain("nobody accepted");
     const unshown = await pairing({ prompt: "unshown" });
     const atOnce = await unshown.end();
-    expect([reasonOf(atOnce), atOnce.message.includes("shows none")]).toEqual(["late", true]);
+    expect([reasonOf(atOnce), atOnce.message.includes("does not show the request")]).toEqual(["late", true]);
     for (const { hint } of [late, atOnce]) expect(hint).toContain("Access Notification: First Time Only");
   });
 
@@ -388,7 +388,7 @@ describe.concurrent("text", () => {
     const one = await line({ traits: { announcesFocus: false } });
     const type = (text: string) => one.connection.text?.type(text, never) ?? Promise.reject(new Error("no text"));
     const error = await failure(type("secret"));
-    expect([error.code, error.hint?.includes("open the field")]).toEqual(["device_refused", true]);
+    expect([error.code, error.hint?.includes("open a text field")]).toEqual(["device_refused", true]);
     one.set.focus(true);
     await type("hällo 📺");
     expect([one.set.received.texts, one.set.state.focused]).toEqual([["hällo 📺"], false]);

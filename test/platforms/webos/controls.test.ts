@@ -38,7 +38,7 @@ describe("volume", () => {
     const one = await line({ soundOutput: "external_arc" });
     const { volume } = parts(one);
     const { code, hint } = await failure(volume.set?.(42, never) ?? expect.unreachable());
-    expect([code, hint]).toEqual(["unsupported_operation", "Step it: zapd volume +5 -d {device}"]);
+    expect([code, hint]).toEqual(["unsupported_operation", "Change it in steps: zapd volume +5 -d {device}"]);
     expect(uris(one)).not.toContain("audio/setVolume");
     const begun = performance.now();
     await volume.step?.(1, never);
@@ -101,7 +101,7 @@ describe("a file by its address", () => {
     const { code, message } = await play({ mime: "audio/flac" });
     expect([code, message]).toEqual([
       "unsupported_media",
-      'has no player that takes audio/flac by its address: it says "500 Application error"',
+      'cannot play audio/flac from an address: it says "500 Application error"',
     ]);
     const other = await line({ traits: { mediaApp: "com.example.other" } });
     expect((await failure(parts(other).media.play(film, never))).code).toBe("unsupported_media");
@@ -158,7 +158,7 @@ describe("inputs and channels", () => {
     const { code, message } = await listing;
     expect([code, message]).toEqual([
       "device_refused",
-      "shows live TV, but no channel: it has no tuner, or receives nothing",
+      "is showing live TV, but no channel: it has no tuner or no signal",
     ]);
     expect(uris(one)).not.toContain("tv/getChannelList");
     expect(one.told.ended).toEqual([]);

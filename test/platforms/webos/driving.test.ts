@@ -45,7 +45,7 @@ describe("keys, apps and text", () => {
     one.set.focus(false);
     const type = (text: string) => one.connection.text?.type(text, never) ?? expect.unreachable();
     const { code, message } = await failure(type("hello"));
-    expect([code, message]).toEqual(["device_refused", "shows no field that takes text"]);
+    expect([code, message]).toEqual(["device_refused", "has no text field open"]);
     one.set.focus(true);
     await until("it was told", () =>
       type("hi").then(

@@ -89,7 +89,10 @@ describe.concurrent("pairing", () => {
   test.each(["403 User denied access", "403 cancelled"])("denied (%s): says so, and keeps nothing", async (denial) => {
     const one = await line({ clientKeys: {}, prompt: "deny", denial }, null);
     const { code, message, hint } = await failure(one.pair());
-    expect([code, message]).toEqual(["pairing_failed", `was denied: somebody refused the request on it ("${denial}")`]);
+    expect([code, message]).toEqual([
+      "pairing_failed",
+      `refused the pairing: somebody declined the request on the TV ("${denial}")`,
+    ]);
     expect(hint).toContain("zapd pair");
     expect(one.kept()).toBeNull();
   });
