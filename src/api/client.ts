@@ -116,7 +116,7 @@ export async function readPicture(options: ClientOptions, name: OperationName, a
   const response = await senderOf(options)(name, args);
   if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
   readAnswer(await response.text());
-  throw new NotZapdError("What answers is not zapd");
+  throw new NotZapdError("The server that answers is not zapd");
 }
 
 export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {
@@ -154,7 +154,7 @@ export async function openStream(
   const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
   if (isStream && response.body) return response.body;
   readAnswer(await response.text());
-  throw new NotZapdError("What answers is not zapd");
+  throw new NotZapdError("The server that answers is not zapd");
 }
 
 function isPassing(error: unknown): boolean {
@@ -208,7 +208,7 @@ function readAnswer(text: string): Answer<unknown> {
   const envelope = envelopeIn(text);
   if (envelope?.ok === true) return { data: envelope.data, text };
   if (envelope?.error) throw new ApiError(envelope.error, text);
-  throw new NotZapdError("What answers is not zapd");
+  throw new NotZapdError("The server that answers is not zapd");
 }
 
 function envelopeIn(text: string): { ok?: unknown; data?: unknown; error?: Failure } | null {

@@ -207,7 +207,7 @@ export const codes = {
   unsupported_media: {
     ...invalid,
     when: "The device cannot play this media",
-    message: "Cinema cannot play http://192.168.1.5/film.xyz: it knows no such kind of file",
+    message: "Cinema cannot play http://192.168.1.5/film.xyz: it does not support this kind of file",
   },
   invalid_scene: {
     ...invalid,
@@ -255,7 +255,7 @@ export const codes = {
     ...refused,
     when: "The device's own settings forbid it; the hint names the setting",
     message: "Bedroom refused to press home: its network access is set to Limited",
-    hint: "On the set: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
+    hint: "On the TV: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
   },
   device_error: {
     ...failed,
@@ -278,11 +278,11 @@ export const codes = {
     ...unreachable,
     when: "Only over a broker: the daemon of a site is offline, and commands do not wait for it",
     message: "lab2 is offline",
-    hint: "Its daemon is not running, or cannot reach the broker; commands do not wait for it",
+    hint: "Check that its daemon is running and reaches the broker. The command was not queued",
   },
   device_unproven: {
     ...refused,
-    when: "What answers as the device may be another one: it has moved and has secrets, two devices answer for it, other network hardware has its address, or its certificate is not the one of the pairing. It gets no key, no password and no typed text until somebody confirms it (`zapd trust NAME`), or pairs with it again (`zapd pair NAME --host ADDRESS`)",
+    when: "The device that answers may be another one: it has moved and has secrets, two devices answer for it, other network hardware has its address, or its certificate is not that of the pairing. zapd sends it no key, no password and no typed text until somebody confirms it (`zapd trust NAME`), or pairs with it again (`zapd pair NAME --host ADDRESS`)",
     message:
       "Den moved from 192.168.1.52:3001 to 192.168.1.66:3001, and the device there may be another one: zapd sends it no key, no password and no typed text",
     hint: "If the device at 192.168.1.66:3001 is the right one: zapd trust Den; if the one at 192.168.1.52:3001 is: zapd pair Den --host 192.168.1.52:3001. To start over without the old key: zapd pair Den --host 192.168.1.66:3001",
@@ -309,7 +309,7 @@ export const codes = {
     ...failed,
     when: "The device accepts no package before it has checked for a software update",
     message: "Workbench stopped the installation: it must check for a software update first",
-    hint: "On the set: Settings > System > Software update > Check now, then install again",
+    hint: "On the TV: Settings > System > Software update > Check now, then install again",
   },
   console_in_use: {
     ...failed,

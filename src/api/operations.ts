@@ -987,7 +987,7 @@ const ofGroups = Object.fromEntries(
     });
     const made = {
       ...of,
-      summary: `${of.summary}, at every device of a group`,
+      summary: `${of.summary}, on every device of a group`,
       description: `The group is \`all\`, or a label. All devices get the command at the same moment, each with its own timeout, so that one that hangs does not delay the others. The answer has the result of each; if it failed on every device, the answer is the failure of the first, with all results in \`details\`. ${of.description}`,
       codes: [...of.codes, "group_not_found"],
       data: z.object({ results: z.array(results).describe("In the order in which they were added") }),

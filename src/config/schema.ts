@@ -159,11 +159,9 @@ export const configSchema = z.object({
       .meta({
         description: "Which commands zapd accepts from the broker: none, those of a remote, or sideloading as well",
       }),
-    home_assistant: toggle
-      .default(false)
-      .meta({
-        description: "Whether zapd announces every device to Home Assistant, so that it appears there by itself",
-      }),
+    home_assistant: toggle.default(false).meta({
+      description: "Whether zapd announces every device to Home Assistant, so that it appears there by itself",
+    }),
   }),
   fleet: z.object({
     artifact_origins: list(64, limitedText(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({

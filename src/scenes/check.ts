@@ -274,7 +274,7 @@ class Check {
   /** The devices of a step; none where they are wrong. */
   #targets(path: Path, { device, group }: Fields): readonly Device[] {
     if (device !== undefined && group !== undefined) {
-      this.#report([...path, "group"], "cannot be combined with device", "Leave one of the two out");
+      this.#report([...path, "group"], "cannot be combined with device", "Leave one of them out");
       return [];
     }
     const all =
@@ -355,7 +355,7 @@ class Check {
         const launch = typeof step.launch === "object" ? step.launch : { app: step.launch ?? "" };
         const { app, params = step.params } = launch;
         if (launch.params && step.params)
-          this.#report([...path, "params"], "cannot be combined with the params of launch", "Leave one of the two out");
+          this.#report([...path, "params"], "cannot be combined with the params of launch", "Leave one of them out");
         this.#require(at, common, "launch", "launching an app");
         const hasEffect = params === undefined ? showsApp(app) : undefined;
         const command = this.#command(at, "launchApp", { app, ...(params && { params }) }, isTable);
