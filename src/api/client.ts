@@ -114,9 +114,7 @@ export function createCall(options: ClientOptions = {}): Call {
 /** Calls an operation that answers with a picture. */
 export async function readPicture(options: ClientOptions, name: OperationName, args: AnyArguments = {}): Promise<Blob> {
   const response = await senderOf(options)(name, args);
-  if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
-  readAnswer(await response.text());
-  throw new NotZapdError("The server that answers is not zapd");
+  return response.headers.get("content-type")?.startsWith("image/") ? response.blob() : readFailure(response);
 }
 
 export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {
@@ -152,9 +150,7 @@ export async function openStream(
   const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
   const response = await senderOf(options)(name, args, headers);
   const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
-  if (isStream && response.body) return response.body;
-  readAnswer(await response.text());
-  throw new NotZapdError("The server that answers is not zapd");
+  return isStream && response.body ? response.body : readFailure(response);
 }
 
 function isPassing(error: unknown): boolean {
@@ -207,8 +203,17 @@ async function requestOf(base: string, route: OperationRoute, args: AnyArguments
 function readAnswer(text: string): Answer<unknown> {
   const envelope = envelopeIn(text);
   if (envelope?.ok === true) return { data: envelope.data, text };
-  if (envelope?.error) throw new ApiError(envelope.error, text);
-  throw new NotZapdError("The server that answers is not zapd");
+  throw envelope?.error ? new ApiError(envelope.error, text) : notZapd();
+}
+
+/** Fails with the error of a response that should have been a stream or a picture. */
+async function readFailure(response: Response): Promise<never> {
+  readAnswer(await response.text());
+  throw notZapd();
+}
+
+function notZapd(): NotZapdError {
+  return new NotZapdError("The server that answers is not zapd");
 }
 
 function envelopeIn(text: string): { ok?: unknown; data?: unknown; error?: Failure } | null {

@@ -192,7 +192,9 @@ function operationObject(name: OperationName, operation: Operation): Json {
 
 function queryParameters(query: z.ZodObject): Json[] {
   const all = z.toJSONSchema(query, optionsFor("input"));
-  return fieldsOf(all).map(([name, { description, ...schema }]) => ({
+  // zod writes an object for each field, never `true` or `false`.
+  const fields = Object.entries(all.properties ?? {}) as [string, Schema][];
+  return fields.map(([name, { description, ...schema }]) => ({
     name,
     in: "query",
     required: all.required?.includes(name) === true,
@@ -414,9 +416,4 @@ function simplify(schema: Schema, io: "input" | "output"): void {
   // Client generators support `enum` better than `const`.
   if (schema.const !== undefined) schema.enum = [schema.const];
   delete schema.const;
-}
-
-/** The fields of an object's schema. zod writes an object for each, never `true` or `false`. */
-function fieldsOf(schema: Schema | undefined): [string, Schema][] {
-  return Object.entries(schema?.properties ?? {}) as [string, Schema][];
 }

@@ -492,12 +492,7 @@ const own = {
       .meta({ examples: [{ app: "netflix", params: { content_id: "80057281", media_type: "series" } }] }),
     data: action("launch", {
       app: App.describe("The app that was launched"),
-      confirmed: z
-        .boolean()
-        .nullable()
-        .describe(
-          "Whether the device reports that it shows the app: `true`, it does; `false`, it accepted the command, but does not show the app yet; `null`, zapd cannot read it",
-        ),
+      confirmed,
     }),
   },
   stopApp: {

@@ -3,20 +3,10 @@
  * over only after a connect has failed, by one starting daemon at a time. File calls are synchronous, because waking a thread
  * takes longer than the call, and nothing else is to be done yet.
  */
-import {
-  chmodSync,
-  closeSync,
-  lstatSync,
-  openSync,
-  realpathSync,
-  rmSync,
-  type Stats,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { longestSocketPath, makeFolder, readRegularFile } from "../system/files.ts";
+import { isOwnFile, longestSocketPath, makeFolder, readRegularFile, tryRemove } from "../system/files.ts";
 import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
 import { currentRuntime } from "./runtime.ts";
@@ -125,8 +115,7 @@ function noteAt(usual: string, path: string): void {
 }
 
 function removeNote(usual: string): void {
-  const found = statsOf(noteOf(usual));
-  if (found?.isFile() && !isForeign(found)) removeFile(noteOf(usual));
+  if (isOwnFile(noteOf(usual))) tryRemove(noteOf(usual));
 }
 
 function isSameFolder(one: string, other: string): boolean {
@@ -223,16 +212,9 @@ function tryLock(path: string, by: string): boolean {
   if (found && (!found.isFile() || found.size > 0 || isForeign(found)))
     throw inTheWayError(path, "of the lock file, and is not from zapd");
   // A time in the future is from before the clock was set back.
-  if (found && Math.abs(Date.now() - found.mtimeMs) > staleLockMs) removeFile(path);
+  // Where another starting daemon has removed it, or the disk is read-only, the wait for it goes on, or fails with the reason.
+  if (found && Math.abs(Date.now() - found.mtimeMs) > staleLockMs) tryRemove(path);
   return false;
-}
-
-function removeFile(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // Another starting daemon has removed it, or the disk is read-only: then the wait for it fails with the reason.
-  }
 }
 
 function statsOf(path: string): Stats | undefined {

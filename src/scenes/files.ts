@@ -1,11 +1,11 @@
 /** Scenes as files: `<name>.toml` in a folder beside the config, read with each call. */
-import { lstatSync, readdirSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { type Mistake, sceneLimits, sceneName } from "../api/scenes.ts";
 import { lineFinder, parseErrorText } from "../config/toml.ts";
-import { readUtf8 } from "../system/files.ts";
+import { namesIn, readUtf8 } from "../system/files.ts";
 import { nearest } from "../system/nearest.ts";
 import { checkAbove, checkOwned, followLinks } from "../system/owners.ts";
 import type { SceneSource } from "./check.ts";
@@ -57,7 +57,7 @@ function unreadable(path: string, cause: unknown): ZapdError {
 function notFound(folder: string, name: string): ZapdError {
   const meant = nearest(
     name,
-    namesIn(folder).filter((one) => sceneName.test(one)),
+    scenesIn(folder).filter((one) => sceneName.test(one)),
   );
   const listed = `The scenes are listed by zapd scenes; their files are ${join(folder, `NAME${extension}`)}`;
   return new ZapdError("scene_not_found", `There is no scene ${JSON.stringify(name.slice(0, 64))}`, {
@@ -66,16 +66,12 @@ function notFound(folder: string, name: string): ZapdError {
 }
 
 /** The names of the files in the folder, without extension, sorted; none where there is no folder. */
-export function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-      .filter((name) => name.endsWith(extension) && !name.startsWith("."))
-      .map((name) => name.slice(0, -extension.length))
-      .toSorted()
-      .slice(0, maxFiles);
-  } catch {
-    return [];
-  }
+export function scenesIn(folder: string): string[] {
+  return namesIn(folder)
+    .filter((name) => name.endsWith(extension) && !name.startsWith("."))
+    .map((name) => name.slice(0, -extension.length))
+    .toSorted()
+    .slice(0, maxFiles);
 }
 
 /**

@@ -41,10 +41,9 @@ const readMs = { before: 2_000, after: 3_000 } as const;
 /** Ends the run after a step that failed. */
 class Stopped extends Error {}
 
-export async function runPlan(
-  plan: Plan,
-  options: RunOptions,
-): Promise<Pick<SceneResult, "outcome" | "failed" | "steps" | "took_ms">> {
+type RunResult = Pick<SceneResult, "outcome" | "failed" | "steps" | "took_ms">;
+
+export async function runPlan(plan: Plan, options: RunOptions): Promise<RunResult> {
   return new Run(plan, options).run();
 }
 
@@ -93,7 +92,7 @@ class Run {
     this.#abortSignal = AbortSignal.any([options.signal, this.#timeout.signal]);
   }
 
-  async run(): Promise<Pick<SceneResult, "outcome" | "failed" | "steps" | "took_ms">> {
+  async run(): Promise<RunResult> {
     const { steps } = this.#plan;
     const since = performance.now();
     const { totalMs = sceneLimits.totalMs } = this.#options;

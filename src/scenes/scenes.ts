@@ -8,7 +8,7 @@ import { SleepWatch, staleCommandError } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { type Checked, checkScene, type SceneSource } from "./check.ts";
-import { namesIn, readScene, readSceneFile } from "./files.ts";
+import { readScene, readSceneFile, scenesIn } from "./files.ts";
 import { allSteps, type Plan } from "./plan.ts";
 import { emptyResults, type RunOptions, runPlan } from "./run.ts";
 
@@ -32,7 +32,7 @@ export class Scenes {
 
   /** Reads and checks every file of the folder. */
   list(): { folder: string; scenes: SceneInfo[] } {
-    return { folder: this.#folder, scenes: namesIn(this.#folder).map((name) => this.#infoOf(name)) };
+    return { folder: this.#folder, scenes: scenesIn(this.#folder).map((name) => this.#infoOf(name)) };
   }
 
   #infoOf(name: string): SceneInfo {
@@ -50,7 +50,7 @@ export class Scenes {
 
   /** Checks the scene of a file. Fails with `scene_not_found` and `invalid_scene`. */
   ofFile(name: string, device?: string | string[]): Plan {
-    if (!sceneName.test(name) && namesIn(this.#folder).includes(name)) throw invalid([misnamed(name)], `${name}.toml`);
+    if (!sceneName.test(name) && scenesIn(this.#folder).includes(name)) throw invalid([misnamed(name)], `${name}.toml`);
     return planOf({ ...readSceneFile(this.#folder, name), device }, this.#devices, `${name}.toml`);
   }
 

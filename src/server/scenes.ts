@@ -16,10 +16,7 @@ type Run = (signal: AbortSignal, tell: (news: SceneNews) => void) => Promise<Sce
 export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies, streams: Streams): void {
   const folder = join(dirname(resolve(config.path)), "scenes");
   let loaded: Promise<Scenes> | undefined;
-  const load = () => {
-    loaded ??= import("../scenes/scenes.ts").then(({ Scenes }) => new Scenes(folder, devices));
-    return loaded;
-  };
+  const load = () => (loaded ??= import("../scenes/scenes.ts").then(({ Scenes }) => new Scenes(folder, devices)));
 
   type Caller = Pick<Input<never>, "request" | "call" | "context">;
   const answer = async (planOf: (scenes: Scenes) => Plan, dryRun: unknown, { request, call, context }: Caller) => {

@@ -61,7 +61,7 @@ export class Streams {
     const { source, release } = this.#acquire(c, begin);
     c.env.withoutIdleLimit("ended");
     const encoder = new TextEncoder();
-    const body = streamOf({
+    const body = streamOf(c.req.raw.signal, {
       head: format.head === "" ? undefined : encoder.encode(format.head),
       async next() {
         const events = await source.next();
@@ -72,8 +72,7 @@ export class Streams {
         release();
       },
     });
-    c.req.raw.signal.addEventListener("abort", body.end, { once: true });
-    return c.body(body.stream, 200, headers);
+    return c.body(body, 200, headers);
   }
 
   /** Passes on a response, and counts it while it is an event stream. Fails with `too_many_streams`. */
@@ -88,7 +87,7 @@ export class Streams {
       release();
       return response;
     }
-    const body = streamOf({
+    const body = streamOf(c.req.raw.signal, {
       async next() {
         const { done, value } = await reader.read();
         return done ? null : value;
@@ -98,8 +97,7 @@ export class Streams {
         release();
       },
     });
-    c.req.raw.signal.addEventListener("abort", body.end, { once: true });
-    return new Response(body.stream, response);
+    return new Response(body, response);
   }
 
   /** Counts a stream over TCP until it is released. */
@@ -128,7 +126,8 @@ interface ByteSource {
   close(): void;
 }
 
-function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<Uint8Array>; end: () => void } {
+/** The bytes of a source as a stream, which ends when the signal of its request aborts. */
+function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): ReadableStream<Uint8Array> {
   let isEnded = false;
   /** Since when the reader has not asked for more; `null` while the next bytes are waited for. */
   let waitingSince: number | null = performance.now();
@@ -165,7 +164,8 @@ function streamOf({ head, next, close }: ByteSource): { stream: ReadableStream<U
     },
     { highWaterMark: 0 },
   );
-  return { stream, end };
+  signal.addEventListener("abort", end, { once: true });
+  return stream;
 }
 
 function tooManyStreams(): ZapdError {

@@ -95,7 +95,7 @@ async function receive(
       begins();
     } catch (error) {
       stream.resume();
-      return fail(error instanceof ZapdError ? error : badForm(textOf(error)));
+      return fail(formError(error));
     }
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`)),
@@ -120,7 +120,7 @@ async function receive(
     if (!saving) throw badForm(`it has no file field ${field}`);
     return await saving;
   } catch (error) {
-    if (!failure.signal.aborted) fail(error instanceof ZapdError ? error : badForm(textOf(error)));
+    if (!failure.signal.aborted) fail(formError(error));
     // The file must be closed before it is removed.
     await saving?.catch(() => {});
     throw failure.signal.reason;
@@ -159,7 +159,7 @@ function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string)
       },
     });
   } catch (error) {
-    throw badForm(textOf(error));
+    throw formError(error);
   }
 }
 
@@ -175,6 +175,10 @@ async function save(stream: Readable, path: string, signal: AbortSignal): Promis
       cause,
     });
   }
+}
+
+function formError(thrown: unknown): ZapdError {
+  return thrown instanceof ZapdError ? thrown : badForm(textOf(thrown));
 }
 
 /** `before`: the curl option for a text that must come before the file. */

@@ -125,12 +125,14 @@ export function removeLeftovers(folder: string, isOurs: (name: string) => boolea
   }
 }
 
-function isOwnFile(path: string): boolean {
+/** Whether a path is a regular file of this user or of root. */
+export function isOwnFile(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() === true && !isForeign(found);
 }
 
-function namesIn(folder: string): string[] {
+/** The names in a folder; none where it cannot be read. */
+export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {
@@ -138,7 +140,8 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function tryRemove(path: string): void {
+/** Removes a file, if it can. */
+export function tryRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
