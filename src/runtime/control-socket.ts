@@ -67,7 +67,7 @@ export async function claimSocket<T>(
       return await bind(path, listen);
     }
   } finally {
-    locks.forEach(removeFile);
+    locks.forEach(tryRemove);
   }
   // Asked after the locks are released, because the other daemon may answer slowly.
   const status = await askStatus(holder);
