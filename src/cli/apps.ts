@@ -20,7 +20,7 @@ export async function launch(context: Context): Promise<void> {
   if (!app) throw new UsageError("which app?");
   const params = deepLinkOf(pairs);
   await sendCommand(context, "launchApp", { app, ...(params && { params }) }, ({ device, app, confirmed }) =>
-    confirmed === false ? `${device.name} took the launch of ${app.name}, but does not show it yet` : undefined,
+    confirmed === false ? `${device.name} accepted the launch of ${app.name}, but does not show it yet` : undefined,
   );
 }
 
@@ -45,9 +45,7 @@ export function deepLinkOf(words: readonly string[]): Record<string, string> | u
 function pairOf(word: string): [string, string] {
   const at = word.indexOf("=");
   if (at < 1)
-    throw new UsageError(
-      `${JSON.stringify(word)} is no parameter, which is KEY=VALUE; a name that holds spaces stands in quotes`,
-    );
+    throw new UsageError(`${JSON.stringify(word)} is not a parameter (KEY=VALUE); put a name with spaces in quotes`);
   return [word.slice(0, at), word.slice(at + 1)];
 }
 

@@ -27,7 +27,7 @@ export function asksForPassword(context: Context): boolean {
   const given = context.option("password");
   if (given !== undefined && given !== "-")
     throw new UsageError(
-      "a password is never a word of a command, which others can read: --password - reads it unseen",
+      "do not put a password in a command, where others can read it: --password - asks for it without showing it",
     );
   return given !== undefined;
 }

@@ -222,7 +222,7 @@ export async function completion(context: Context): Promise<void> {
   const [shell] = context.words;
   if (shell === undefined) throw new UsageError("for which shell?");
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
-  if (script === undefined) throw new UsageError(`there is no completion for ${JSON.stringify(shell)}`);
+  if (script === undefined) throw new UsageError(`no completion for ${JSON.stringify(shell)}`);
   context.print(context.json ? JSON.stringify({ script }) : script);
 }
 

@@ -19,13 +19,13 @@ const wordless: readonly Verb[] = [reload, path, edit];
 export async function config(context: Context): Promise<void> {
   const [verb = "", ...words] = context.words;
   const run = findVerb(verbs, verb);
-  if (words.length > 0 && wordless.includes(run)) throw new UsageError(`${verb} takes no words`);
+  if (words.length > 0 && wordless.includes(run)) throw new UsageError(`${verb} takes no further words`);
   await run(context, words);
 }
 
 async function get(context: Context, words: readonly string[]): Promise<void> {
   const [key] = words;
-  if (words.length > 1) throw new UsageError("one key, or none for all");
+  if (words.length > 1) throw new UsageError("give one key, or none to show all");
   const { settings, text } = await readSettings(context);
   if (key !== undefined && !settings.has(key)) throw unknownKey(key, [...settings.keys()]);
   if (context.json) return context.print(text);
@@ -36,10 +36,11 @@ async function get(context: Context, words: readonly string[]): Promise<void> {
 }
 
 async function set(context: Context, words: readonly string[]): Promise<void> {
-  if (words.length === 0 || words.length % 2 === 1) throw new UsageError("which key, and to what value? In pairs");
+  if (words.length === 0 || words.length % 2 === 1)
+    throw new UsageError("which key, and which value? Give them in pairs");
   const keys = words.filter((_, at) => at % 2 === 0);
   const values = words.filter((_, at) => at % 2 === 1);
-  if (values.filter((value) => value === "-").length > 1) throw new UsageError("only one value can be read by -");
+  if (values.filter((value) => value === "-").length > 1) throw new UsageError("only one value can be -");
   const { settings } = await readSettings(context);
   const patch: Record<string, unknown> = {};
   for (const [at, key] of keys.entries()) {
@@ -83,7 +84,7 @@ function reportChanged(
 ): void {
   if (context.json) context.print(text);
   const waiting = data.restart_required.filter((key) => keys.includes(key));
-  if (waiting.length > 0) context.say(`takes effect when the daemon starts again: ${waiting.join(", ")}`);
+  if (waiting.length > 0) context.say(`takes effect after a restart of the daemon: ${waiting.join(", ")}`);
 }
 
 /** Every setting by its dotted key, with its value (the default where the file has none), and the response as it came. */

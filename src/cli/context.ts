@@ -20,17 +20,17 @@ export const common = {
     type: "string",
     short: "d",
     value: "NAME",
-    about: "the device, by name or id (else $ZAPD_DEVICE, or the default device)",
+    about: "the device, by name or id (default: $ZAPD_DEVICE, or the default device)",
   },
-  json: { type: "boolean", about: "the response of the daemon, unchanged: exactly one document" },
+  json: { type: "boolean", about: "print the daemon's answer as one JSON document" },
   socket: {
     type: "string",
     value: "PATH",
-    about: "the daemon's socket (else $ZAPD_SOCKET, that of the config, or the one that runs)",
+    about: "the daemon's socket (default: $ZAPD_SOCKET, the config's, or that of the running daemon)",
   },
-  config: { type: "string", value: "FILE", about: "the config (else $ZAPD_CONFIG, or the usual place)" },
-  "no-color": { type: "boolean", about: "no colour, as with $NO_COLOR" },
-  help: { type: "boolean", short: "h", about: "how the command is used" },
+  config: { type: "string", value: "FILE", about: "the config file (default: $ZAPD_CONFIG, or the usual place)" },
+  "no-color": { type: "boolean", about: "print without colours, as with $NO_COLOR" },
+  help: { type: "boolean", short: "h", about: "show how to use the command" },
 } as const satisfies Record<string, Option>;
 
 /** The options and words of a command line. */
@@ -50,7 +50,7 @@ export async function createContext(
   const parsed = parseWords(given, { ...own, ...common });
   const { timeout } = parsed.values;
   const context = new Context(parsed, typeof timeout === "string" ? parseDuration("--timeout", timeout) : undefined);
-  if (context.device.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
+  if (context.device.trim() === "") throw new UsageError("--device needs the name of a device");
   return context;
 }
 

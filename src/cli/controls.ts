@@ -13,14 +13,14 @@ import { parseDuration } from "./words.ts";
 export async function volume(context: Context): Promise<void> {
   const [word] = context.words;
   const [, sign, amount] = /^([+-]?)(\d{1,3})$/.exec(word ?? "") ?? [];
-  if (amount === undefined) throw new UsageError("how loud? Such as: zapd volume 20, or +5, or -5");
+  if (amount === undefined) throw new UsageError("which volume? For example: zapd volume 20, or +5, or -5");
   await sendCommand(
     context,
     "setVolume",
     sign ? { step: Number(word) } : { level: Number(amount) },
     ({ device, volume, confirmed }) =>
       confirmed === false
-        ? `${device.name} took it, but is ${volume?.level == null ? "as it was" : `at ${volume.level}`}`
+        ? `${device.name} accepted the command, but is ${volume?.level == null ? "as it was" : `at ${volume.level}`}`
         : undefined,
   );
 }
@@ -28,19 +28,22 @@ export async function volume(context: Context): Promise<void> {
 export async function mute(context: Context): Promise<void> {
   const [word] = context.words;
   if (word === undefined) return pressKey(context, "mute");
-  if (word !== "on" && word !== "off") throw new UsageError("on, or off? Without a word the key is pressed");
+  if (word !== "on" && word !== "off") throw new UsageError("on or off? Without a word zapd presses the mute key");
   await sendCommand(context, "setVolume", { muted: word === "on" }, ({ device, volume, confirmed }) =>
-    confirmed === false ? `${device.name} took it, but is ${volume?.muted ? "muted" : "not muted"}` : undefined,
+    confirmed === false
+      ? `${device.name} accepted the command, but is ${volume?.muted ? "muted" : "not muted"}`
+      : undefined,
   );
 }
 
 export async function seek(context: Context): Promise<void> {
   const [, hours = "0", minutes = "0", seconds] =
     /^(?:(?:(\d{1,2}):)?(\d{1,3}):)?(\d{1,5})$/.exec(context.words[0] ?? "") ?? [];
-  if (seconds === undefined) throw new UsageError("where to? Such as: zapd seek 12:30, or seconds");
+  if (seconds === undefined)
+    throw new UsageError("which position? For example: zapd seek 12:30, or a number of seconds");
   const position_ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
   await sendCommand(context, "controlPlayback", { do: "seek", position_ms }, ({ device, confirmed }) =>
-    confirmed === false ? `${device.name} took it, but is not there yet` : undefined,
+    confirmed === false ? `${device.name} accepted the command, but is not there yet` : undefined,
   );
 }
 
@@ -62,10 +65,10 @@ export async function inputs(context: Context): Promise<void> {
 
 export async function input(context: Context): Promise<void> {
   const wanted = context.words.join(" ");
-  if (wanted === "") throw new UsageError("which input? They are listed by zapd inputs");
+  if (wanted === "") throw new UsageError("which input? zapd inputs lists them");
   const called = await call(context, "selectInput", { id: context.device, body: { input: wanted } });
   const { device, input: chosen, confirmed } = called.data;
-  context.reportDone(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
+  context.reportDone(called, confirmed === false && `${device.name} accepted ${chosen.name}, but does not show it yet`);
 }
 
 export async function channels(context: Context): Promise<void> {
@@ -80,10 +83,10 @@ export async function channels(context: Context): Promise<void> {
 
 export async function channel(context: Context): Promise<void> {
   const wanted = context.words.join(" ");
-  if (wanted === "") throw new UsageError("which channel? They are listed by zapd channels");
+  if (wanted === "") throw new UsageError("which channel? zapd channels lists them");
   const called = await call(context, "selectChannel", { id: context.device, body: { channel: wanted } });
   const { device, channel: chosen, confirmed } = called.data;
-  context.reportDone(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
+  context.reportDone(called, confirmed === false && `${device.name} accepted ${chosen.name}, but does not show it yet`);
 }
 
 export async function screenshot(context: Context): Promise<void> {
@@ -92,17 +95,19 @@ export async function screenshot(context: Context): Promise<void> {
 
 export async function icon(context: Context): Promise<void> {
   const [app] = context.words;
-  if (app === undefined) throw new UsageError("of which app? By its id, as zapd apps shows it");
+  if (app === undefined) throw new UsageError("which app? Give its id, as zapd apps shows it");
   await save(context, "getIcon", { app });
 }
 
 /** Writes a picture to the file of `-o`, or to stdout for `-o -`. */
 async function save(context: Context, name: "getScreenshot" | "getIcon", given: { app?: string }): Promise<void> {
   const file = context.option("output");
-  if (!file) throw new UsageError("into which file? It is said with -o FILE");
+  if (!file) throw new UsageError("which file? Give it with -o FILE");
   const isForStdout = file === "-";
   if (isForStdout && context.json)
-    throw new UsageError("the picture and the response of --json would both go to stdout: -o FILE keeps them apart");
+    throw new UsageError(
+      "the picture and the output of --json would both go to stdout: write the picture to a file with -o FILE",
+    );
   const request = { id: context.device, ...given, signal: context.deadline() };
   const picture = await readPicture(apiOf(context), name, request).catch(async (error: unknown) => {
     throw await failureOf(error, context, name);
@@ -127,14 +132,14 @@ export async function hold(context: Context): Promise<void> {
   const [key, time] = context.words;
   if (key === undefined) throw new UsageError("which key?");
   const hold_ms = time === undefined ? defaultHoldMs : parseDuration("TIME", time);
-  if (hold_ms > pressLimits.holdMs) throw new UsageError("a key is held for 10s at most");
+  if (hold_ms > pressLimits.holdMs) throw new UsageError("a key can be held for 10s at most");
   await pressKey(context, key, { hold_ms });
 }
 
 export async function label(context: Context): Promise<void> {
   const [id, verb, ...labels] = context.words;
   if (id === undefined || (verb !== "add" && verb !== "remove") || labels.length === 0)
-    throw new UsageError("such as: zapd label Den add bar");
+    throw new UsageError("which label? For example: zapd label Den add bar");
   const { labels: before = [] } = (await call(context, "getDevice", { id })).data;
   const others = before.filter((one) => !labels.includes(one));
   const called = await call(context, "changeDevice", {

@@ -30,7 +30,7 @@ const usualPort = 7272;
 export async function demo(context: Context): Promise<number> {
   const port = Number(context.option("port") ?? usualPort);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new UsageError("--port takes a number from 1 to 65535");
+    throw new UsageError("--port needs a number from 1 to 65535");
   process.umask(0o077);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
   const running: StartedSet[] = [];
@@ -75,7 +75,7 @@ async function isOnlyDaemon(context: Context, { socket }: Daemon): Promise<boole
 
 function configOf(port: number): string {
   return [
-    "# The demo's own config; it goes with the demo.",
+    "# The config of the demo; it is deleted with the demo.",
     `[daemon]\nhttp_port = ${port}\nlog_level = "warn"`,
     '[discovery]\ninterfaces = ["127.0.0.1"]\ninterval_s = 60',
     `[dev]\nvendor_password = "${password}"`,

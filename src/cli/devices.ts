@@ -11,7 +11,7 @@ import { type Cell, listOf, paintFor, table } from "./print.ts";
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
   if (context.json || called.data.length > 0) return context.printResult(called, (all) => deviceTable(all, context));
-  context.say("no device is known yet. Look for some with zapd discover, or add one: zapd add 192.168.1.40");
+  context.say("no device is known yet. Search with zapd discover, or add one: zapd add 192.168.1.40");
 }
 
 export async function discover(context: Context): Promise<void> {
@@ -43,9 +43,7 @@ export async function add(context: Context): Promise<void> {
 export async function rename(context: Context): Promise<void> {
   const [id, name] = context.words;
   if (id === undefined || name === undefined)
-    throw new UsageError(
-      `${id === undefined ? "which device?" : "which new name?"} Names that hold spaces stand in quotes`,
-    );
+    throw new UsageError(`${id === undefined ? "which device?" : "which new name?"} Put names with spaces in quotes`);
   context.reportDone(await call(context, "changeDevice", { id, body: { name } }));
 }
 
@@ -74,7 +72,7 @@ export async function defaultDevice(context: Context): Promise<void> {
 export async function trust(context: Context): Promise<void> {
   const called = await call(context, "trustDevice", { id: requiredName(context.words[0]) });
   const { host, port, name } = called.data;
-  context.reportDone(called, `what is at ${addressText({ host, port })} is ${name}`);
+  context.reportDone(called, `the device at ${addressText({ host, port })} is ${name}`);
 }
 
 /** Makes two devices one. */
@@ -83,7 +81,7 @@ export async function join(context: Context): Promise<void> {
   if (other === undefined) throw new UsageError(id === undefined ? "which devices?" : "with which other device?");
   const called = await call(context, "joinDevice", { id: requiredName(id), body: { with: other } });
   const { name, platforms } = called.data;
-  context.reportDone(called, `${name} is reached over ${joinWithAnd(platforms)}`);
+  context.reportDone(called, `zapd reaches ${name} over ${joinWithAnd(platforms)}`);
 }
 
 /** Makes a platform of a device a device of its own. */
@@ -94,7 +92,7 @@ export async function split(context: Context): Promise<void> {
   const { name, platforms } = called.data;
   context.reportDone(
     called,
-    `${name} is reached over ${joinWithAnd(platforms)}; what it was over ${platform} is a device of its own`,
+    `zapd reaches ${name} over ${joinWithAnd(platforms)}; its ${platform} is now a separate device`,
   );
 }
 

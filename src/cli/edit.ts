@@ -17,9 +17,9 @@ export async function editFile(path: string): Promise<void> {
   const status = await run(editor, path);
   if (status !== 0)
     throw new CommandError(
-      `the editor ${JSON.stringify(editor)} ended with ${status}; the daemon was not asked to read ${path}`,
+      `the editor ${JSON.stringify(editor)} exited with ${status}; the daemon did not reload ${path}`,
       exits.failed,
-      "When it is as it should be: zapd config reload",
+      "When the file is complete, run zapd config reload",
     );
 }
 

@@ -56,8 +56,8 @@ export function printDocument(text: string): void {
 function unexpected(error: unknown): CommandError {
   if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
-  const hint = "That is a mistake in zapd: please report it";
-  return new CommandError(`zapd itself failed at this: ${text}`, exits.failed, hint, { code: "internal_error" });
+  const hint = "This is a bug in zapd: please report it";
+  return new CommandError(`an error in zapd: ${text}`, exits.failed, hint, { code: "internal_error" });
 }
 
 /** Names listed at most: more than a house has. */
@@ -136,9 +136,14 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
   if (late) return timeoutError(late, context.timeoutMs ?? 0);
   const broken = { code: "internal_error" } as const;
   if (error instanceof NotZapdError)
-    return new CommandError(`what answers at ${socket} is not zapd`, exits.failed, undefined, broken);
+    return new CommandError(`the program that answers at ${socket} is not zapd`, exits.failed, undefined, broken);
   if (code === "ECONNRESET" || code === "EPIPE")
-    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why", broken);
+    return new CommandError(
+      "the daemon closed the connection without an answer",
+      exits.failed,
+      "Its log says why",
+      broken,
+    );
   if (code === "EACCES" || code === "EPERM")
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused);
   const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
@@ -155,7 +160,7 @@ function timeoutError(name: OperationName, ms: number): CommandError {
   const time = ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
   return CommandError.of({
     code: "device_timeout",
-    message: `there was no answer within ${time}, and --timeout says to wait no longer`,
-    hint: commanded ? "What has been sent to the device already may still happen" : undefined,
+    message: `no answer within ${time}, the time given with --timeout`,
+    hint: commanded ? "What was already sent to the device may still take effect" : undefined,
   });
 }

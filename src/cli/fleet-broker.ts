@@ -82,7 +82,7 @@ async function settingsOf(context: Context): Promise<MqttSettings> {
     throw new CommandError(
       "No broker is known",
       exits.usage,
-      "Say where it is: --broker mqtt://HOST:1883, or for good: zapd config set mqtt.url mqtt://HOST:1883",
+      "Give it with --broker mqtt://HOST:1883, or set it: zapd config set mqtt.url mqtt://HOST:1883",
       {
         code: "usage",
       },

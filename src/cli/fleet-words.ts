@@ -18,7 +18,7 @@ function one(what: string, request: (word: string) => Request): Parser {
   return (words) => {
     const [word] = words;
     if (word === undefined || word === "") throw new UsageError(`which ${what}?`);
-    if (words.length > 1) throw new UsageError(`one ${what}: a name that holds spaces stands in quotes`);
+    if (words.length > 1) throw new UsageError(`one ${what} only: put a name with spaces in quotes`);
     return request(word);
   };
 }
@@ -26,12 +26,12 @@ function one(what: string, request: (word: string) => Request): Parser {
 const none =
   (op: string, args: Request["args"] = {}): Parser =>
   (words) => {
-    if (words.length > 0) throw new UsageError("it takes no words");
+    if (words.length > 0) throw new UsageError("it takes no further words");
     return { op, args };
   };
 
 const onOff = (word: string): boolean => {
-  if (word !== "on" && word !== "off") throw new UsageError(`on or off, and ${JSON.stringify(word)} is neither`);
+  if (word !== "on" && word !== "off") throw new UsageError(`${JSON.stringify(word)} is neither on nor off`);
   return word === "on";
 };
 
@@ -55,7 +55,7 @@ const parsers: Readonly<Record<string, Parser>> = {
   on: none("press_key", { key: "power-on" }),
   off: none("press_key", { key: "power-off" }),
   volume: one("volume", (word) => {
-    if (!/^[+-]?\d{1,3}$/.test(word)) throw new UsageError("a level from 0 to 100, or a step such as +5 or -5");
+    if (!/^[+-]?\d{1,3}$/.test(word)) throw new UsageError("give a level from 0 to 100, or a step such as +5 or -5");
     return { op: "set_volume", args: /^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) } };
   }),
   mute: one("word", (word) => ({ op: "set_volume", args: { muted: onOff(word) } })),
@@ -76,6 +76,6 @@ export function requestOf([word = "", ...words]: readonly string[]): Request {
   if (reader) return reader(words);
   const known = Object.keys(parsers);
   const suggestion = nearest(word, known);
-  const message = `${JSON.stringify(word)} is nothing that many devices can be told: ${known.join(", ")}`;
+  const message = `${JSON.stringify(word)} is not a command for many devices. The commands are: ${known.join(", ")}`;
   throw new UsageError(suggestion ? `${message}. Did you mean ${suggestion}?` : message);
 }

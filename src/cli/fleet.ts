@@ -34,7 +34,7 @@ const verbs: Readonly<Record<string, Verb>> = {
 const defaultTimeoutMs = 30_000;
 /** Fetching, sending and starting a package. */
 const installTimeoutMs = 240_000;
-const noSites = "A site is there once its daemon has the broker: zapd config set mqtt.url mqtt://HOST:1883";
+const noSites = "A site appears once its daemon uses the broker: zapd config set mqtt.url mqtt://HOST:1883";
 /** How long to wait for a device that another holder has leased. */
 const leaseWaitS = 30;
 
@@ -45,7 +45,7 @@ export async function fleet(context: Context): Promise<number> {
 
 /** Prints the selected devices; with `states` what each does, as its site last published it. */
 async function printDevices(context: Context, words: readonly string[], states: boolean): Promise<number> {
-  if (words.length > 0) throw new UsageError("it takes no words: pick with --label, --site and -d");
+  if (words.length > 0) throw new UsageError("it takes no further words: select with --label, --site and -d");
   const { fleet, close } = await openFleet(context, { states });
   try {
     const { sites } = fleet;
@@ -72,7 +72,8 @@ async function printDevices(context: Context, words: readonly string[], states: 
 
 /** Sends a command for one device to all selected devices. */
 async function run(context: Context, words: readonly string[]): Promise<number> {
-  if (words.length === 0) throw new UsageError("run what? Such as: zapd fleet run launch netflix --label lab");
+  if (words.length === 0)
+    throw new UsageError("run which command? For example: zapd fleet run launch netflix --label lab");
   return runOnSelected(context, requestOf(words), defaultTimeoutMs);
 }
 
@@ -87,7 +88,7 @@ async function key(context: Context, words: readonly string[]): Promise<number> 
 async function install(context: Context, words: readonly string[]): Promise<number> {
   const [url, ...pairs] = words;
   if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== "https:")
-    throw new UsageError("which package? Give the https address from which each site fetches it");
+    throw new UsageError("which package? Give the https address from which each site downloads it");
   const params = deepLinkOf(pairs);
   const { sha256, bytes } = await packageIdentity(context);
   const args = { url, sha256, bytes, ...(params && { params }) };
@@ -115,9 +116,9 @@ async function packageIdentity(context: Context): Promise<{ sha256: string; byte
   }
   if (sha256 === undefined || bytes === undefined || !/^[1-9]\d{0,8}$/.test(bytes))
     throw new UsageError(
-      "what is in the package is said by --file FILE, the same file as at the address, or by --sha256 HEX and --bytes COUNT",
+      "give --file FILE, the same file as at the address, or --sha256 HEX and --bytes COUNT, so that each site can check the package",
     );
-  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new UsageError("--sha256 takes 64 hex digits, as sha256sum prints them");
+  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new UsageError("--sha256 needs 64 hex digits, as sha256sum prints them");
   return { sha256: sha256.toLowerCase(), bytes: Number(bytes) };
 }
 
@@ -148,7 +149,7 @@ async function withLease(
 async function runOnSelected(context: Context, { op, args, leased }: Request, mostMs: number): Promise<number> {
   const selection = selectionOf(context);
   if (Object.values(selection).every((one) => one === undefined || one.length === 0))
-    throw new UsageError("which devices? Say --label LABEL, --site SITE or -d NAME; all of them are -d all");
+    throw new UsageError("which devices? Select them with --label LABEL, --site SITE or -d NAME, or all with -d all");
   const began = performance.now();
   const timeoutMs = context.timeoutMs ?? mostMs;
   const { fleet, replyTo, close } = await openFleet(context, {});
@@ -184,7 +185,7 @@ function checkScene(data: unknown): unknown {
   const { code, message, hint } = errors[0] ?? {};
   throw new ZapdError(
     toErrorCode(code),
-    typeof message === "string" ? message.slice(0, 1_024) : "The scene was not run to its end",
+    typeof message === "string" ? message.slice(0, 1_024) : "The scene did not finish",
     typeof hint === "string" ? { hint: hint.slice(0, 1_024) } : {},
   );
 }
@@ -222,7 +223,7 @@ function selectionOf(context: Context): Selection {
     .option("label")
     ?.split(",")
     .map((one) => one.trim());
-  if (labels?.includes("")) throw new UsageError("--label takes labels, with commas between them");
+  if (labels?.includes("")) throw new UsageError("--label needs labels, separated by commas");
   const device = context.option("device");
   const labelOfDevice = device?.startsWith(labelPrefix) ? [device.slice(labelPrefix.length)] : [];
   return {
@@ -236,9 +237,8 @@ function noneSelectedError(fleet: Fleet): CommandError {
   const count = fleet.select().length;
   return CommandError.of({
     code: count === 0 ? "device_not_found" : "group_not_found",
-    message:
-      count === 0 ? "No site on the broker tells of a device" : `None of the ${count} devices on the broker is meant`,
-    hint: count === 0 ? noSites : "See which there are, with their labels: zapd fleet ls",
+    message: count === 0 ? "No site on the broker has a device" : `None of the ${count} devices on the broker matches`,
+    hint: count === 0 ? noSites : "List them with their labels: zapd fleet ls",
   });
 }
 

@@ -26,10 +26,11 @@ export async function callGroup(
   const printedHints = new Set<string>();
   for (const { device, data, error } of results) {
     if (error) printFailure(context, error.message, error.hint, printedHints);
-    else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
+    else if (isUnconfirmed(data))
+      context.say(`zapd: ${printable(device.name)} accepted the command, but does not show the effect`);
   }
   if (failed === 0) return;
-  throw new CommandError(`${failed} of ${results.length} did not take it`, exit, undefined, { response: text });
+  throw new CommandError(`${failed} of ${results.length} did not accept it`, exit, undefined, { response: text });
 }
 
 /** The results in the failure of a whole group. The exit status is that of the first device. */

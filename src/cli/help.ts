@@ -13,7 +13,7 @@ import { bindings, commands as remoteCommands } from "./remote/keys.ts";
 export const exitTable: readonly (readonly [number, string])[] = [
   [exits.ok, "done"],
   [exits.failed, "failed"],
-  [exits.usage, "wrong use: the words of the command, a key, a name or a value"],
+  [exits.usage, "wrong use: a word of the command, a key, a name or a value is invalid"],
   [exits.notFound, "no such device, app, package or scene"],
   [exits.unreachable, "the device does not answer, or is off"],
   [exits.refused, "the device refused, or is not paired; a password is missing or wrong"],
@@ -47,8 +47,8 @@ function helpText(topic: string | undefined): string {
 
 /** What the help adds for a command. */
 const more: Readonly<Record<string, () => string>> = {
-  key: () => `Keys, each of which is a command too, and so are on and off\n${keyRows()}`,
-  remote: () => `Its keys, as far as a set has what they are for\n${remoteRows()}`,
+  key: () => `Keys. Each key is also a command, and so are on and off\n${keyRows()}`,
+  remote: () => `Its keys, for what the device supports\n${remoteRows()}`,
 };
 
 function remoteRows(): string {
@@ -74,11 +74,11 @@ function unknownCommand(word: string): UsageError {
   const names = all.map(([name]) => name);
   const suggestion = all.find(([, { synonyms }]) => synonyms?.includes(word))?.[0] ?? nearest(word, names);
   const instead = suggestion ? `Did you mean ${suggestion}?` : "See: zapd help";
-  return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
+  return new UsageError(`unknown command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
 }
 
 /** One row in place of thirty. */
-const keysRow = "  home, on …  any key by its own name, and on and off (zapd help key lists them)";
+const keysRow = "  home, on …  any key by its name, and on and off (zapd help key lists them)";
 
 function overview(): string {
   const sections = Object.entries(groups).map(([title, group], at) => {

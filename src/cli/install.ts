@@ -29,8 +29,7 @@ interface Prepared {
 
 export async function install(context: Context): Promise<void> {
   const [given, ...pairs] = context.words;
-  if (given === undefined || given === "")
-    throw new UsageError("which package? Give a ZIP, or the folder it is made from");
+  if (given === undefined || given === "") throw new UsageError("which package? Give a ZIP file or a folder");
   const params = deepLinkOf(pairs);
   const isAsked = asksForPassword(context);
   const inspected = await inspectPackage(given);
@@ -41,7 +40,7 @@ export async function install(context: Context): Promise<void> {
   if (password === "") throw new UsageError("the password is empty");
   for (const link of content?.links ?? []) {
     const where = existsSync(join(given, link)) ? `out of ${given}` : "to nothing";
-    context.say(printable(`left out ${link}: it leads ${where}`));
+    context.say(printable(`left out ${link}: it points ${where}`));
   }
   const progress = progressOn(stderr());
   const zipping = (count: number, bytes: number) =>
@@ -118,7 +117,7 @@ async function prepare(given: string, { found, content }: Inspected, onFile: OnF
 
 /** Checks what can be checked before the upload. */
 async function checkZip(path: string, bytes: number): Promise<void> {
-  if (bytes > packageBytes) throw packageError(`${path} is larger than 100 MiB, and no package may be`);
+  if (bytes > packageBytes) throw packageError(`${path} is larger than 100 MiB, the limit for a package`);
   const file = await open(path, "r").catch((error: unknown) => {
     throw packageError(`${path} could not be read (${systemCode(error)})`);
   });
@@ -208,7 +207,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
       const found = await stat(path);
       if (found.isDirectory() && real !== null && !way.includes(real)) await walk(path, `${name}/`, [...way, real]);
       if (found.isFile()) files.push({ name, path });
-      if (files.length > maxFiles) throw packageError(`${folder} holds more than ${maxFiles} files`);
+      if (files.length > maxFiles) throw packageError(`${folder} contains more than ${maxFiles} files`);
     }
   };
   try {
@@ -227,7 +226,7 @@ function checkManifest(folder: string, files: readonly PackageFile[]): void {
   if (files.some(({ name }) => name === manifest)) return;
   const nested = files.find(({ name }) => name.endsWith(`/${manifest}`))?.name.slice(0, -manifest.length - 1);
   throw packageError(
-    `${folder} is no package: it has no file ${manifest}`,
+    `${folder} is not a package: it has no file ${manifest}`,
     nested === undefined
       ? "A package has manifest and source/ at its root"
       : `There is one in ${nested}: zapd install ${join(folder, nested)}`,
@@ -295,7 +294,8 @@ async function add(archive: FileHandle, { name, path }: PackageFile, offset: num
   const write = async () => {
     for (const piece of pieces) {
       const at = offset + headerBytes(start) + compressed;
-      if (at + piece.length > packageBytes) throw packageError("the package is larger than 100 MiB, and none may be");
+      if (at + piece.length > packageBytes)
+        throw packageError("the package is larger than 100 MiB, the limit for a package");
       await archive.write(piece, 0, piece.length, at);
       compressed += piece.length;
     }

@@ -7,7 +7,7 @@ import { UsageError } from "./failure.ts";
 export async function key(context: Context): Promise<void> {
   const [name, ...more] = context.words;
   if (!name) throw new UsageError("which key?");
-  if (more.length > 0) throw new UsageError("one key at a time; for several there is zapd keys");
+  if (more.length > 0) throw new UsageError("one key at a time; for several use zapd keys");
   await pressKey(context, name);
 }
 
@@ -19,7 +19,7 @@ export function pressKey(context: Context, key: string, how: { readonly hold_ms?
 export async function keys(context: Context): Promise<void> {
   const delay = context.option("delay");
   if (context.words.length === 0) throw new UsageError("which keys?");
-  if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
+  if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay needs a number of milliseconds");
   const delay_ms = delay === undefined ? undefined : Number(delay);
   await sendCommand(context, "pressKeys", { keys: context.words as KeyOrText[], delay_ms });
 }

@@ -28,7 +28,10 @@ const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
 export async function lease(context: Context): Promise<void> {
   const [verb = "take"] = context.words;
   const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
-  if (!run) throw new UsageError(`a lease is one of ${Object.keys(verbs).join(", ")}, and not ${JSON.stringify(verb)}`);
+  if (!run)
+    throw new UsageError(
+      `${JSON.stringify(verb)} is not a verb of zapd lease; the verbs are ${Object.keys(verbs).join(", ")}`,
+    );
   await run(context);
 }
 
@@ -37,7 +40,7 @@ async function take(context: Context): Promise<void> {
 }
 
 async function renew(context: Context): Promise<void> {
-  if (!process.env["ZAPD_LEASE"]) throw new UsageError("which one? The token of the lease is to be in $ZAPD_LEASE");
+  if (!process.env["ZAPD_LEASE"]) throw new UsageError("which lease? Set $ZAPD_LEASE to its token");
   const id = oneDevice(context);
   const { lease } = (await call(context, "getDevice", { id })).data;
   printTaken(context, await callLease(context, id, { ...wantedLease(context, defaultTtlMs, lease?.owner), waitMs: 0 }));
@@ -55,7 +58,7 @@ function printTaken(context: Context, called: Called<"takeLease">): void {
 async function free(context: Context, query: { readonly force?: "true" } = {}): Promise<void> {
   const called = await call(context, "freeLease", { id: oneDevice(context), query });
   const { device, freed } = called.data;
-  context.reportDone(called, freed ? `${device.name} is free` : `nobody had ${device.name}`);
+  context.reportDone(called, freed ? `${device.name} is free` : `${device.name} was not leased`);
 }
 
 async function list(context: Context): Promise<void> {
@@ -63,7 +66,7 @@ async function list(context: Context): Promise<void> {
   const rows = called.data.flatMap(({ name, lease }) =>
     lease ? [[name, lease.owner, localTime(lease.until), lease.note ?? ""]] : [],
   );
-  if (!context.json && rows.length === 0) return context.say("nobody has a device to themselves");
+  if (!context.json && rows.length === 0) return context.say("no device is leased");
   const columns = [
     { title: "NAME" },
     { title: "OWNER", shrinkOrder: 0 },
@@ -74,7 +77,7 @@ async function list(context: Context): Promise<void> {
 }
 
 function oneDevice(context: Context): string {
-  if (groupOf(context)) throw new UsageError("of which device? A group has no lease");
+  if (groupOf(context)) throw new UsageError("which device? A group cannot be leased");
   return context.device;
 }
 
@@ -91,7 +94,7 @@ export function wantedLease(context: Context, usualMs: number, usualOwner = defa
   const [ttl, wait] = [context.option("ttl"), context.option("wait")];
   const ttl_s = Math.ceil((ttl === undefined ? usualMs : parseDuration("--ttl", ttl)) / 1_000);
   if (ttl_s > leaseLimits.ttlS)
-    throw new UsageError("--ttl is an hour at most: a lease that is still needed is renewed");
+    throw new UsageError("--ttl is an hour at most: renew a lease that you need for longer");
   return {
     owner: context.option("owner") ?? usualOwner,
     note: context.option("note"),
@@ -162,7 +165,7 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
     const message = group === allWord ? "No device is known yet" : `No device has the label ${label}`;
     const hint =
       data.length === 0
-        ? "Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40"
+        ? "Search with zapd discover, or add one by its address: zapd add 192.168.1.40"
         : "Label a device: zapd label NAME add LABEL";
     throw new CommandError(message, exits.notFound, hint, { code: "group_not_found" });
   }
@@ -177,7 +180,7 @@ function noneFreeError(group: string, members: readonly Device[]): CommandError 
   return new CommandError(
     `No device of ${group} is free`,
     exits.refused,
-    `Leased are ${all.join(", ")}. To wait for one: --wait 10m; to take one away: zapd lease break -d ${shellQuote(members[0]?.name ?? "NAME")}`,
+    `Leased: ${all.join(", ")}. Wait for one with --wait 10m, or take one from its holder: zapd lease break -d ${shellQuote(members[0]?.name ?? "NAME")}`,
     { code: "device_leased" },
   );
 }

@@ -45,10 +45,10 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
     return fetch(request);
   };
   const broken = (isBroken: boolean, error?: unknown) => {
-    if (!isBroken) return context.say("zapd: it is back");
-    const text = failureText(error instanceof ApiError ? error : new Error("the daemon is gone"));
+    if (!isBroken) return context.say("zapd: reconnected");
+    const text = failureText(error instanceof ApiError ? error : new Error("the daemon does not answer"));
     // Behind a hint, which has a line of its own, the rest has one too.
-    context.say(`${text}${text.includes("\n") ? "\n      " : " "}Waiting for it to come back; Ctrl-C ends`);
+    context.say(`${text}${text.includes("\n") ? "\n      " : " "}Waiting for it; Ctrl-C ends`);
   };
   const given = { id: context.device, query: { follow: "true" }, signal };
   const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isTransient }, "readLogs", given);
@@ -96,7 +96,7 @@ export async function reload(context: Context): Promise<void> {
   const params = deepLinkOf(context.words);
   const called = await call(context, "reloadPackage", { id: context.device, ...(params && { body: { params } }) });
   const { app, device } = called.data;
-  context.reportDone(called, `${app.name} was started anew on ${device.name}. ${logHint(context)}`);
+  context.reportDone(called, `${app.name} was restarted on ${device.name}. ${logHint(context)}`);
 }
 
 /** The command that shows what the package prints. */

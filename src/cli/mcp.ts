@@ -19,13 +19,15 @@ export async function mcp(context: Context): Promise<void> {
   if (word === undefined) return serve(context);
   if (word === "token" && client === undefined) return token(context);
   if (word === "add" && more.length === 0) return add(context, client);
-  throw new UsageError(`there is no mcp ${context.words.join(" ")}`);
+  throw new UsageError(`zapd mcp has no ${context.words.join(" ")}`);
 }
 
 /** Serves until the client closes stdin. The daemon is called only for a tool, so it may start later or restart. */
 async function serve(context: Context): Promise<void> {
   if (process.stdin.isTTY && stderr().isTTY)
-    context.say("zapd mcp speaks MCP on stdin and stdout, for a program. To tell a client of it: zapd mcp add claude");
+    context.say(
+      "zapd mcp is started by a program, which uses MCP over stdin and stdout. To add it to a client: zapd mcp add claude",
+    );
   const { serveOverStdio } = await import("../mcp/stdio.ts");
   const api = apiOf(context, false, "mcp");
   const upload = apiOf(context, true, "mcp");
@@ -57,13 +59,13 @@ async function token(context: Context): Promise<void> {
 async function add(context: Context, word: string | undefined): Promise<void> {
   const { addToClient, clientNames } = await import("../mcp/clients.ts");
   if (word === undefined || !clientNames.includes(word))
-    throw new UsageError(`which client? It may be ${clientNames.join(", ")}`);
+    throw new UsageError(`which client? One of ${clientNames.join(", ")}`);
   const place = { platform: process.platform, home: homeFolder(), env: process.env };
   const added = await addToClient(word, programNow(context), place);
   if (context.json) return context.print(JSON.stringify({ added }));
   for (const { title, file, wasThere } of added)
     context.say(`${title} ${wasThere ? "knew zapd already" : "knows zapd now"}: ${tildePath(file)}`);
-  context.say("Start it anew, and ask it what is on");
+  context.say("Restart it, and ask it what is on");
 }
 
 /** The command line of this program, with the options and variables to find the same daemon. */
@@ -81,6 +83,6 @@ function programNow(context: Context) {
     env[name] ? [[name, resolve(env[name])]] : [],
   );
   if ([execPath, ...args, ...known.flat()].some((one) => /[\x00-\x1f\x7f]/.test(one)))
-    throw new CommandError("a path with a control character in it can stand in no config", exits.failed);
+    throw new CommandError("a path with a control character cannot be written to a config", exits.failed);
   return { command: execPath, args, env: Object.fromEntries(known) };
 }

@@ -94,7 +94,7 @@ function showsCode(name: string, { length, form }: Result<"pairDevice">): string
 }
 
 async function askCode({ name, step, signal, enter }: PendingPairing): Promise<Called<"pairDevice">> {
-  for (let prompt = `${showsCode(name, step)}. Code`; ; prompt = "That was another. Code") {
+  for (let prompt = `${showsCode(name, step)}. Code`; ; prompt = "That was a different code. Code") {
     const pin = await readLine(() => `${prompt} (${secondsLeft(step)} s): `, signal);
     if (pin.trim() === "") continue;
     try {
@@ -128,7 +128,7 @@ async function askLogin(
 function noTerminalForCodeError(name: string, step: Result<"pairDevice">): CommandError {
   return CommandError.of({
     code: "pairing_required",
-    message: `${showsCode(name, step)}, and there is no terminal to type it`,
+    message: `${showsCode(name, step)}, but there is no terminal to type it in`,
     hint: `Within ${secondsLeft(step)} s: zapd pair ${shellQuote(name)} --pin CODE`,
   });
 }
@@ -136,16 +136,16 @@ function noTerminalForCodeError(name: string, step: Result<"pairDevice">): Comma
 function noTerminalForLoginError(name: string): CommandError {
   return CommandError.of({
     code: "pairing_required",
-    message: `${name} asks for a name and a password, and there is no terminal to type them`,
-    hint: `The password comes from a pipe: zapd pair ${shellQuote(name)} --user NAME --password -`,
+    message: `${name} requires a user name and a password, but there is no terminal to type them in`,
+    hint: `Pipe the password to it: zapd pair ${shellQuote(name)} --user NAME --password -`,
   });
 }
 
 function expiredError(name: string): CommandError {
   return CommandError.of({
     code: "pairing_failed",
-    message: `${name} waits no longer`,
-    hint: `Begin again: zapd pair ${shellQuote(name)}`,
+    message: `${name} no longer waits for it`,
+    hint: `Start again: zapd pair ${shellQuote(name)}`,
     reason: "late",
   });
 }

@@ -36,31 +36,31 @@ export async function play(context: Context): Promise<number> {
   const [what] = context.words;
   const type = context.option("type");
   if (type !== undefined && !/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(type))
-    throw new UsageError("--type takes a type such as video/mp4");
-  if (what === undefined && type !== undefined) throw new UsageError("--type is of an address or a file");
+    throw new UsageError("--type needs a type such as video/mp4");
+  if (what === undefined && type !== undefined) throw new UsageError("--type needs an address or a file");
   if (what === undefined) {
     await pressKey(context, "play");
     return exits.ok;
   }
-  if (groupOf(context)) throw new UsageError("what is to be played is handed to one device: -d takes its name");
+  if (groupOf(context)) throw new UsageError("a file plays on one device: give its name with -d");
   const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(what) ?? [];
   if (/^https?$/i.test(scheme ?? "")) {
     const called = await call(context, "playMedia", { id: context.device, body: { url: what, mime: type } });
     const { device, confirmed } = called.data;
-    context.reportDone(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
+    context.reportDone(called, confirmed === false && `${device.name} accepted it, but does not show that it plays`);
     return exits.ok;
   }
   return playFile(context, pathOf(what, scheme), type ?? null);
 }
 
 function pathOf(what: string, scheme: string | undefined): string {
-  if (what === "") throw new UsageError("what? A file, or an address such as http://192.168.1.5/film.mp4");
+  if (what === "") throw new UsageError("play what? Give a file, or an address such as http://192.168.1.5/film.mp4");
   if (scheme === undefined) return what;
-  if (scheme.toLowerCase() !== "file") throw new UsageError(`addresses begin with http or https, and not ${scheme}`);
+  if (scheme.toLowerCase() !== "file") throw new UsageError(`an address must begin with http or https, not ${scheme}`);
   try {
     return fileURLToPath(what);
   } catch {
-    throw new UsageError(`${what} is no address of a file here`);
+    throw new UsageError(`${what} is not the address of a file on this machine`);
   }
 }
 
@@ -169,7 +169,7 @@ class FilePlayback {
     }
     if (this.#signal.aborted) return this.#stopInterrupted();
     if (failed) throw failed;
-    this.#say(ended ?? `${this.#device.name} is no longer known: ${this.#file.name} is served no more`);
+    this.#say(ended ?? `${this.#device.name} is no longer known, so ${this.#file.name} is no longer served`);
     return exits.ok;
   }
 
@@ -179,7 +179,7 @@ class FilePlayback {
     const broken = (isBroken: boolean) =>
       this.#say(
         isBroken
-          ? `zapd: the daemon is gone. ${this.#file.name} is still served; Ctrl-C ends`
+          ? `zapd: the daemon does not answer. ${this.#file.name} is still served; Ctrl-C ends`
           : "zapd: the daemon is back",
       );
     const query = { devices: id, types: "state.changed,device.removed" };
@@ -212,7 +212,7 @@ class FilePlayback {
     }
     this.#endSeenAt ??= now;
     if (now - Math.max(this.#endSeenAt, lastUsedAt) < endConfirmedAfterMs[why]) return undefined;
-    return `${this.#file.name} is over on ${name}`;
+    return `${this.#file.name} has ended on ${name}`;
   }
 
   #noteInitial({ app, playback }: State, askedMs: number): void {
@@ -225,7 +225,7 @@ class FilePlayback {
     ) {
       this.#hasWarnedOfNoReport = true;
       const { name } = this.#device;
-      const end = app === null ? "goes off" : `leaves ${app.name} or goes off`;
+      const end = app === null ? "turns off" : `leaves ${app.name} or turns off`;
       this.#say(`${name} does not show what it plays: ${this.#file.name} is served until it ${end}. Ctrl-C ends`);
     }
     if (askedMs < settleMs) return;
@@ -259,7 +259,7 @@ class FilePlayback {
     const playback = this.#state?.playback ?? null;
     const sent = `${size(this.#file.bytesSent)} sent`;
     const asks = this.#file.lastUsedAt !== null;
-    const waiting = `has not asked for it yet, ${Math.round(sinceMs / 1_000)} s`;
+    const waiting = `has not requested it yet, ${Math.round(sinceMs / 1_000)} s`;
     const parts = [`${this.#file.name} on ${name}`, asks ? playbackText(playback) : waiting, asks ? sent : ""];
     this.#progress.show(printable(parts.filter(Boolean).join("  ")));
   }
@@ -269,16 +269,16 @@ class FilePlayback {
     const seconds = firstRequestTimeoutMs / 1_000;
     return CommandError.of({
       code: "device_error",
-      message: `${name} took the address of ${this.#file.name}, but has asked for nothing within ${seconds} s`,
-      hint: `A firewall of this machine may keep it out: let ${host} call this program. Or it plays no such file`,
+      message: `${name} accepted the address of ${this.#file.name}, but did not request it within ${seconds} s`,
+      hint: `A firewall on this machine may block it: allow ${host} to connect to this program. Or the device cannot play such a file`,
     });
   }
 
   #notPlayedError(): CommandError {
     return CommandError.of({
       code: "device_refused",
-      message: `${this.#device.name} has asked for ${this.#file.name}, but does not play it`,
-      hint: "It may know no such kind of file: another form of it may do",
+      message: `${this.#device.name} requested ${this.#file.name}, but does not play it`,
+      hint: "It may not support this kind of file: try another format",
     });
   }
 
@@ -288,8 +288,8 @@ class FilePlayback {
     const hasIt = this.#handedOverAt !== null || this.#file.lastUsedAt !== null;
     const isPlaying = hasIt && (this.#state === null || this.#endReason(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
-    const remark = isPlaying && !hasStopped ? `; ${name} could not be told to stop` : "";
-    this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is served no more${remark}`);
+    const remark = isPlaying && !hasStopped ? `; ${name} could not be stopped` : "";
+    this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is no longer served${remark}`);
     return exitInterrupted;
   }
 

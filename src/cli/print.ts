@@ -166,5 +166,5 @@ export function size(bytes: number): string {
 
 /** Why a file or folder cannot be read, to stand behind its path. */
 export function unreadable(error: unknown): string {
-  return systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
+  return systemCode(error) === "ENOENT" ? "does not exist" : `could not be read (${systemCode(error)})`;
 }

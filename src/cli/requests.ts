@@ -55,7 +55,7 @@ export async function readDocument(context: Context, path: string): Promise<stri
     const response = await sendRequest(context, new Request(`http://zapd${path}`));
     const text = await response.text();
     if (response.ok) return text.trim();
-    throw new NotZapdError(`${path} is not there`);
+    throw new NotZapdError(`${path} does not exist`);
   } catch (error) {
     throw await failureOf(error, context);
   }

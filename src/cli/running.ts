@@ -147,9 +147,9 @@ function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {
   const found = running.map(({ pid, kind, socket }) => `${tildePath(socket)} (${kind}, pid ${pid})`);
   const first = shellQuote(running[0]?.socket ?? "");
   return new CommandError(
-    `no daemon runs at the usual place, but ${running.length} run elsewhere:\n${found.join("\n")}`,
+    `no daemon runs at the usual place, but ${running.length} run at other places:\n${found.join("\n")}`,
     exits.notRunning,
-    `Say which with --socket, or for this shell: export ZAPD_SOCKET=${first}`,
+    `Select one with --socket, or for this shell: export ZAPD_SOCKET=${first}`,
     { code: notRunning },
   );
 }
@@ -184,5 +184,5 @@ function ownConfig(context: Context): string {
 export function configMismatch(context: Context, { running, configFile }: DaemonPaths): string | null {
   const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
   if (!running || !given || configFile === ownConfig(context)) return null;
-  return `the daemon that answers runs on ${configFile}, not on ${ownConfig(context)}`;
+  return `the running daemon uses ${configFile}, not ${ownConfig(context)}`;
 }

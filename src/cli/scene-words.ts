@@ -13,11 +13,11 @@ export function stepsText(count: number): string {
 }
 
 export const reasonWords: Readonly<Record<NonNullable<StepResult["reason"]>, string>> = {
-  already_so: "it is so already",
+  already_so: "already in that state",
   nothing_before: "there was nothing to wait for",
-  no_match: "it is not so",
+  no_match: "the condition does not hold",
   stopped: "a step before it failed",
-  other_branch: "it is for the other case",
-  cancelled: "the run was ended",
+  other_branch: "it belongs to the other branch",
+  cancelled: "the run was cancelled",
   dry_run: "it was only checked",
 };

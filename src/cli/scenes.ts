@@ -19,8 +19,7 @@ type SceneCall =
 
 export async function run(context: Context): Promise<number> {
   const [word] = context.words;
-  if (word === undefined)
-    throw new UsageError("which scene? They are listed by zapd scenes; the daemon is started by zapd serve");
+  if (word === undefined) throw new UsageError("which scene? zapd scenes lists them. To start the daemon: zapd serve");
   const sceneCall = await callFor(word, context);
   const isDry = context.flag("dry-run");
   if (isDry || context.json) {
@@ -45,14 +44,9 @@ async function callFor(word: string, context: Context): Promise<SceneCall> {
     const scene = Array.isArray(value) ? { steps: value as unknown[] } : (value as object);
     return { name: "runSteps", given: { body: { ...scene, ...more } } };
   } catch {
-    throw new CommandError(
-      `${word === "-" ? "What was typed" : word} is neither TOML nor JSON`,
-      exits.usage,
-      undefined,
-      {
-        code: "invalid_scene",
-      },
-    );
+    throw new CommandError(`${word === "-" ? "The input" : word} is neither TOML nor JSON`, exits.usage, undefined, {
+      code: "invalid_scene",
+    });
   }
 }
 
@@ -65,7 +59,7 @@ function readSceneFile(path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const hint = "The scenes beside the config are run by their names, which zapd scenes lists";
+    const hint = "Run a scene beside the config by its name; zapd scenes lists them";
     throw new CommandError(`${path} ${unreadable(error)}`, exits.failed, hint, { code: "file_unreadable" });
   }
 }
@@ -75,7 +69,7 @@ async function readStdin(): Promise<string> {
   process.stdin.setEncoding("utf8");
   for await (const part of process.stdin) {
     text += String(part);
-    if (text.length > maxBytes) throw new UsageError("that is too large for a scene");
+    if (text.length > maxBytes) throw new UsageError("the input is too large for a scene");
   }
   return text;
 }
@@ -108,7 +102,7 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
         !printed.has(at) && (reason === "stopped" || reason === "cancelled");
       const rest = line.data.steps.filter(isLeft);
       for (const step of rest) context.print(stepLine(context, step));
-      if (line.data.outcome === "cancelled") context.say("zapd: the daemon stops, and ended the run.");
+      if (line.data.outcome === "cancelled") context.say("zapd: the daemon is stopping, which ended the run.");
       return exitOf(line.data);
     }
   } catch (error) {

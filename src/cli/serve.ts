@@ -50,7 +50,7 @@ export async function serve(context: Context): Promise<number> {
   return exits.ok;
 }
 
-const noSocket = "--socket is for commands that call a daemon; where it makes its own is daemon.socket of the config";
+const noSocket = "--socket is for commands that call a daemon; the daemon's own socket is daemon.socket in the config";
 
 /** Starts the daemon; on failure logs why and gives the exit status. */
 export async function start(options: DaemonOptions): Promise<Daemon | number> {
@@ -83,9 +83,9 @@ function terminalLog(): Log {
 /** Logs uncaught errors, which then do not end the daemon. */
 export function logUncaughtErrors(log: Log): void {
   process.on("unhandledRejection", (reason) =>
-    log.error(`nobody caught: ${reason instanceof Error ? (reason.stack ?? reason.message) : textOf(reason)}`),
+    log.error(`uncaught error: ${reason instanceof Error ? (reason.stack ?? reason.message) : textOf(reason)}`),
   );
-  process.on("uncaughtException", (error) => log.error(`nobody caught: ${error.stack ?? error.message}`));
+  process.on("uncaughtException", (error) => log.error(`uncaught error: ${error.stack ?? error.message}`));
 }
 
 /** Ctrl-C reaches us from the terminal and again, moments later, from the parent (npm, src/cli/zapd.mjs): within this it is one. */

@@ -43,8 +43,8 @@ export class ServedFile {
       throw unreadable(error);
     });
     // Opening a pipe or a device may block.
-    if (found.isDirectory()) throw refuse("is a folder: give one of its files");
-    if (!found.isFile()) throw refuse("is no file that could be played from any place in it");
+    if (found.isDirectory()) throw refuse("is a folder: give a file in it");
+    if (!found.isFile()) throw refuse("is not a regular file, so it cannot be played");
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
       throw unreadable(error);
     });
@@ -96,7 +96,7 @@ export class ServedFile {
         throw error;
       });
       if (bytesRead === 0) {
-        this.failure = "has become shorter while it was read";
+        this.failure = "became shorter while it was read";
         throw new Error(`${this.name} ${this.failure}`);
       }
       yield piece.subarray(0, bytesRead);
@@ -120,9 +120,9 @@ function forDlna(headers: PeerRequest["headers"]): Record<string, string> {
 }
 
 function reasonOf(code: string): string {
-  if (code === "ENOENT" || code === "ENOTDIR") return "is not there";
-  if (code === "EACCES" || code === "EPERM") return "may not be read by you";
-  return `could not be read (${code || "it is not known why"})`;
+  if (code === "ENOENT" || code === "ENOTDIR") return "does not exist";
+  if (code === "EACCES" || code === "EPERM") return "cannot be read: you lack the permission";
+  return `could not be read (${code || "unknown reason"})`;
 }
 
 /** The requested range within the file; `whole` for a range that is not understood, `null` for one beyond the end. */

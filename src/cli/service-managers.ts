@@ -47,7 +47,7 @@ export const runProgram: Run = (program, words) =>
     });
   });
 
-const reasonOf = ({ status, err }: Ran) => err.trim().split("\n")[0] || `it ended with ${status}`;
+const reasonOf = ({ status, err }: Ran) => err.trim().split("\n")[0] || `it exited with ${status}`;
 
 /** Runs a program that must succeed. */
 async function mustRun(run: Run, program: string, ...words: readonly string[]): Promise<void> {
@@ -63,7 +63,7 @@ export interface Owner {
 }
 
 const unit = "zapd.service";
-const printInstead = "`zapd service install --print` shows what would be installed, for what else starts programs here";
+const printInstead = "`zapd service install --print` shows what would be installed, for another way to start programs";
 
 export function systemd(program: Program, { home, env }: Owner, run: Run): Manager {
   const systemctl = (...words: string[]) => mustRun(run, "systemctl", "--user", ...words);
@@ -78,10 +78,10 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
       if (ran.status === 0) return;
       const [message, hint] =
         ran.status === null
-          ? ["there is no systemctl here: this system is not run by systemd", printInstead]
+          ? ["this system has no systemctl: it does not use systemd", printInstead]
           : [
-              `your user has no systemd to talk to (${reasonOf(ran)})`,
-              `Log in as the user itself, not by su or sudo. ${printInstead}`,
+              `your user has no running systemd (${reasonOf(ran)})`,
+              `Log in as that user directly, not with su or sudo. ${printInstead}`,
             ];
       throw new CommandError(message, exits.failed, hint);
     },
@@ -103,7 +103,7 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
     async advice() {
       const { out } = await run("loginctl", ["show-user", "--property=Linger", "--value"]);
       if (out.trim() === "yes") return [];
-      return ["It runs while you are logged in. To have it run from boot on: loginctl enable-linger"];
+      return ["It runs while you are logged in. To start it at boot: loginctl enable-linger"];
     },
   };
 }
@@ -132,8 +132,8 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
     log: `tail -f ${join(logs, "zapd.log")}`,
     async ready() {
       if ((await print(domain)).status === 0) return;
-      const hint = `It takes a login at the screen of the Mac. ${printInstead}`;
-      throw new CommandError("launchd has no session of your user to run it in", exits.failed, hint);
+      const hint = `Log in at the screen of the Mac first. ${printInstead}`;
+      throw new CommandError("launchd has no session of your user", exits.failed, hint);
     },
     async state() {
       const { status, out } = await print(service);
@@ -150,7 +150,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
     async forget() {},
     async advice() {
       return [
-        "macOS asks once whether zapd may find devices. Should none be found: System Settings > Privacy & Security > Local Network",
+        "macOS asks once whether zapd may find devices. If it finds none: System Settings > Privacy & Security > Local Network",
       ];
     },
   };
@@ -184,14 +184,14 @@ export function isCompiled({ script }: Running): boolean {
 export function programOf(running: Running, env: Owner["env"], config?: string): Program {
   const { execPath, script, deno } = running;
   if (deno) {
-    const hint = "Install it with the binary; or have what starts programs here run `deno task start`";
-    throw new CommandError("no service is installed from under deno", exits.unsupported, hint);
+    const hint = "Install it with the binary, or start `deno task start` in another way";
+    throw new CommandError("zapd cannot install a service under Deno", exits.unsupported, hint);
   }
   const words = [execPath, ...(isCompiled(running) ? [] : [resolve(script)]), "serve"];
   if (config !== undefined) words.push("--config", resolve(config));
   const known = variables.flatMap((name): [string, string][] => (env[name] ? [[name, resolve(env[name])]] : []));
   if ([...words, ...known.flat()].some((word) => /[\x00-\x1f\x7f]/.test(word)))
-    throw new CommandError("a path with a control character in it can stand in no service", exits.failed);
+    throw new CommandError("a path with a control character cannot be used in a service", exits.failed);
   return { words, env: Object.fromEntries(known) };
 }
 

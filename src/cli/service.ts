@@ -43,7 +43,7 @@ export async function service(context: Context): Promise<number> {
 export async function serve(context: Context, platformHost: PlatformHost): Promise<number> {
   const [word = ""] = context.words;
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
-  if (!action) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
+  if (!action) throw new UsageError(word === "" ? "install, uninstall or status?" : `zapd service has no ${word}`);
   const manager = managerOf(platformHost);
   if (context.flag("print")) {
     const { name, file, text } = manager;
@@ -64,9 +64,9 @@ function managerOf({ platform, owner, program, run }: PlatformHost): Manager {
   const words = program.words.map((word) => (/\s/.test(word) ? `\\"${word}\\"` : word)).join(" ");
   const [system, hint] =
     platform === "win32"
-      ? ["Windows", `The Task Scheduler does it: schtasks /create /tn zapd /sc onlogon /rl limited /tr "${words}"`]
-      : [platform, `Have what starts programs here run: ${program.words.join(" ")}`];
-  throw new CommandError(`zapd installs no service on ${system} yet`, exits.unsupported, hint);
+      ? ["Windows", `Use the Task Scheduler: schtasks /create /tn zapd /sc onlogon /rl limited /tr "${words}"`]
+      : [platform, `Start this in another way: ${program.words.join(" ")}`];
+  throw new CommandError(`zapd cannot install a service on ${system} yet`, exits.unsupported, hint);
 }
 
 async function install(manager: Manager, context: Context, platformHost: PlatformHost): Promise<number> {
@@ -75,9 +75,9 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
   const before = await ownFile(file);
   if (!(await manager.state()).running && (await platformHost.answers()))
     throw new CommandError(
-      "a daemon is running already, started by hand, and two would fight over the port",
+      "a daemon that was started by hand is running already, and both would need the same port",
       exits.failed,
-      "End that one (Ctrl-C), then install the service again: it starts one of its own",
+      "Stop it (Ctrl-C), then install the service again, which starts its own daemon",
     );
   if (before !== text) {
     makeFolder(dirname(file), null);
@@ -96,7 +96,7 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
 }
 
 const npmCacheWarning =
-  "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service";
+  "This zapd is in npm's cache, which npm may empty: install it (npm install -g), then its service";
 
 /** Whether the program lies in npm's cache, which keeps what `npx` ran only for a while. */
 export function isInNpmCache({ words }: Program): boolean {
@@ -114,8 +114,8 @@ async function ownFile(path: string): Promise<string | null> {
     throw new CommandError(`${path} could not be read (${systemCode(error)})`, exits.failed);
   });
   if (text === null || managers.mark.test(text)) return text;
-  const hint = "Move it away; nothing was changed";
-  throw new CommandError(`${path} is there already, and zapd did not write it`, exits.failed, hint);
+  const hint = "Move that file away; nothing was changed";
+  throw new CommandError(`${path} exists already, and zapd did not write it`, exits.failed, hint);
 }
 
 async function uninstall(manager: Manager, context: Context, { owner: { env } }: PlatformHost): Promise<number> {
@@ -129,7 +129,7 @@ async function uninstall(manager: Manager, context: Context, { owner: { env } }:
   if (!context.json) {
     const [config, state] = [configPath(env, context.option("config")), stateFolder(env)].map((path) => resolve(path));
     context.say(before === null ? "no service is installed" : `${manager.name} is stopped and removed`);
-    context.say(`The config (${config}) and the state (${state}) are left as they are`);
+    context.say(`The config (${config}) and the state (${state}) were kept`);
   }
   return exits.ok;
 }
@@ -143,7 +143,7 @@ async function status(manager: Manager, context: Context): Promise<number> {
     context.print(`${manager.name} is ${running ? "running" : "not running"}, and ${login}`);
     context.print(fileAndLog(manager));
     if ((await ownFile(manager.file).catch(() => null)) !== manager.text)
-      context.print("It runs another zapd, or with other settings, than this one: zapd service install renews it");
+      context.print("It runs another zapd, or uses other settings: update it with zapd service install");
   }
   return running ? exits.ok : exits.notRunning;
 }

@@ -19,7 +19,9 @@ export async function watch(context: Context): Promise<void> {
   const query = { devices: names.join(",") || undefined, types: context.option("types") };
   const print = context.json ? printJson(context) : printLine(context);
   const broken = (isBroken: boolean) =>
-    context.say(isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back");
+    context.say(
+      isBroken ? "zapd: the daemon does not answer. Waiting for it; Ctrl-C ends" : "zapd: the daemon answers again",
+    );
   for await (const event of followEvents(context, { query, signal: stopped.signal }, { broken })) print(event);
 }
 
@@ -63,7 +65,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
         ),
       }));
     case "device.added":
-      return about(`is known from now on, at ${event.device.host}`);
+      return about(`was added, at ${event.device.host}`);
     case "device.changed": {
       // Leases have an event of their own.
       const changed = event.changed.filter((field) => field !== "lease");
@@ -78,7 +80,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "action.finished":
       return about(actionText(event));
     case "pairing.changed":
-      return about({ waiting: "waits to be paired", paired: "is paired", failed: "was not paired" }[event.status]);
+      return about({ waiting: "waits for its pairing", paired: "is paired", failed: "was not paired" }[event.status]);
     case "lease.changed":
       return about(
         `lease of ${event.owner} is ${event.why}${event.lease ? `, until ${localTime(event.lease.until)}` : ""}`,
@@ -96,7 +98,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "config.changed":
       return about(`config: ${event.keys.join(", ")}`);
     case "daemon.stopping":
-      return about("the daemon stops");
+      return about("the daemon is stopping");
   }
 }
 
@@ -129,7 +131,7 @@ function actionText({
 }: Extract<ApiEvent, { type: "action.finished" }>): string {
   const what = characters !== undefined ? `${characters} characters` : (key ?? keys?.join(" ") ?? app?.name ?? "");
   const who = by === "http" ? "" : ` (${by})`;
-  return `${action}${what && ` ${what}`}${who}${ok ? "" : ` failed: ${error?.message ?? "it is not known why"}`}`;
+  return `${action}${what && ` ${what}`}${who}${ok ? "" : ` failed: ${error?.message ?? "unknown reason"}`}`;
 }
 
 /** The longest wait of one call; a longer wait takes several calls. */
@@ -138,7 +140,7 @@ const maxCallMs = 30_000;
 const exitTimedOut = 124;
 
 export async function wait(context: Context): Promise<number> {
-  if (context.words.length === 0) throw new UsageError("what for? Such as: zapd wait power:on");
+  if (context.words.length === 0) throw new UsageError("for which state? For example: zapd wait power:on");
   const until = performance.now() + (context.timeoutMs ?? Number.POSITIVE_INFINITY);
   for (;;) {
     const timeoutMs = Math.max(1, Math.min(maxCallMs, Math.ceil(until - performance.now())));
@@ -149,7 +151,9 @@ export async function wait(context: Context): Promise<number> {
     if (context.json) context.print(called.text);
     if (called.data.matched) return exits.ok;
     if (!context.json)
-      context.say(`zapd: ${printable(called.data.device.name)} was not so in time\n      ${stateLine(called.data)}`);
+      context.say(
+        `zapd: ${printable(called.data.device.name)} did not reach that state in time\n      ${stateLine(called.data)}`,
+      );
     return exitTimedOut;
   }
 }

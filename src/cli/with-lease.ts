@@ -23,7 +23,7 @@ type Taken = Result<"takeLease">;
 export async function withLease(context: Context): Promise<number> {
   const [program, ...words] = context.words;
   if (program === undefined) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
-  if (context.json) throw new UsageError("--json has no meaning here: what is printed is the program's own");
+  if (context.json) throw new UsageError("--json cannot be used here: the output is that of the program");
   const wanted = wantedLease(context, defaultTtlMs);
   const { data: taken } = await takeLease(context, wanted);
   const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
@@ -41,7 +41,7 @@ export async function withLease(context: Context): Promise<number> {
     keepRenewing(context, taken, wanted, renewing.signal).catch((error: unknown) => {
       if (renewing.signal.aborted) return;
       const why = error instanceof Error ? error.message : String(error);
-      context.say(printable(`zapd: ${taken.device.name} is lost (${why}): ${program} is ended`));
+      context.say(printable(`zapd: the lease of ${taken.device.name} is lost (${why}): stopping ${program}`));
       child.kill("SIGTERM");
     });
     return await ended;
@@ -54,7 +54,7 @@ export async function withLease(context: Context): Promise<number> {
 function reportNotFreed(context: Context, { device }: Taken, error: unknown): void {
   // The lease was broken or has expired: there is nothing to free.
   if (error instanceof CommandError && error.code === "device_leased") return;
-  context.say(printable(`zapd: ${device.name} could not be freed; its lease ends by itself within a minute or two`));
+  context.say(printable(`zapd: ${device.name} could not be freed; its lease ends within a minute or two`));
 }
 
 /** Waits for the program, passing on signals, and gives its exit status as a shell does. */

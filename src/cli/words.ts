@@ -26,7 +26,7 @@ export function parseWords(given: readonly string[], options: Readonly<Record<st
     if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
     if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
     if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
-      throw new UsageError(`--${name} takes a value`);
+      throw new UsageError(`--${name} needs a value`);
     values[name] = value ?? true;
   }
   return { values, positionals };
@@ -35,7 +35,7 @@ export function parseWords(given: readonly string[], options: Readonly<Record<st
 function unknown(flag: string, names: readonly string[]): UsageError {
   const suggestion = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
   return new UsageError(
-    `there is no option ${flag}. ${suggestion ? `Did you mean --${suggestion}?` : "Words that begin with a dash stand behind --"}`,
+    `unknown option ${flag}. ${suggestion ? `Did you mean --${suggestion}?` : "Put words that begin with a dash after --"}`,
   );
 }
 
@@ -47,7 +47,7 @@ export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: stri
   if (word === "") throw new UsageError(`${names.slice(0, -1).join(", ")} or ${names.at(-1)}?`);
   const suggestion = nearest(word, names);
   throw new UsageError(
-    `${JSON.stringify(word)} is none of its verbs${suggestion ? `. Did you mean ${suggestion}?` : ""}`,
+    `${JSON.stringify(word)} is not a verb of this command${suggestion ? `. Did you mean ${suggestion}?` : ""}`,
   );
 }
 
@@ -60,6 +60,6 @@ export function parseDuration(word: string, given: string): number {
   const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
   const ms = Math.round(Number(amount) * (units[unit] ?? 0));
   if (amount === "" || ms < 1 || ms > maxMs)
-    throw new UsageError(`${word} takes a time such as 30s, 500ms or 2m, and ${JSON.stringify(given)} is none`);
+    throw new UsageError(`${word} needs a time such as 30s, 500ms or 2m, not ${JSON.stringify(given)}`);
   return ms;
 }

@@ -127,7 +127,7 @@ test.concurrent.each<[string, (house: House) => Promise<unknown>]>([
     "the device is removed",
     (house) => house.holdThen(() => Promise.all(names.map((name) => house.daemon.api("DELETE", `/devices/${name}`)))),
   ],
-  ["the daemon stops", (house) => house.holdThen(() => house.daemon.process.kill("SIGTERM"))],
+  ["the daemon is stopping", (house) => house.holdThen(() => house.daemon.process.kill("SIGTERM"))],
   ["the daemon is killed by -9", (house) => house.holdThen(() => house.daemon.process.kill("SIGKILL"))],
 ])("within 2 s when %s", async (_name, leave) => {
   await using house = await startHouse();

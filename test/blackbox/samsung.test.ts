@@ -86,7 +86,7 @@ test("its token is in the file of credentials, and nowhere else", async () => {
   await expectKept(daemon, [id], [token]);
 });
 
-test("a key that is down is released when the daemon stops", async () => {
+test("a key that is down is released when the daemon is stopping", async () => {
   const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
   atEnd(() => own.dispose());
   const { set, id } = await plugIn("Held", {}, own);

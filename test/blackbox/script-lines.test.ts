@@ -105,9 +105,9 @@ test("a volume that cannot be set is an error: on a stick, with a soundbar, and 
   const soundbar = await run("zapd volume 20 -d Soundbar");
   expect([soundbar.status !== 0, soundbar.stderr]).toEqual([true, expect.stringContaining("Soundbar")]);
   const { stderr } = await run("zapd volume 60 -d Stubborn");
-  expect(stderr).toMatch(/^Stubborn took it, but is /);
+  expect(stderr).toMatch(/^Stubborn accepted the command, but is /);
   const { body } = await stage.daemon.api("POST", "/devices/Stubborn/volume", { level: 60 });
   expect(body.data.confirmed).toBe(false);
   const group = await run("zapd label Stubborn add odd && zapd mute on -d label:odd");
-  expect(group.stderr).toEndWith("zapd: Stubborn took it, but does not show it\n");
+  expect(group.stderr).toEndWith("zapd: Stubborn accepted the command, but does not show the effect\n");
 }, 60_000);

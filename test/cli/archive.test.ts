@@ -84,7 +84,7 @@ describe("what belongs into a package", () => {
     mkdirSync(join(crowded, "source"));
     for (let at = 0; at < 100; at++) writeFileSync(join(crowded, "source", `${at}`), "");
     for (let at = 0; at < 100; at++) symlinkSync("source", join(crowded, `link-${at}`));
-    expect(await message(crowded)).toMatch(/holds more than 10000 files/);
+    expect(await message(crowded)).toMatch(/contains more than 10000 files/);
     const closed = place({ manifest: "", "source/a": "" });
     chmodSync(join(closed, "source"), 0);
     if (process.getuid?.() !== 0) expect(await message(closed)).toMatch(/could not be read \(EACCES\)/);

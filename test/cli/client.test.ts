@@ -42,7 +42,7 @@ test("the socket that the config names is asked, in whichever way it is written 
     const { stderr } = await runZapd(["status", "--config", config], {
       env: { PATH: process.env["PATH"], HOME: folder },
     });
-    expect([text, stderr]).toEqual([text, `zapd: what answers at ${socket} is not zapd.\n`]);
+    expect([text, stderr]).toEqual([text, `zapd: the program that answers at ${socket} is not zapd.\n`]);
   }
 });
 
@@ -64,7 +64,7 @@ describe("behind the socket", () => {
   test("one who hangs up, before or in the middle of an answer", async () => {
     for (const said of ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"]) {
       const { stderr, status } = await run(await sayingOnly(said), "state");
-      expect(stderr).toBe("zapd: the daemon hung up before it had answered.\n      Its log says why\n");
+      expect(stderr).toBe("zapd: the daemon closed the connection without an answer.\n      Its log says why\n");
       expect(status).toBe(1);
     }
   });
@@ -73,7 +73,7 @@ describe("behind the socket", () => {
     for (const body of ["<html>hello</html>", '"text"', "[]", "null", "{}", '{"ok":false}']) {
       const socket = await sayingOnly(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${body}`);
       const { stdout, stderr, status } = await run(socket, "devices", "--json");
-      expect(stderr).toBe(`zapd: what answers at ${socket} is not zapd.\n`);
+      expect(stderr).toBe(`zapd: the program that answers at ${socket} is not zapd.\n`);
       expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "internal_error" } });
       expect(status).toBe(1);
     }

@@ -298,7 +298,7 @@ describe("as a program", () => {
     chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o600);
     expect(by("daemon")[0]?.text).toEndWith(`config ${daemon.configFile}`);
     expect(by("config")).toMatchObject([
-      { status: "warn", text: `the daemon that answers runs on ${daemon.configFile}, not on ${other}` },
+      { status: "warn", text: `the running daemon uses ${daemon.configFile}, not ${other}` },
     ]);
     expect(by("socket")[0]).toMatchObject({ status: "fail", hint: expect.stringContaining("chmod 600") });
   });

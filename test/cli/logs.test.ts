@@ -111,16 +111,14 @@ describe("a log that is followed", () => {
     await following.sees("last");
     await stage.daemon.stop();
     set.log("while it was away");
-    await until("it says so", () => following.talk().includes("the daemon is gone"));
+    await until("it says so", () => following.talk().includes("the daemon does not answer"));
     later = await startTestDaemon({ folder: stage.daemon.folder });
     await following.sees("while it was away");
     set.log("after");
     await following.sees("after");
     const told = following.lines().filter((line) => line !== "chatter");
     expect(told).toEqual(["kept", "one tabbed", "two", "three", "four", "last", "while it was away", "after"]);
-    expect(following.talk()).toBe(
-      "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends\nzapd: it is back\n",
-    );
+    expect(following.talk()).toBe("zapd: the daemon does not answer. Waiting for it; Ctrl-C ends\nzapd: reconnected\n");
     expect(await following.end()).toBe(0);
   }, 60_000);
 
@@ -129,12 +127,12 @@ describe("a log that is followed", () => {
     const following = follow();
     await following.sees("after");
     await set.stop();
-    await until("it says so", () => following.talk().includes("Waiting for it to come back; Ctrl-C ends"), 20_000);
+    await until("it says so", () => following.talk().includes("Waiting for it; Ctrl-C ends"), 20_000);
     expect(following.talk()).toContain("zapd: Workbench ");
     await set.start();
     set.log("back again");
     await until("it goes on", () => following.lines().includes("back again"), 20_000);
-    expect(following.talk()).toEndWith("zapd: it is back\n");
+    expect(following.talk()).toEndWith("zapd: reconnected\n");
     expect(following.talk().split("Waiting").length).toBe(2);
     expect(await following.end()).toBe(0);
   }, 60_000);

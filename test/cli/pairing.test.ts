@@ -41,7 +41,7 @@ test("a code: asked for with its shape and the time that is left; a wrong one ma
   await screen.shows(`${name} shows a code of 6 digits. Code (60 s): `);
   await screen.shows(/Code \(5\d s\): /);
   screen.type("314159\r");
-  await screen.shows("That was another. Code (");
+  await screen.shows("That was a different code. Code (");
   screen.type("27182\x7f28\r");
   expect(await screen.ended).toBe(0);
   expect(screen.lines().at(-1)).toBe(`paired with ${name}`);
@@ -62,7 +62,7 @@ test("a code: the time is over while it is typed", async () => {
   await screen.shows("Code (1 s): ");
   screen.type("2718");
   expect(await screen.ended).toBe(5);
-  expect(screen.text).toContain(`zapd: ${name} waits no longer`);
+  expect(screen.text).toContain(`zapd: ${name} no longer waits for it`);
   expect(set.typed).toEqual([]);
 });
 
@@ -98,7 +98,7 @@ test("without a terminal it says what to give, and the code that is shown can be
   expect([status, stderr]).toEqual([
     5,
     expect.stringMatching(
-      /shows a code of 6 digits, and there is no terminal to type it\.\n +Within \d+ s: zapd pair "Set \d+" --pin CODE\n$/,
+      /shows a code of 6 digits, but there is no terminal to type it in\.\n +Within \d+ s: zapd pair "Set \d+" --pin CODE\n$/,
     ),
   ]);
   expect(set.showing).toBe(true);

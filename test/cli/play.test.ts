@@ -180,7 +180,7 @@ describe("a file that is served", () => {
       expect([beside, (await get(new URL(beside, url), {}, "HEAD")).status]).toEqual([beside, status]);
 
     cinema.endPlayback();
-    expect([await played.ended, played.said()]).toEqual([0, "a film & möre (1).mp4 is over on Cinema\n"]);
+    expect([await played.ended, played.said()]).toEqual([0, "a film & möre (1).mp4 has ended on Cinema\n"]);
     expect(await answers(url)).toBe(false);
   }, 60_000);
 
@@ -256,7 +256,7 @@ describe("it ends", () => {
     // Longer than it takes to settle.
     await Bun.sleep(8_000 / deadlineSpeed);
     cinema.play({ title: "Another", path: "/media/another.mp4", durationMs: 3_600_000 });
-    expect([await played.ended, played.said()]).toEqual([0, "film.mp4 is over on Cinema\n"]);
+    expect([await played.ended, played.said()]).toEqual([0, "film.mp4 has ended on Cinema\n"]);
     expect(cinema.state.playback?.path).toBe("/media/another.mp4");
   }, 60_000);
 
@@ -264,9 +264,11 @@ describe("it ends", () => {
     const played = playUnder("bun", [file("film.mp4")], deadlineSpeed);
     expect(await played.ended).not.toBe(0);
     expect(played.said()).toContain(
-      "zapd: Cinema took the address of film.mp4, but has asked for nothing within 30 s.",
+      "zapd: Cinema accepted the address of film.mp4, but did not request it within 30 s.",
     );
-    expect(played.said()).toContain("A firewall of this machine may keep it out: let 127.0.0.1 call this program");
+    expect(played.said()).toContain(
+      "A firewall on this machine may block it: allow 127.0.0.1 to connect to this program",
+    );
   }, 60_000);
 
   test("when the set asks for it, and plays nothing", async () => {
@@ -277,7 +279,7 @@ describe("it ends", () => {
     await get(await played.url());
     expect([await played.ended, played.said()]).toEqual([
       5,
-      "zapd: Attic has asked for film.mp4, but does not play it.\n      It may know no such kind of file: another form of it may do\n",
+      "zapd: Attic requested film.mp4, but does not play it.\n      It may not support this kind of file: try another format\n",
     ]);
   }, 60_000);
 
@@ -285,7 +287,10 @@ describe("it ends", () => {
     const played = play(file("film.mp4"), "--json");
     await get(await played.url());
     await daemon.api("DELETE", "/devices/Cinema");
-    expect([await played.ended, played.said()]).toEqual([0, "Cinema is no longer known: film.mp4 is served no more\n"]);
+    expect([await played.ended, played.said()]).toEqual([
+      0,
+      "Cinema is no longer known, so film.mp4 is no longer served\n",
+    ]);
   }, 60_000);
 
   test("a set without a stop leaves the app that plays", async () => {
@@ -318,7 +323,7 @@ describe("under Deno", () => {
     expect((await bodyOf(range)).equals(bytes.subarray(100, 300_000))).toBe(true);
     expect(await answers(url, "127.0.0.2")).toBe(false);
     cinema.endPlayback();
-    expect([await played.ended, played.said()]).toEqual([0, "a film.mp4 is over on Cinema\n"]);
+    expect([await played.ended, played.said()]).toEqual([0, "a film.mp4 has ended on Cinema\n"]);
     await get(await stopped.url());
     stopped.child.kill("SIGINT");
     expect([await stopped.ended, stopped.said()]).toEqual([130, "stopped a film.mp4 on Attic\n"]);
@@ -333,25 +338,25 @@ describe("what cannot be", () => {
 
   test("no file, a folder, an empty one, a pipe, one that may not be read", async () => {
     const none = await run("missing.mp4");
-    expect(none).toEqual({ status: 1, said: "zapd: missing.mp4 is not there.\n" });
-    expect(await run(folder)).toEqual({ status: 1, said: `zapd: ${folder} is a folder: give one of its files.\n` });
+    expect(none).toEqual({ status: 1, said: "zapd: missing.mp4 does not exist.\n" });
+    expect(await run(folder)).toEqual({ status: 1, said: `zapd: ${folder} is a folder: give a file in it.\n` });
     expect((await run(file("empty.mp4", ""))).said).toBe(`zapd: ${join(folder, "empty.mp4")} is empty.\n`);
     execFileSync("mkfifo", [join(folder, "pipe.mp4")]);
-    expect((await run("pipe.mp4")).said).toBe("zapd: pipe.mp4 is no file that could be played from any place in it.\n");
+    expect((await run("pipe.mp4")).said).toBe("zapd: pipe.mp4 is not a regular file, so it cannot be played.\n");
     chmodSync(file("secret.mp4"), 0);
     // Root reads everything.
     if (process.getuid?.() !== 0)
-      expect((await run("secret.mp4")).said).toBe("zapd: secret.mp4 may not be read by you.\n");
-    expect((await run("secret.mp4/more")).said).toBe("zapd: secret.mp4/more is not there.\n");
+      expect((await run("secret.mp4")).said).toBe("zapd: secret.mp4 cannot be read: you lack the permission.\n");
+    expect((await run("secret.mp4/more")).said).toBe("zapd: secret.mp4/more does not exist.\n");
     expect(cinema.state.playback).toBeNull();
   }, 60_000);
 
   test("words that mean nothing that can be played", async () => {
-    expect((await run("rtsp://192.168.1.5/x")).said).toContain("addresses begin with http or https, and not rtsp");
-    expect((await run("")).said).toContain("what? A file, or an address such as http://192.168.1.5/film.mp4");
-    expect((await run(file("a.mp4"), "-d", "all")).said).toContain("handed to one device");
-    expect((await run(file("a.mp4"), "--type", "film")).said).toContain("--type takes a type such as video/mp4");
-    expect((await run("--type", "video/mp4")).said).toContain("--type is of an address or a file");
+    expect((await run("rtsp://192.168.1.5/x")).said).toContain("an address must begin with http or https, not rtsp");
+    expect((await run("")).said).toContain("play what? Give a file, or an address such as http://192.168.1.5/film.mp4");
+    expect((await run(file("a.mp4"), "-d", "all")).said).toContain("plays on one device");
+    expect((await run(file("a.mp4"), "--type", "film")).said).toContain("--type needs a type such as video/mp4");
+    expect((await run("--type", "video/mp4")).said).toContain("--type needs an address or a file");
     expect((await run(file("a.mp4"), "b.mp4")).status).toBe(2);
     const away = await run(file("a.mp4"), "-d", "Nobody", "--json");
     expect([away.status, away.said]).toEqual([3, expect.stringContaining('zapd: no device is called "Nobody"')]);

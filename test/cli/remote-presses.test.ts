@@ -143,7 +143,7 @@ describe("presses", () => {
     expect(set.sent).toEqual(["a a", "a z"]);
   });
 
-  test("behind one that failed are forgotten; a key that is not there stops nothing", async () => {
+  test("behind one that failed are forgotten; a key that does not exist stops nothing", async () => {
     const set = slowSet();
     for (const key of ["a", "b", "c"]) set.press(key);
     await set.end({ code: "unsupported_key", message: "no a" });

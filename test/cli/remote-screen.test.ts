@@ -100,11 +100,11 @@ describe("the screen", () => {
     expect(shown(silent)[1]).toBe(" does not answer (last seen 09:12) · p turns it on");
     expect(shown(driving({ isDisconnected: true }))[1]).toBe(" the daemon does not answer; trying again …");
     const strange: Device = { ...livingRoom, access: "unpaired" };
-    expect(shown(driving({}, { device: strange }))[1]).toBe(" not paired: it lets nobody in");
+    expect(shown(driving({}, { device: strange }))[1]).toBe(" not paired");
     expect(shown(driving({}, { state: null }))[1]).toBe(" on");
     expect(shown(driving({}, { state: null, device: { ...livingRoom, power: "unknown" } }))[1]).toBe(" …");
     const nobody = shown(driving({ devices: [], current: null }));
-    expect(nobody.slice(0, 5).join("\n")).toContain("no set is known yet");
+    expect(nobody.slice(0, 5).join("\n")).toContain("no device is known yet");
     expect(nobody.join("\n")).toContain("zapd add 192.168.1.40");
   });
 
@@ -135,7 +135,7 @@ describe("the screen", () => {
     const lines = shown(driving({ mode, lists }), { rows: 12 });
     expect(lines.filter((line) => line.includes("▸"))).toEqual([" ▸ App 45"]);
     expect(lines.at(-1)).toMatch(/^ \/ +Enter launches · Esc leaves$/);
-    expect(shown(driving({ mode })).join("\n")).toContain("asking for its apps …");
+    expect(shown(driving({ mode })).join("\n")).toContain("reading its apps …");
     const none = driving({ mode: { ...mode, filter: "zz" }, lists });
     expect(shown(none).join("\n")).toContain('no app matches "zz"');
   });

@@ -109,7 +109,7 @@ describe("keys", () => {
     expect(after(driving(), "tab", "tab").model.current).toBe(livingRoom.id);
     expect(after(driving(), "shift-tab").model.current).toBe(bedroom.id);
     const single = after({ ...driving(), devices: driving().devices.slice(0, 1) }, "tab");
-    expect([single.effects, single.model.notice?.text]).toEqual([[], "no other set is known"]);
+    expect([single.effects, single.model.notice?.text]).toEqual([[], "no other device is known"]);
   });
 
   test("move what plays on and back, from where it is now or is being brought to, and never beyond its ends", () => {
@@ -131,9 +131,9 @@ describe("keys", () => {
       [{ position_ms: 1_880_000 }, null],
     ]);
     const idle = after(driving(), ".");
-    expect([idle.effects, idle.model.notice?.text]).toEqual([[], "Living Room plays nothing that can be moved"]);
+    expect([idle.effects, idle.model.notice?.text]).toEqual([[], "Living Room is not playing anything that can seek"]);
     const cannot = after(bare({ capabilities: ["state"] }), ".");
-    expect([cannot.effects, cannot.model.notice?.text]).toEqual([[], "Living Room cannot be told where to play on"]);
+    expect([cannot.effects, cannot.model.notice?.text]).toEqual([[], "Living Room cannot seek"]);
   });
 
   test("pasting presses nothing", () => {
@@ -171,12 +171,12 @@ describe("the text line", () => {
     expect([beyond.effects, beyond.model.mode, beyond.model.notice?.text]).toEqual([
       [],
       { name: "line", what: "volume", text: "" },
-      "a volume is 0 to 100",
+      "give a volume from 0 to 100",
     ]);
     const cannot = after(bare({ capabilities: ["state", "keys"] }), "5");
     expect([cannot.model.mode.name, cannot.model.notice?.text]).toEqual([
       "keys",
-      "Living Room cannot be brought to a volume",
+      "Living Room cannot be set to a volume",
     ]);
     const differs = {
       name: "done",
@@ -184,7 +184,10 @@ describe("the text line", () => {
       command: { operation: "setVolume", body: { level: 25 } },
       difference: "is at 20",
     } as const;
-    expect(told(driving(), differs).notice).toEqual({ text: "Living Room took it, but is at 20", isFailure: false });
+    expect(told(driving(), differs).notice).toEqual({
+      text: "Living Room accepted the command, but is at 20",
+      isFailure: false,
+    });
   });
 });
 
@@ -233,12 +236,12 @@ describe("a picker", () => {
     const none = after(bare({ capabilities: ["apps"] }), "s", "c");
     expect([none.effects, none.model.notice]).toEqual([
       [],
-      { text: "Living Room has no channels to choose from", isFailure: true },
+      { text: "Living Room has no list of channels", isFailure: true },
     ]);
     const kept = after(driving({ current: bedroom.id }), "/");
     expect([kept.effects, kept.model.notice]).toEqual([
       [],
-      { text: "Bedroom keeps its apps back", hint: accessHint, isFailure: true },
+      { text: "Bedroom does not allow apps now", hint: accessHint, isFailure: true },
     ]);
   });
 

@@ -13,7 +13,7 @@ if (noJobs) process.stderr.write(`skipped: the remote in a terminal: ${noJobs}\n
 test("without a terminal it says so and what to use instead: exit 2", async () => {
   const { status, stdout, stderr } = await runZapd(["remote"], { env: process.env });
   expect([status, stdout]).toEqual([2, ""]);
-  expect(stderr).toContain("the remote needs a terminal to fill, and here is none");
+  expect(stderr).toContain("the remote needs a terminal, but there is none");
 });
 
 describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})` : ""}`, () => {

@@ -11,7 +11,7 @@ import { runZapd } from "./program.ts";
 
 describe("the command", () => {
   let home: string;
-  /** What was run, and what each answers; a program that is not there ends with null. */
+  /** What was run, and what each answers; a program that does not exist ends with null. */
   let ran: string[];
   let answers: (line: string) => Partial<Ran> | undefined;
   let daemon: boolean;
@@ -84,7 +84,7 @@ describe("the command", () => {
   });
 
   test("refuses while a daemon runs by hand, and over a unit that somebody else wrote; nothing is changed", async () => {
-    await expect(service("linux", "install")).rejects.toThrow("running already, started by hand");
+    await expect(service("linux", "install")).rejects.toThrow("started by hand is running already");
     daemon = false;
     mkdirSync(dirname(unit()), { recursive: true });
     writeFileSync(unit(), "[Service]\nExecStart=/mine\n");
@@ -96,7 +96,7 @@ describe("the command", () => {
 
   test("without systemd, or without a session of it, says so before anything is written", async () => {
     answers = () => ({ status: null });
-    await expect(service("linux", "install")).rejects.toThrow("there is no systemctl here");
+    await expect(service("linux", "install")).rejects.toThrow("this system has no systemctl");
     answers = () => ({ status: 1, err: "Failed to connect to bus: No medium found\nmore\n" });
     await expect(service("linux", "install")).rejects.toThrow("(Failed to connect to bus: No medium found)");
     expect(() => statSync(unit())).toThrow();
@@ -117,9 +117,7 @@ describe("the command", () => {
       "systemctl --user disable --now zapd.service",
       "systemctl --user daemon-reload",
     ]);
-    expect(told).toMatch(
-      /stopped and removed\nThe config \(.*config\.toml\) and the state \(.*\) are left as they are/,
-    );
+    expect(told).toMatch(/stopped and removed\nThe config \(.*config\.toml\) and the state \(.*\) were kept/);
     expect(() => statSync(unit())).toThrow();
     expect(await service("linux", "uninstall")).toBe(0);
     expect(told).toContain("no service is installed");
@@ -173,7 +171,7 @@ describe("the command", () => {
 
   test("without a word, or with a wrong one, is a wrong use", async () => {
     await expect(service("linux")).rejects.toThrow("install, uninstall or status?");
-    await expect(service("linux", "toString")).rejects.toThrow("there is no service toString");
+    await expect(service("linux", "toString")).rejects.toThrow("zapd service has no toString");
   });
 
   test("--print shows what runs now and installs nothing", async () => {

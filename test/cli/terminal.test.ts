@@ -210,11 +210,11 @@ describe("a wait of more than a second", () => {
     const piped = await stage.run("zapd on -d Cellar --timeout 2s", folder);
     expect(performance.now() - began).toBeLessThan(6_000);
     expect([piped.status, piped.stdout]).toEqual([4, ""]);
-    expect(piped.stderr).toStartWith("zapd: there was no answer within 2 s");
+    expect(piped.stderr).toStartWith("zapd: no answer within 2 s");
     const screen = run(["on", "-d", "Cellar", "--timeout", "2500ms"]);
     await screen.shows("waking Cellar … 1 s");
     expect(await screen.ended).toBe(4);
-    expect(screen.lines()[0]).toStartWith("zapd: there was no answer within 2.5 s");
+    expect(screen.lines()[0]).toStartWith("zapd: no answer within 2.5 s");
   }, 60_000);
 });
 

@@ -64,14 +64,14 @@ test("R18 a daemon that crashes fails the suite, one that is killed does not", a
 test("R18 an error that no handler caught counts as uncaught, an error that the daemon reports does not", () => {
   const line = (level: string, message: string) => JSON.stringify({ time: "2026-11-21T08:00:00.000Z", level, message });
   const strays = [
-    line("error", "nobody caught: Error: x"),
+    line("error", "uncaught error: Error: x"),
     line("error", "POST /v1/devices: TypeError: x"),
-    "error: nobody caught: x",
+    "error: uncaught error: x",
   ];
   const others = [
     line("error", "/tmp/x could not be written (ENOSPC)"),
-    line("warn", "nobody caught: x"),
-    line("debug", "set: nobody caught: x"),
+    line("warn", "uncaught error: x"),
+    line("debug", "set: uncaught error: x"),
   ];
   expect(straysIn([...strays, ...others].join("\n"))).toEqual(strays);
 });

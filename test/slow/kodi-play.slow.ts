@@ -48,7 +48,7 @@ describe.skipIf(missing !== null)(`a file of this machine${missing === null ? ""
       /http:\/\/10\.77\.\d+\.1:\d+\/[0-9a-f]{32}\/ein%20film%20%C3%BC%20%26%20\(1\)\.mp4/,
     );
     expect(await zapd("seek", "1:52").ended).toBe(0);
-    expect([await played.ended, played.said()]).toEqual([0, "ein film ü & (1).mp4 is over on Cinema\n"]);
+    expect([await played.ended, played.said()]).toEqual([0, "ein film ü & (1).mp4 has ended on Cinema\n"]);
   }, 60_000);
 
   test("is stopped there by Ctrl-C", async () => {
@@ -65,7 +65,7 @@ describe.skipIf(missing !== null)(`a file of this machine${missing === null ? ""
     const played = zapd("play", file);
     expect(await played.ended).toBeOneOf([0, 5]);
     expect(played.said()).toMatch(
-      /^(zapd: Cinema has asked for no film\.mp4, but does not play it\.|no film\.mp4 is over)/,
+      /^(zapd: Cinema requested no film\.mp4, but does not play it\.|no film\.mp4 is over)/,
     );
   }, 60_000);
 });

@@ -187,7 +187,7 @@ const sentByTests: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT"
 
 /** The log lines of uncaught errors, and of errors that a handler did not catch. */
 export function straysIn(log: string): string[] {
-  const stray = /^(?:error: |\{"time":"[^"]*","level":"error","message":")(?:nobody caught: |[A-Z]{3,7} \/v1)/;
+  const stray = /^(?:error: |\{"time":"[^"]*","level":"error","message":")(?:uncaught error: |[A-Z]{3,7} \/v1)/;
   return log.split("\n").filter((line) => stray.test(line));
 }
 

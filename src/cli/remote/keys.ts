@@ -7,7 +7,7 @@ import type { Command, DeviceView, PressedKey } from "./model.ts";
 /** The pickers: the key that opens each, the label of its input line, and what Enter does. */
 export const lists = {
   apps: { input: "/", operation: "listApps", label: "/", enters: "launches" },
-  inputs: { input: "s", operation: "listInputs", label: "inputs ", enters: "turns to it" },
+  inputs: { input: "s", operation: "listInputs", label: "inputs ", enters: "selects it" },
   channels: { input: "c", operation: "listChannels", label: "channels ", enters: "tunes to it" },
 } as const;
 export type ListName = keyof typeof lists;

@@ -255,7 +255,10 @@ function commandDone(model: Model, { id, command, difference }: Event & { name: 
   const settled = isThere ? { ...model, seeking: null } : model;
   if (id !== model.current) return settled;
   if (difference === undefined) return withoutNotice(settled);
-  return { ...settled, notice: { text: `${nameOf(model, id)} took it, but ${difference}`, isFailure: false } };
+  return {
+    ...settled,
+    notice: { text: `${nameOf(model, id)} accepted the command, but ${difference}`, isFailure: false },
+  };
 }
 
 function commandFailed(model: Model, { id, what, failure }: Event & { name: "failed" }): Model {
@@ -330,12 +333,12 @@ function remoteKey(model: Model, key: string, isRepeat: boolean, now: number): S
 
 /** What a device says that lacks a capability. */
 const lackingText: Partial<Record<Capability, string>> = {
-  text: "takes no text",
-  volume: "cannot be brought to a volume",
-  apps: "has no apps to choose from",
-  inputs: "has no inputs to choose from",
-  channels: "has no channels to choose from",
-  seek: "cannot be told where to play on",
+  text: "accepts no text",
+  volume: "cannot be set to a volume",
+  apps: "has no list of apps",
+  inputs: "has no list of inputs",
+  channels: "has no list of channels",
+  seek: "cannot seek",
 };
 
 function openMode(model: Model, view: DeviceView, needs: Capability, mode: Mode, ...effects: Effect[]): Step {
@@ -348,7 +351,7 @@ function refusal(model: Model, view: DeviceView, needs: Capability): Notice | nu
   if (worth === "works") return null;
   const name = nameOf(model, view.device.id);
   const hint = whyWithheld(view, needs)?.hint ?? null;
-  const text = worth === null ? `${name} ${lackingText[needs]}` : `${name} keeps its ${needs} back`;
+  const text = worth === null ? `${name} ${lackingText[needs]}` : `${name} does not allow ${needs} now`;
   return { text, ...(hint !== null && { hint: printable(hint) }), isFailure: true };
 }
 
@@ -359,7 +362,7 @@ function pressBinding(model: Model, view: DeviceView, binding: Binding, isRepeat
   const order = { name: "order", id: device.id, input, isRepeat } as const;
   if (typeof key === "number") {
     const to = stateAt(view, model.seeking, now)?.playback?.position_ms ?? null;
-    const text = `${nameOf(model, device.id)} plays nothing that can be moved`;
+    const text = `${nameOf(model, device.id)} is not playing anything that can seek`;
     const notice = refusal(model, view, "seek") ?? { text, isFailure: false };
     if (to === null || notice.isFailure) return step({ ...pressedModel, notice });
     const duration = view.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
@@ -384,7 +387,7 @@ function switchDevice(model: Model, by: number): Step {
   const at = devices.findIndex(({ device }) => device.id === model.current);
   const id = devices[(at + by + devices.length) % devices.length]?.device.id;
   if (id === undefined || id === model.current)
-    return step({ ...model, notice: { text: "no other set is known", isFailure: false } });
+    return step({ ...model, notice: { text: "no other device is known", isFailure: false } });
   return step({ ...model, current: id, notice: null, pressedInput: null });
 }
 
@@ -396,7 +399,11 @@ function lineKey(model: Model, mode: Mode & { name: "line" }, key: string): Step
     const command: Command =
       what === "text" ? press(`literal:${text}`) : { operation: "setVolume", body: { level: Number(text) } };
     if (what === "text" || Number(text) <= 100) return backToKeys(model, { name: "order", id, command });
-    return step({ ...model, mode: { ...mode, text: "" }, notice: { text: "a volume is 0 to 100", isFailure: true } });
+    return step({
+      ...model,
+      mode: { ...mode, text: "" },
+      notice: { text: "give a volume from 0 to 100", isFailure: true },
+    });
   }
   const next = editText(text, key);
   return next === null ? step(model) : step({ ...model, mode: withText(mode, next) });

@@ -33,7 +33,10 @@ export function render(model: Model, viewport: Viewport): string[] {
 function header(model: Model, width: number, now: Date): Line[] {
   const view = currentView(model);
   if (!view)
-    return [[piece("zapd", "bold")], [piece(model.isDisconnected ? disconnectedText : "no set is known yet", "warn")]];
+    return [
+      [piece("zapd", "bold")],
+      [piece(model.isDisconnected ? disconnectedText : "no device is known yet", "warn")],
+    ];
   const { device } = view;
   const at = model.devices.indexOf(view) + 1;
   const place = model.devices.length > 1 ? `${at}/${model.devices.length}` : "";
@@ -56,7 +59,7 @@ function stateLine(model: Model, view: DeviceView, now: Date): Line {
     const last = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
     return [piece(`does not answer${last}${turnsOn}`, "warn")];
   }
-  if (device.access === "unpaired") return [piece("not paired: it lets nobody in", "warn")];
+  if (device.access === "unpaired") return [piece("not paired", "warn")];
   const word = state || power !== "unknown" ? powerWords[power] : "…";
   const line = [piece([word, ...(state ? activity(state) : [])].join(" · "), isOff ? "warn" : "plain")];
   if (isOff) return [...line, piece(turnsOn, "warn")];
@@ -110,7 +113,7 @@ function promptLine({ mode }: Model, width: number): Line | null {
     return prompt(label, mode.filter, `Enter ${enters} · Esc leaves`, width);
   }
   if (mode.name !== "line") return null;
-  const hint = mode.what === "text" ? "Enter sends · Esc leaves" : "Enter sets it · Esc leaves";
+  const hint = mode.what === "text" ? "Enter sends · Esc cancels" : "Enter sets it · Esc cancels";
   return prompt(`${mode.what} `, mode.text, hint, width);
 }
 
@@ -133,16 +136,18 @@ function body(model: Model, width: number, room: number): Line[] {
 }
 
 function noDevice(width: number): Line[] {
-  const ways = ["zapd discover looks for some", "zapd add 192.168.1.40 adds one by its address"];
+  const ways = ["zapd discover searches for devices", "zapd add 192.168.1.40 adds one by its address"];
   return ways.flatMap((way) => wrap(way, width)).map((line) => [piece(line)]);
 }
 
 /** The choices that match, scrolled so that the selected one is visible. */
 function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, room: number): Line[] {
-  if (allChoices(model, what) === undefined) return [[piece(`asking for its ${what} …`, "faint")]];
+  if (allChoices(model, what) === undefined) return [[piece(`reading its ${what} …`, "faint")]];
   const choices = choicesShown(model, what, filter);
   if (choices.length === 0)
-    return [[piece(filter === "" ? `it lists no ${what}` : `no ${what.slice(0, -1)} matches "${filter}"`, "warn")]];
+    return [
+      [piece(filter === "" ? `the device lists no ${what}` : `no ${what.slice(0, -1)} matches "${filter}"`, "warn")],
+    ];
   const first = Math.max(0, Math.min(at - Math.floor(room / 2), choices.length - room));
   return choices
     .slice(first, first + Math.max(1, room))
@@ -160,7 +165,7 @@ function help(model: Model, width: number, room: number): Line[] {
     ...keys.map(({ cap, word, input }) => ({ cap, word: word || (input === "enter" ? "select" : input) })),
     ...ownCommands,
   ];
-  if (keys.some(({ isHeld }) => isHeld)) all.push({ cap: "↑ …", word: "kept down: goes on until let go" });
+  if (keys.some(({ isHeld }) => isHeld)) all.push({ cap: "↑ …", word: "held: repeats until released" });
   const cell = 34;
   const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / Math.max(1, room))));
   const height = Math.ceil(all.length / columns);

@@ -25,9 +25,9 @@ import { Terminal } from "./terminal.ts";
 export async function remote(context: Context): Promise<number> {
   if (!Terminal.isThere)
     throw new CommandError(
-      "the remote needs a terminal to fill, and here is none",
+      "the remote needs a terminal, but there is none",
       exits.usage,
-      "For scripts there are `zapd key`, `zapd keys` and `zapd launch`",
+      "In scripts use `zapd key`, `zapd keys` and `zapd launch`",
     );
   const id = context.words[0] ?? context.device;
   const current = id === "default" ? null : (await call(context, "getDevice", { id })).data.id;
