@@ -185,7 +185,7 @@ export function programOf(running: Running, env: Owner["env"], config?: string):
   const { execPath, script, deno } = running;
   if (deno) {
     const hint = "Install it with the binary, or start `deno task start` in another way";
-    throw new CommandError("zapd cannot install a service under Deno", exits.unsupported, hint);
+    throw new CommandError("zapd cannot install a service under deno", exits.unsupported, hint);
   }
   const words = [execPath, ...(isCompiled(running) ? [] : [resolve(script)]), "serve"];
   if (config !== undefined) words.push("--config", resolve(config));

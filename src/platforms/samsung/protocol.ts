@@ -68,7 +68,7 @@ function noTelevision(type: string): DeviceError {
   return new DeviceError("device_error", `is not a TV: it reports that it is a "${type.slice(0, 64)}"`, {
     phase: "answered",
     reason: "protocol",
-    hint: "Run zapd discover: if it can play files from the network, it is found as a DLNA renderer",
+    hint: "Run zapd discover: if it can play files from the network, it is found as a renderer",
   });
 }
 
