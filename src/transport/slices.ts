@@ -21,7 +21,10 @@ export interface Reading<Frame> {
 export interface SlicedReader {
   /** Takes each piece that the socket receives. */
   push(piece: Buffer): void;
-  /** Calls back once all that was received has been read: a device may close the connection right after its last frame. */
+  /**
+   * Calls back once every frame that was received has been read, as a device may close the connection right after its last one;
+   * at once where none is left, so that no command is sent over a connection that has ended.
+   */
   whenRead(then: () => void): void;
 }
 
@@ -29,6 +32,8 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): Sl
   const { slice } = reading;
   const pieces: Buffer[] = [];
   let frames: Iterator<Frame> | undefined;
+  /** The frame that the next slice begins with. */
+  let waiting: Frame | undefined;
   let read = 0;
   let sliceEnds = 0;
   let nextSlice: ReturnType<typeof setTimeout> | undefined;
@@ -47,11 +52,14 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): Sl
     nextSlice = undefined;
     const now = performance.now();
     if (now >= sliceEnds) [read, sliceEnds] = [0, now + slice.ms];
-    for (let frame = next(); frame !== undefined && reading.isOpen(); frame = next()) {
+    let frame = waiting ?? next();
+    waiting = undefined;
+    for (; frame !== undefined && reading.isOpen(); frame = next()) {
       reading.take(frame);
       read += Math.max(1, reading.bytesOf(frame) / 1024);
       const after = performance.now();
       if (read < slice.frames && after < sliceEnds) continue;
+      waiting = next();
       socket.pause();
       // A pause as long as the slice took, as one frame may take longer than the slice.
       nextSlice = setTimeout(readOrFail, Math.max(sliceEnds - after, after - now));
@@ -74,7 +82,7 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): Sl
       if (nextSlice === undefined) readOrFail();
     },
     whenRead(then) {
-      if (nextSlice === undefined) then();
+      if (nextSlice === undefined || (waiting === undefined && pieces.length === 0)) then();
       else afterLast = then;
     },
   };

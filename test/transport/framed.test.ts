@@ -59,6 +59,8 @@ describe("a line of frames", () => {
         platformHost: { isOwnListener: () => false },
         onFrame: (body) => {
           if (body.toString() === "bad") throw new Error("is bad");
+          // As on a busy machine; the pause that follows is as long.
+          if (body.toString() === "slow") for (const until = performance.now() + 800; performance.now() < until; );
           heard.push(body.toString());
         },
         onEnd: ({ reason }) => ended.push(reason),
@@ -100,5 +102,16 @@ describe("a line of frames", () => {
       return deaf.ended.length > 0;
     });
     expect(deaf.ended).toEqual(["does not read what zapd sends"]);
+  });
+
+  test("has ended when the device closes it, even in the pause after a slow frame, if no frame waits", async () => {
+    const { line, heard } = await opened((socket) => {
+      socket.write(frame("slow"));
+      setTimeout(() => socket.end(), 50);
+    });
+    await until("the frame was taken", () => heard.length > 0);
+    const takenAt = performance.now();
+    await until("it has ended", () => !line.open);
+    expect(performance.now() - takenAt).toBeLessThan(600);
   });
 });
