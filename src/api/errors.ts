@@ -64,7 +64,7 @@ export const codes = {
   invalid_device_name: {
     ...invalid,
     when: "The name contains `/` or `%` (in a path: after it is decoded once), or a malformed escape, or is not allowed for another reason",
-    message: "The device given is not a name: it contains / or %, or a malformed escape",
+    message: "This is not a device name: it contains / or %, or a malformed escape",
     hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
   },
   device_name_taken: {

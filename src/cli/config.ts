@@ -104,7 +104,7 @@ function parseValue(key: string, given: string, now: Value | undefined): unknown
   const refuse = (wanted: string) =>
     CommandError.of({
       code: "invalid_config_value",
-      message: `${key} takes ${wanted}, and ${JSON.stringify(given)} is none`,
+      message: `${key} must be ${wanted}, not ${JSON.stringify(given)}`,
     });
   if (typeof now === "boolean") {
     if (given !== "true" && given !== "false") throw refuse("true or false");

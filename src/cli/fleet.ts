@@ -192,21 +192,21 @@ function checkScene(data: unknown): unknown {
 
 /** Prints the summary, and gives 0 where any device succeeded, else the exit status of the first failure. */
 function reportResults(context: Context, results: readonly FleetResult[]): number {
-  const took = results.filter(({ ok }) => ok).length;
+  const accepted = results.filter(({ ok }) => ok).length;
   const [first] = results.flatMap((one) => (one.ok ? [] : [one.error]));
   const shown = results.map(({ device, ...rest }) => ({
     site: device.site.site,
     device: { id: device.id, name: device.name },
     ...rest,
   }));
-  const status = took > 0 || !first ? exits.ok : codes[first.code].exit;
+  const status = accepted > 0 || !first ? exits.ok : codes[first.code].exit;
   if (context.json) {
     const document =
       status === exits.ok
         ? { ok: true, data: { results: shown } }
         : { ok: false, error: { ...first, details: { results: shown } } };
     context.print(JSON.stringify(document));
-  } else if (results.length > 1) context.say(`${took} of ${results.length} took it`);
+  } else if (results.length > 1) context.say(`${accepted} of ${results.length} accepted it`);
   return status;
 }
 

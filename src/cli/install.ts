@@ -123,7 +123,7 @@ async function checkZip(path: string, bytes: number): Promise<void> {
   });
   const first = Buffer.alloc(2);
   await file.read(first, 0, 2, 0).finally(() => file.close());
-  if (first.toString("latin1") !== "PK") throw packageError(`${path} is ${bytes === 0 ? "empty" : "no ZIP"}`);
+  if (first.toString("latin1") !== "PK") throw packageError(`${path} is ${bytes === 0 ? "empty" : "not a ZIP file"}`);
 }
 
 async function upload(

@@ -76,7 +76,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "state.changed":
       return about([powerWords[event.state.power], ...activity(event.state, new Date(event.at))].join(" · "));
     case "apps.changed":
-      return about(`${event.added.length} apps more, ${event.removed.length} fewer`);
+      return about(`${event.added.length} apps added, ${event.removed.length} removed`);
     case "action.finished":
       return about(actionText(event));
     case "pairing.changed":

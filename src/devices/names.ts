@@ -66,7 +66,7 @@ export function resolveName<D extends NamedDevice>(
   if (text.includes("/") || text.includes("%")) {
     throw new ZapdError(
       "invalid_device_name",
-      "The device given is not a name: it contains / or %, or a malformed escape",
+      "This is not a device name: it contains / or %, or a malformed escape",
       {
         hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
       },

@@ -398,7 +398,7 @@ describe("files", () => {
     expect(told[1][3]).toBe('Such as [{ key = "home" }]');
     expect(told[2][3]).toBe('Such as { key = "home" }');
     expect(told[3].slice(2)).toEqual(["cannot be combined with the params of launch", "Leave one of them out"]);
-    expect(told[4][2]).toStartWith("The device given is not a name");
+    expect(told[4][2]).toStartWith("This is not a device name");
   });
   test("an unknown device is a mistake, even where each step names its own", async () => {
     write("own.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');

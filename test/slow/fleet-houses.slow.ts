@@ -117,7 +117,7 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     const { stdout, stderr, status } = await fleet("key", "home", "--label", "lobby");
     expect([stdout.trim().split("\n").sort(), stderr, status]).toEqual([
       ["bar/Left: ok", "lab/Left: ok"],
-      "2 of 2 took it\n",
+      "2 of 2 accepted it\n",
       0,
     ]);
     const after = houses.map(pressed);

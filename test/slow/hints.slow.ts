@@ -40,7 +40,8 @@ function stringsOf(code: string): string {
 /** Words after `zapd` in prose about the program, which nobody types. */
 const prose = new Set(
   `itself is to at in and cannot may has does do did failed found remembers drives learns lies presents writes goes
-  installs was must or first stops asked sees by again read without`.split(/\s+/),
+  installs was must or first stops asked sees by again read without sends could derives asks uses serves attached closed
+  searched the`.split(/\s+/),
 );
 
 function hints(): string[] {
