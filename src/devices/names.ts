@@ -64,13 +64,9 @@ export function resolveName<D extends NamedDevice>(
 ): D | null {
   const text = segment.trim().normalize("NFC");
   if (text.includes("/") || text.includes("%")) {
-    throw new ZapdError(
-      "invalid_device_name",
-      "This is not a device name: it contains / or %, or a malformed escape",
-      {
-        hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
-      },
-    );
+    throw new ZapdError("invalid_device_name", "This is not a device name: it contains / or %, or a malformed escape", {
+      hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
+    });
   }
   if (uuid.test(text)) {
     const found = byId(text.toLowerCase());
