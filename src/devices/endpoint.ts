@@ -215,7 +215,7 @@ export class Endpoint {
     const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) =>
       this.handleEvent(event),
     );
-    this.#opened = { record: record, connection };
+    this.#opened = { record, connection };
     return connection;
   }
 

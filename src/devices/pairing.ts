@@ -7,7 +7,15 @@ import { DeviceError, hasReason, pairingFailed, textOf, ZapdError } from "../api
 import type { EventOf } from "../api/events.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { FoundDevice } from "../discovery/probe-queue.ts";
-import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } from "../platforms/platform.ts";
+import {
+  type CodeForm,
+  type KeptSecret,
+  type Paired,
+  type Pairing,
+  type Platform,
+  type PlatformHost,
+  pairingCancelled,
+} from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
@@ -129,7 +137,7 @@ export class EndpointPairing {
       return null;
     } finally {
       if (--current.callers === 0 && !current.isKeptOpen)
-        this.#end(current, signal.aborted ? signal.reason : cancelled());
+        this.#end(current, signal.aborted ? signal.reason : pairingCancelled());
       await this.#dropIfRemoved();
     }
   }
@@ -138,7 +146,7 @@ export class EndpointPairing {
   cancel(): boolean {
     const current = this.#current;
     if (!current || current.isSaving) return false;
-    this.#end(current, cancelled());
+    this.#end(current, pairingCancelled());
     return true;
   }
 
@@ -395,12 +403,6 @@ const expiredTexts: Readonly<Record<Pairing["step"], { readonly problem: string;
 function reasonWord(reason: unknown): string {
   if (reason instanceof DeviceError) return reason.code === "pairing_failed" ? reason.reason : reason.code;
   return reason instanceof ZapdError ? reason.code : "cancelled";
-}
-
-function cancelled(): ZapdError {
-  return pairingFailed("cancelled", "was not paired: the pairing was cancelled", {
-    hint: "To start again: zapd pair {device}",
-  });
 }
 
 /** Keeps a pairing open for its caller to come back to; gives the next step. */

@@ -84,7 +84,7 @@ function checked(
  * Recognizes a picture by its first bytes, and by its end where the format has one: a web page, an SVG that may hold a script,
  * or half a picture fail with `picture_not_found`.
  */
-export function checkPicture(bytes: Uint8Array | null, mostBytes: number, what: string): CheckedPicture {
+function checkPicture(bytes: Uint8Array | null, mostBytes: number, what: string): CheckedPicture {
   if (bytes === null || bytes.length === 0) throw new ZapdError("picture_not_found", `has no ${what}`);
   if (bytes.length > mostBytes)
     throw new ZapdError("picture_not_found", `sent a picture larger than ${mostBytes / 1024 / 1024} MiB`);

@@ -4,7 +4,7 @@
  */
 
 import type { z } from "zod";
-import { ZapdError } from "../api/errors.ts";
+import { type DeviceError, pairingFailed, ZapdError } from "../api/errors.ts";
 import type { Address, DiscoveryQuery, Lead, MdnsService } from "./query.ts";
 import type { ServiceId } from "./services.ts";
 
@@ -270,6 +270,13 @@ export type Pairing<Memory = unknown, Secret = unknown> = {
       enter(user: string | undefined, password: string): Promise<Paired<Memory, Secret>>;
     }
 );
+
+/** Somebody cancelled a pairing that was under way, or its caller disconnected. */
+export function pairingCancelled(): DeviceError {
+  return pairingFailed("cancelled", "was not paired: the pairing was cancelled", {
+    hint: "To start again: zapd pair {device}",
+  });
+}
 
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;

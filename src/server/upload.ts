@@ -18,7 +18,7 @@ const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
 /** The form around the archive has at most this many bytes. */
 const formBytes = 64 * 1024;
 const field = "archive";
-/** Bun frees the chunks of a body late: 100 MB would raise its memory by 30 MB, and so by 15. A collection takes some 7 ms. */
+/** Bun frees the chunks of a body late: 100 MB raise its memory by 30 MB, with these collections by 15. One takes some 7 ms. */
 const collectEveryBytes = 8 * 1024 * 1024;
 
 /** The texts of the form: a deep link to start the package with, and the developer password of this device. */

@@ -1,6 +1,6 @@
 /** Pairing with a Kodi that requires the user name and the password set in it (players.md 7.1). */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
-import type { Facts, Pairing, PlatformHost } from "../platform.ts";
+import { type Facts, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
 import { HttpRpc, isLoginWanted, type Login, passwordHint, usualUser } from "./rpc.ts";
@@ -52,7 +52,7 @@ export async function pairKodi(
       return { secret: login, facts: { ...learned, access: "full" } };
     },
     cancel() {
-      cancelled.abort(pairingFailed("cancelled", "was given up"));
+      cancelled.abort(pairingCancelled());
       device.close();
     },
   };

@@ -2,9 +2,9 @@
  * Pairing (smart-tvs.md 3.2). There is no request message: opening the socket without a token makes the TV show its
  * prompt, and its first event is the answer.
  */
-import { hasReason, inStandby, pairingFailed, ZapdError } from "../../api/errors.ts";
+import { hasReason, inStandby, pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { stopwatch } from "../../system/clock.ts";
-import type { Paired, Pairing, PlatformHost } from "../platform.ts";
+import { type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
 import { deniedHint, noPopupHint, promptHint, tooManyClientsHint } from "./failures.ts";
 import { requestInfoAt } from "./identity.ts";
 import type { SamsungMemory, SamsungSecret, SamsungTarget } from "./memory.ts";
@@ -41,7 +41,7 @@ export async function pairSamsung(
   const done = awaitConsent(session, info, over.signal);
   done.catch(() => {});
   const cancel = () => {
-    over.abort(new ZapdError("pairing_failed", "was not paired: the pairing was cancelled"));
+    over.abort(pairingCancelled());
     session.destroy();
   };
   return { step: "confirm", expiresMs: promptTimeoutMs, done, cancel };

@@ -1,8 +1,8 @@
 /** Registration (smart-tvs.md 2.3): with a client key, or by a prompt that the user accepts. */
-import { type DeviceError, hasReason, pairingFailed, pairingRequired, ZapdError } from "../../api/errors.ts";
+import { type DeviceError, hasReason, pairingFailed, pairingRequired } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pinOf } from "../platform.ts";
+import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pairingCancelled, pinOf } from "../platform.ts";
 import type { Greeting } from "./endpoints.ts";
 import { turningOffOrStarting, WebosError } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
@@ -86,7 +86,7 @@ export async function pairWebos(
   const key = isProven(greeted, target, pinOf(target)) ? known : null;
   const done = awaitConsent(greeted, target, key, prompt.resolve, over.signal);
   const cancel = () => {
-    over.abort(new ZapdError("pairing_failed", "was not paired: the pairing was cancelled"));
+    over.abort(pairingCancelled());
     greeted.session.destroy();
   };
   done.catch(() => {}).finally(prompt.resolve);
