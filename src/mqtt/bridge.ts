@@ -125,7 +125,7 @@ export class Bridge {
     if (bus) {
       const cleared = renamed ? this.#retained.clear(bus) : Promise.resolve();
       const published = bus.publish(this.#topics.status, renamed ? "" : this.#offline, { retain: true, qos: 1 });
-      await Promise.race([Promise.allSettled([cleared, published]), sleep(farewellMs)]);
+      await Promise.race([Promise.allSettled([cleared, published]), sleep(farewellMs, this.#closing.signal)]);
     }
     this.#commands?.end();
     this.#closing.abort(new BusError("left", "zapd is disconnecting from the broker"));
@@ -194,8 +194,9 @@ export class Bridge {
         void bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
       return false;
     };
-    void this.#homeAssistant?.clearDisabled(bus, [...this.#devices.keys()]).catch(() => {});
-    await this.#retained.attach(bus, filters, isKnown, this.#closing.signal);
+    const { signal } = this.#closing;
+    void this.#homeAssistant?.clearDisabled(bus, [...this.#devices.keys()], signal).catch(() => {});
+    await this.#retained.attach(bus, filters, isKnown, signal);
   }
 
   /** The status of the site once it is offline. */
@@ -209,10 +210,14 @@ export class Bridge {
    */
   async #isTaken(bus: Bus): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const leave = await bus.subscribe([this.#topics.status], ({ payload }) => {
-      const boot = objectIn(payload)?.["boot"];
-      resolve(typeof boot === "string" ? boot : this.#boot);
-    });
+    const leave = await bus
+      .subscribe([this.#topics.status], ({ payload }) => {
+        const boot = objectIn(payload)?.["boot"];
+        resolve(typeof boot === "string" ? boot : this.#boot);
+      })
+      .catch(() => null);
+    // Reading is not allowed.
+    if (!leave) return false;
     const boot = await Promise.race([promise, sleep(retainedWithinMs).then(() => this.#boot)]);
     await leave();
     if (boot === this.#boot) return false;

@@ -113,6 +113,11 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
     // After a parse error the library reads nothing more, but would stay connected.
     client.end(true);
   });
+  // The library reports it as an error without a code.
+  client.onKeepaliveTimeout = () => {
+    why ??= silent(broker);
+    client.end(true);
+  };
   client.on("disconnect", ({ reasonCode = 0 }) => {
     why = disconnected(reasonCode, broker);
     client.end(true);
@@ -442,6 +447,12 @@ function closedHint({ secure }: Broker): string {
 function timedOut({ url }: Broker): BusError {
   return new BusError("timeout", `The broker at ${url} did not answer within ${connectTimeoutMs / 1_000} s`, {
     hint: "Check mqtt.url, the broker, and any firewall in between",
+  });
+}
+
+function silent({ url }: Broker): BusError {
+  return new BusError("unreachable", `The broker at ${url} does not answer any more`, {
+    hint: "Check the broker, and the network between it and zapd",
   });
 }
 

@@ -197,6 +197,11 @@ export class Commands {
       return this.#sideload.install(args, lease, this.#closing.signal);
     }
     const name = this.#nameOf(op);
+    if (name === "readLogs" && String(args["follow"]) === "true")
+      throw invalid(
+        "read_logs has one answer, so it cannot follow the log",
+        'Lines are published as they come after take_lease with "log":true',
+      );
     const { log, ...ownArgs } = args;
     const follows = name === "takeLease" && log === true;
     if (follows && this.#options.level !== "developer") throw notAllowed("take_lease with log");

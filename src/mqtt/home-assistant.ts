@@ -133,14 +133,14 @@ export class HomeAssistant {
   }
 
   /** Clears the payloads from when discovery was on. */
-  async clearDisabled(bus: Bus, deviceIds: readonly string[]): Promise<void> {
+  async clearDisabled(bus: Bus, deviceIds: readonly string[], signal: AbortSignal): Promise<void> {
     if (this.#options.settings.home_assistant || deviceIds.length === 0) return;
     const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
     const leave = await bus.subscribe([...topics], ({ topic, payload, retained }) => {
       if (!retained || payload.length === 0 || !topics.delete(topic)) return;
       bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
     });
-    await sleep(settleMs);
+    await sleep(settleMs, signal);
     await leave();
   }
 

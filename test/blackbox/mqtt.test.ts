@@ -6,6 +6,9 @@ import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/ro
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { type Ears, type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 
+/** Part of Mosquitto; it can forbid subscribing, which an ACL file cannot. */
+const plugin = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/mosquitto_dynamic_security.so`;
+
 describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
   const base = "zapd/1/lab";
   let broker: Mosquitto;
@@ -129,6 +132,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       [{ op: "patch_config", args: { "daemon.http_port": 1 } }, "unsupported_operation"],
       [{ op: "pair_device", args: { device: "Den" } }, "unsupported_operation"],
       [{ op: "fly" }, "invalid_payload"],
+      [{ op: "read_logs", args: { device: "Den", follow: true } }, "invalid_payload"],
       [{ args: {} }, "invalid_payload"],
       [{ op: "press_key", args: { device: "Den", key: "home", to: 1 } }, "invalid_payload"],
       [{ op: "press_key", args: { device: "Den", key: "home" }, extra: 1 }, "invalid_payload"],
@@ -211,6 +215,40 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
     // A will would be retained.
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
+  });
+
+  test("a broker that forbids reading is used after a lost connection too; it does not delay the end", async () => {
+    const subscribe = (topic: string) => ({ acltype: "subscribeLiteral", topic, allow: false });
+    const acls = [`${base}/status`, `${base}/devices/+`, `${base}/devices/+/state`].map(subscribe);
+    const actions = ["publishClientSend", "publishClientReceive", "subscribe", "unsubscribe"];
+    const security = {
+      defaultACLAccess: Object.fromEntries(actions.map((action) => [action, true])),
+      roles: [{ rolename: "writer", acls }],
+      groups: [{ groupname: "all", roles: [{ rolename: "writer" }] }],
+      anonymousGroup: "all",
+    };
+    const strict = await Mosquitto.start((folder) => {
+      const file = join(folder, "security.json");
+      writeFileSync(file, JSON.stringify(security));
+      return ["allow_anonymous true", `plugin ${plugin}`, `plugin_opt_config_file ${file}`];
+    });
+    const mqtt = { url: `mqtt://127.0.0.1:${strict.port}`, site: "lab" };
+    const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } }, speed: 1 });
+    try {
+      await next.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
+      const isPublished = ({ topic, json }: Heard) => topic === `${base}/devices/${id}` && json.name === "Den";
+      await strict.hear("zapd/1/lab/#").until(isPublished);
+      await strict.end();
+      await strict.begin();
+      await strict.hear("zapd/1/lab/#").until(isPublished);
+      expect((await next.api("GET", "/health")).body.data.warnings).toEqual([]);
+      const since = performance.now();
+      await next.stop();
+      expect(performance.now() - since).toBeLessThan(800);
+    } finally {
+      await next.dispose();
+      await strict.dispose();
+    }
   });
 
   test("what the broker forbids is a warning; a status from an earlier run is not taken for another daemon's", async () => {

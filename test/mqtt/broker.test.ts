@@ -143,6 +143,17 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     await five;
   });
 
+  test("a broker that answers no ping is reported as silent", async () => {
+    // It sets a keep-alive of one second.
+    const connack = Buffer.from([0x20, 6, 0, 0, 3, 0x13, 0, 1]);
+    using mute = await answering((socket) => socket.once("data", () => socket.write(connack)));
+    const bus = await connectBus(mute.broker, { clientId: "a" });
+    expect(await bus.ended).toMatchObject({
+      reason: "unreachable",
+      hint: "Check the broker, and the network between it and zapd",
+    });
+  });
+
   test("a broker that sends garbage is disconnected", async () => {
     using odd = await answering((socket) => {
       socket.once("data", () => {

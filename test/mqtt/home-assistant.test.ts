@@ -6,6 +6,7 @@ import type { App, Device, Input, State } from "../../src/api/schemas.ts";
 import { type DiscoveryInput, discoveryPayload, discoveryTopic, HomeAssistant } from "../../src/mqtt/home-assistant.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { capabilities, keys } from "../../src/platforms/platform.ts";
+import { neverAborted } from "../../src/system/sleep.ts";
 import { refusals } from "./home-assistant-schema.ts";
 import { MemoryBroker } from "./memory-bus.ts";
 
@@ -363,7 +364,7 @@ describe("the retained document", () => {
     for (const topic of [discoveryTopic(able), other]) await bus.publish(topic, "{}", { retain: true });
     const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
     expect(await homeAssistant.documentsFor(able, client([]))).toEqual([]);
-    await homeAssistant.clearDisabled(bus, [id, "another"]);
+    await homeAssistant.clearDisabled(bus, [id, "another"], neverAborted);
     expect([...broker.kept.keys()]).toEqual([other]);
     // What was told anew meanwhile would be taken away with it, were it heard for ever.
     expect(broker.subscriptions.size).toBe(0);
