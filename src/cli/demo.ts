@@ -22,8 +22,9 @@ import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { runningDaemons, writeNote } from "./running.ts";
-import { exitSoon, logUncaughtErrors, start, untilSignal } from "./serve.ts";
+import { exitSoon, logUncaughtErrors, start } from "./serve.ts";
 import { isCompiled, runningNow } from "./service-managers.ts";
+import { untilSignal } from "./signals.ts";
 
 const usualPort = 7272;
 

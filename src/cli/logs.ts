@@ -8,6 +8,7 @@ import { deepLinkOf } from "./apps.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { failureText } from "./explain.ts";
+import { onSignal } from "./signals.ts";
 
 /** Lines compared to find which lines of a log that is read from its beginning were printed already. */
 const comparedLines = 20;
@@ -18,7 +19,7 @@ export async function logs(context: Context): Promise<void> {
     return context.json ? context.print(text) : printLines(context, data.lines, data.dropped);
   }
   const stopped = new AbortController();
-  process.once("SIGINT", () => stopped.abort());
+  onSignal(["SIGINT"], () => stopped.abort());
   try {
     await follow(context, stopped.signal);
   } catch (error) {

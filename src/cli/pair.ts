@@ -6,6 +6,7 @@ import { asksForPassword, canAsk, readHidden, readLine } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { onSignal } from "./signals.ts";
 
 /** What the user typed, or gave with the command. */
 interface Credentials {
@@ -70,17 +71,16 @@ async function cancellingOnFailure(
   work: (stopped: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const stopped = new AbortController();
-  const stop = () => stopped.abort();
-  process.once("SIGINT", stop);
+  const removeHandler = onSignal(["SIGINT"], () => stopped.abort());
   try {
     await work(stopped.signal);
   } catch (error) {
     await call(context, "cancelPairing", { id: name }, { quiet: true }).catch(() => {});
     if (!stopped.signal.aborted) throw error;
-    process.off("SIGINT", stop);
+    removeHandler();
     process.kill(process.pid, "SIGINT");
   } finally {
-    process.off("SIGINT", stop);
+    removeHandler();
   }
 }
 

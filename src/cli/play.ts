@@ -17,6 +17,7 @@ import { size } from "./print.ts";
 import { type Progress, progressOn } from "./progress.ts";
 import { followEvents, tryCall } from "./requests.ts";
 import { ServedFile } from "./served-file.ts";
+import { onSignal } from "./signals.ts";
 
 /** A device that has requested nothing by then cannot reach us; one that does not report the file by then does not play it. */
 const firstRequestTimeoutMs = 30_000;
@@ -66,8 +67,7 @@ function pathOf(what: string, scheme: string | undefined): string {
 
 async function playFile(context: Context, path: string, type: string | null): Promise<number> {
   const stopped = new AbortController();
-  const stop = () => stopped.abort();
-  process.once("SIGINT", stop);
+  const removeHandler = onSignal(["SIGINT"], () => stopped.abort());
   const progress = progressOn(stderr());
   const file = await ServedFile.open(path, type);
   let listener: PeerListener | undefined;
@@ -78,7 +78,7 @@ async function playFile(context: Context, path: string, type: string | null): Pr
     return await played.run(listener.url);
   } finally {
     progress.clear();
-    process.off("SIGINT", stop);
+    removeHandler();
     await listener?.close();
     await file.close();
   }

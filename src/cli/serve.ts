@@ -1,6 +1,5 @@
 /** `zapd serve`: runs the daemon in the foreground until a signal ends it. */
 
-import { readFileSync } from "node:fs";
 import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
@@ -11,6 +10,7 @@ import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { writeNote } from "./running.ts";
+import { untilSignal } from "./signals.ts";
 
 /** EX_CONFIG of sysexits(3): service managers do not restart a daemon whose config must be mended (SECURITY.md 4). */
 const exitConfig = 78;
@@ -86,34 +86,6 @@ export function logUncaughtErrors(log: Log): void {
     log.error(`uncaught error: ${reason instanceof Error ? (reason.stack ?? reason.message) : textOf(reason)}`),
   );
   process.on("uncaughtException", (error) => log.error(`uncaught error: ${error.stack ?? error.message}`));
-}
-
-/** Ctrl-C reaches us from the terminal and again, moments later, from the parent (npm, src/cli/zapd.mjs): within this it is one. */
-const sameSignalMs = 500;
-
-/** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
-export function untilSignal(): Promise<void> {
-  const signals = ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP"])];
-  return new Promise((resolve) => {
-    let askedAt: number | undefined;
-    for (const signal of signals) {
-      process.on(signal, () => {
-        askedAt ??= performance.now();
-        if (performance.now() - askedAt > sameSignalMs) process.exit(exits.failed);
-        resolve();
-      });
-    }
-  });
-}
-
-/** Whether SIGHUP was ignored at the start, as nohup(1) does: a handler would end that. Only Linux tells. */
-function ignoresHangup(): boolean {
-  try {
-    const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
-    return (Number.parseInt(last, 16) & 1) === 1;
-  } catch {
-    return false;
-  }
 }
 
 /** Ends the process within a second: enough to send devices a last message, such as UNSUBSCRIBE, without waiting for answers. */

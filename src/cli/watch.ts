@@ -11,10 +11,11 @@ import { UsageError } from "./failure.ts";
 import { columnsOf, paintFor } from "./print.ts";
 import { followEvents } from "./requests.ts";
 import { statusWords, stepsText } from "./scene-words.ts";
+import { onSignal } from "./signals.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
-  process.once("SIGINT", () => stopped.abort());
+  onSignal(["SIGINT"], () => stopped.abort());
   const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
   const query = { devices: names.join(",") || undefined, types: context.option("types") };
   const print = context.json ? printJson(context) : printLine(context);

@@ -50,6 +50,8 @@ function follow(...words: string[]): Following {
     sees: (line) => until(`the log shows ${line}`, () => lines().includes(line)),
     end() {
       child.kill("SIGINT");
+      // As a launcher passes it on that the terminal has interrupted as well.
+      setTimeout(() => child.kill("SIGINT"), 2);
       return ended;
     },
   };

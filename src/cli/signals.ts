@@ -1,0 +1,37 @@
+/** Signals that end a command in good order. */
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+
+/** Ctrl-C reaches us from the terminal and again, moments later, from the parent (npm, src/cli/zapd.mjs): within this it is one. */
+const sameSignalMs = 500;
+
+/** Calls `stop` at the first of these signals; a second one ends the process at once. Gives the function that stops listening. */
+export function onSignal(signals: readonly NodeJS.Signals[], stop: () => void): () => void {
+  let firstAt: number | undefined;
+  const take = (signal: NodeJS.Signals) => {
+    firstAt ??= performance.now();
+    if (performance.now() - firstAt > sameSignalMs) process.exit(128 + constants.signals[signal]);
+    stop();
+  };
+  for (const signal of signals) process.on(signal, take);
+  return () => {
+    for (const signal of signals) process.off(signal, take);
+  };
+}
+
+/** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
+export function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    onSignal(["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])], resolve);
+  });
+}
+
+/** Whether SIGHUP was ignored at the start, as nohup(1) does: a handler would end that. Only Linux tells. */
+function ignoresHangup(): boolean {
+  try {
+    const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+    return (Number.parseInt(last, 16) & 1) === 1;
+  } catch {
+    return false;
+  }
+}
