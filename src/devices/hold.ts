@@ -47,7 +47,9 @@ export async function holdKey(device: Device, key: string, how: HoldRequest, tur
 }
 
 async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
-  if (device.heldKey.renew(key)) return;
+  // Without a wait where nothing is down: an `up` may come at once.
+  const renewed = device.heldKey.renew(key);
+  if (renewed !== false && (await renewed)) return;
   if (isHeldByDevice(device, key)) {
     await device.heldKey.pressFirst(key, async () => {
       const isDown = Promise.withResolvers<void>();
@@ -108,7 +110,7 @@ export class HeldKey {
     | undefined;
 
   /** The first presses that run, and whether their keys went up meanwhile. */
-  readonly #first = new Set<{ readonly key: string; isUp: boolean; readonly done: Promise<void> }>();
+  readonly #first = new Set<{ readonly key: string; isUp: boolean; readonly pressed: Promise<void> }>();
   #stopping = new AbortController();
 
   /** Aborts when every held key is to go up. */
@@ -123,10 +125,21 @@ export class HeldKey {
     this.release().catch(() => {});
   }
 
-  /** Renews a key that is down; `false` where it is not down. */
-  renew(key: string): boolean {
-    const isUp = [...this.#first].some((one) => one.key === key && one.isUp);
-    if (this.#held?.key !== key || isUp) return false;
+  /** Renews a key that is down, or is being pressed for the first time; `false` where it is neither. */
+  renew(key: string): boolean | Promise<boolean> {
+    const first = [...this.#first].filter((one) => one.key === key);
+    const goingDown = first.find(({ isUp }) => !isUp);
+    if (goingDown) {
+      // Where the caller of that press hung up, this caller presses it.
+      return goingDown.pressed.then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof ZapdError) throw error;
+          return false;
+        },
+      );
+    }
+    if (this.#held?.key !== key || first.length > 0) return false;
     this.#held.renew();
     return true;
   }
@@ -134,16 +147,13 @@ export class HeldKey {
   /** Presses a key that goes down, in place of any other; gives whether it is still down after the press. */
   async pressFirst(key: string, press: () => Promise<void>): Promise<boolean> {
     const before = this.#held?.key === key ? this.release(key) : this.release();
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    const own = { key, isUp: false, done };
+    const own = { key, isUp: false, pressed: before.then(press) };
     this.#first.add(own);
     try {
-      await before;
-      await press();
+      await own.pressed;
       return !own.isUp;
     } finally {
       this.#first.delete(own);
-      resolve();
     }
   }
 
@@ -172,7 +182,7 @@ export class HeldKey {
   async release(key?: string): Promise<void> {
     const first = [...this.#first].filter((one) => key === undefined || one.key === key);
     for (const one of first) one.isUp = true;
-    const pressed = Promise.all(first.map(({ done }) => done));
+    const pressed = Promise.allSettled(first.map((one) => one.pressed));
     // The press that began before the release comes first.
     if (key !== undefined) await pressed;
     await Promise.all([this.#endHold(key), pressed]);

@@ -94,6 +94,11 @@ test("where its keys are pressed again and again: up that comes before the first
     await Promise.all([first, second]);
     await Bun.sleep(400);
     expect(other.set.done).toEqual(["up", "down", "up"]);
+    // Said again before the first press has been taken, it is not pressed again.
+    const again = Array.from({ length: 9 }, () => say("down", "home"));
+    await say("up", "home");
+    await Promise.all(again);
+    expect(other.set.done.slice(3)).toEqual(["home"]);
   } finally {
     await other.remove();
   }
