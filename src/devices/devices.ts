@@ -23,6 +23,14 @@ export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> 
   nameDefault(name: string): Promise<unknown>;
 }
 
+/** A reader of events for which devices are polled. */
+interface Subscriber {
+  /** The ids of its devices; `null` for all. */
+  readonly ids: ReadonlySet<string> | null;
+  /** Ends each subscription, by the device's id. */
+  readonly subscriptions: Map<string, () => void>;
+}
+
 /** Path segments for which the device is cached. */
 const maxCachedSegments = 1_000;
 
@@ -41,9 +49,7 @@ export class Devices {
     readonly ids: readonly string[];
     readonly defaultId: string | undefined;
   };
-  /** The subscribers to every device, and their subscriptions. */
-  #subscribers = 0;
-  readonly #subscriptions = new Map<string, () => void>();
+  readonly #subscribers = new Set<Subscriber>();
   #closedReason: ZapdError | undefined;
   readonly #stopping = new AbortController();
   /** The devices that path segments mean, until the registry changes. */
@@ -86,27 +92,20 @@ export class Devices {
 
   /** Polls devices for a subscriber (`null`: all of them), until the function that is returned is called. */
   watchDevices(ids: ReadonlySet<string> | null): () => void {
-    if (ids !== null) {
-      const wanted = this.#deps.registry.devices.filter(({ id }) => ids.has(id));
-      const subscriptions = wanted.map((record) => this.deviceOf(record).watch.subscribe());
-      return () => {
-        for (const unsubscribe of subscriptions) unsubscribe();
-      };
-    }
-    this.#subscribers++;
-    this.#subscribeAll();
+    const subscriber: Subscriber = { ids, subscriptions: new Map() };
+    this.#subscribers.add(subscriber);
+    this.#subscribe(subscriber);
     return () => {
-      if (--this.#subscribers > 0) return;
-      for (const unsubscribe of this.#subscriptions.values()) unsubscribe();
-      this.#subscriptions.clear();
+      this.#subscribers.delete(subscriber);
+      for (const unsubscribe of subscriber.subscriptions.values()) unsubscribe();
     };
   }
 
-  #subscribeAll(): void {
-    if (this.#subscribers === 0) return;
+  /** Subscribes to those of its devices that are known now: one that was removed may be added again. */
+  #subscribe({ ids, subscriptions }: Subscriber): void {
     for (const record of this.#deps.registry.devices)
-      if (!this.#subscriptions.has(record.id))
-        this.#subscriptions.set(record.id, this.deviceOf(record).watch.subscribe());
+      if (ids?.has(record.id) !== false && !subscriptions.has(record.id))
+        subscriptions.set(record.id, this.deviceOf(record).watch.subscribe());
   }
 
   #shown(): { id: string; show(): { device: View; state: State | null } }[] {
@@ -151,14 +150,16 @@ export class Devices {
     const ids = new Set(now.ids);
     for (const id of before.ids) {
       if (ids.has(id)) continue;
-      this.#subscriptions.get(id)?.();
-      this.#subscriptions.delete(id);
+      for (const { subscriptions } of this.#subscribers) {
+        subscriptions.get(id)?.();
+        subscriptions.delete(id);
+      }
       this.#deps.leases?.drop(id);
       this.#feed.publishRemoval(id);
       if (this.#deps.registry.get(id)) this.#devices.get(id)?.mergedIntoOther();
     }
     for (const id of new Set(changed)) this.#changed(id);
-    this.#subscribeAll();
+    for (const subscriber of this.#subscribers) this.#subscribe(subscriber);
   }
 
   /** The device that a path segment means; fails with `device_not_found`, `ambiguous_device` or `default_device_missing`. */

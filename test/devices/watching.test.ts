@@ -125,6 +125,22 @@ test("one that is off and does not answer is polled at once for a wait, however 
   watch.stop();
 });
 
+test("a reader of one device has it polled again once it is removed and added again", async () => {
+  const house = await openHouse((set) => ({
+    ...set.connection(),
+    state: { read: (signal) => set.do("state", signal, idle) },
+  }));
+  const { id } = await house.add("Returns");
+  const letGo = house.devices.watchDevices(new Set([id]));
+  for (const looks of [1, 2]) {
+    await until("it is looked at", () => house.set.done.length === looks);
+    await house.devices.remove(house.devices.find(id));
+    await house.add("Returns");
+  }
+  letGo();
+  await house.remove();
+});
+
 test("a wait ends when the device is removed", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => idle } }));
   const device = house.devices.deviceOf(await house.add("Leaves"));
