@@ -9,7 +9,7 @@ import { Device, type DeviceDependencies } from "./device.ts";
 import { Endpoint } from "./endpoint.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { noDevicesHint } from "./names.ts";
+import { noDevicesHint, removedError } from "./names.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { RecordChange } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
@@ -76,7 +76,11 @@ export class Devices {
     };
     deps.leases?.connect({
       nameOf: (id) => deps.registry.get(id)?.name ?? id,
-      whenIdle: async (id, turn) => this.find(id).whenIdle(turn),
+      whenIdle: async (id, turn) => {
+        await this.find(id).whenIdle(turn);
+        // Meanwhile it may have become a part of another, which is leased by its own id.
+        if (deps.registry.deviceOf(id)?.id !== id) throw removedError();
+      },
       releaseKey: (id, reason) => this.#devices.get(id)?.releaseKey(reason),
       closeConsole: (id) => this.#devices.get(id)?.closeConsole(),
       changed: (device_id, lease, why, owner) => {

@@ -10,6 +10,7 @@ import { launchApp, listApps, stopApp } from "../../src/devices/commands.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import { Devices } from "../../src/devices/devices.ts";
+import { Leases } from "../../src/devices/leases.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
@@ -65,6 +66,7 @@ let alpha: Half;
 let beta: Half;
 let registry: Registry;
 let credentials: Credentials;
+let leases: Leases;
 let devices: Devices;
 
 beforeEach(async () => {
@@ -87,7 +89,8 @@ beforeEach(async () => {
     log,
   };
   const trust = trustOf(common);
-  const rest = { catalog, trust, config: () => configOf(), onUnreachable: () => {} };
+  leases = await Leases.open({ path: join(folder, "leases.json"), damaged, failed: () => {} });
+  const rest = { catalog, trust, leases, config: () => configOf(), onUnreachable: () => {} };
   devices = new Devices({ ...common, ...rest, ...withoutDiscovery });
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
@@ -283,6 +286,17 @@ test("a wait for one that becomes a part of another goes on with that", async ()
   await until("it is read again", () => alpha.set.done.filter((what) => what === "state").length > 1);
   alpha.emit({ type: "state", patch: { power: "standby" } });
   expect(await waits).toMatchObject({ device: { id: whole.id }, matched: true, state: { power: "standby" } });
+});
+
+test("nobody is given the lease of one that becomes a part of another: it would lease nothing", async () => {
+  await registry.split(recordOf("beta").id, "beta");
+  const { id } = recordOf("alpha");
+  const wanted = { owner: "ada", ttl_s: 60, wait_s: 20 };
+  const { token } = await leases.take(id, wanted, undefined, neverAborted);
+  const waiting = codeOf(leases.take(id, wanted, undefined, neverAborted));
+  await registry.join(recordOf("beta").id, id);
+  expect([await waiting, leases.isEmpty]).toEqual(["device_not_found", true]);
+  expect(await codeOf(pressKey(devices.find(id), "home", { ...now, lease: token }))).toBe("device_leased");
 });
 
 test("what is joined or split keeps its connections, and removed it leaves nothing", async () => {
