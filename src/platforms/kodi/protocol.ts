@@ -72,6 +72,7 @@ export function describePlayback(playing: Playing, now = performance.now()): Pla
     title: playing.title,
     artist: playing.artist,
     artwork: playing.artwork,
+    rate: speed,
   };
 }
 

@@ -55,6 +55,8 @@ export class PushedState {
 
   /** Applies a notification, and returns the parts of the state that it changed. One that contains too little invalidates it. */
   apply(method: string, data: Json): Partial<PlatformState> {
+    // Libraries and add-ons notify too, many times a second during a scan.
+    if (!/^(?:Player|GUI|Application)\./.test(method)) return {};
     const before = this.#reading;
     this.#apply(method, data);
     const after = this.#reading;
@@ -70,8 +72,7 @@ export class PushedState {
   #apply(method: string, data: Json): void {
     const reading = this.#reading;
     if (!reading) return this.invalidate();
-    this.#updatedAt = performance.now();
-    this.#notifiedAt = this.#updatedAt;
+    this.#notifiedAt = performance.now();
     const player = asJson(data["player"]);
     const speed = player["speed"];
     // Pictures are shown beside the music, and paused for themselves (CGUIWindowSlideShow::AnnouncePlayerPause).
@@ -106,7 +107,7 @@ export class PushedState {
       }
       default:
         // OnPlay, OnStop, OnAVStart …: several come for one start, so what plays is read once, with the next question.
-        if (method.startsWith("Player.") || method.startsWith("GUI.")) this.invalidate();
+        this.invalidate();
     }
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { readPlaying } from "../../../src/platforms/kodi/protocol.ts";
 import { PushedState } from "../../../src/platforms/kodi/pushed.ts";
 import type { KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -60,6 +61,35 @@ test("what it tells while it is read is newer than what is read", () => {
   const read = { ...quiet, folder: "plugin.video.x" };
   expect(pushed.store(read, since)).toEqual({ ...read, volume: { level: 30, muted: false } });
   expect(pushed.fresh).toMatchObject({ folder: "plugin.video.x", volume: { level: 30 } });
+});
+
+test("a scan of the library, and add-ons that notify all the time, neither spoil a reading nor keep it fresh", async () => {
+  const pushed = new PushedState();
+  const reading = { playing: null, volume: { level: 20, muted: false }, screensaver: false, folder: null };
+  const since = performance.now();
+  for (const method of ["VideoLibrary.OnUpdate", "Other.Tick"]) pushed.apply(method, { id: 1 });
+  pushed.store(reading, since);
+  expect(pushed.fresh).toEqual(reading);
+  await Bun.sleep(600);
+  for (const method of ["VideoLibrary.OnUpdate", "Application.OnVolumeChanged"]) pushed.apply(method, { volume: 21 });
+  await Bun.sleep(500);
+  expect(pushed.fresh).toBeNull();
+  expect(pushed.isKnown).toBe(true);
+});
+
+test("a player that winds tells how fast, so that its position is known", () => {
+  const pushed = new PushedState();
+  const playing = readPlaying(1, { speed: 4, time: { minutes: 2 }, totaltime: { hours: 1 } }, {}, {});
+  const reading = { playing, volume: { level: 20, muted: false }, screensaver: false, folder: null };
+  pushed.store(reading, performance.now());
+  expect(pushed.describe(reading).playback).toMatchObject({ status: "playing", rate: 4 });
+  for (const [speed, status] of [
+    [-2, "playing"],
+    [0, "paused"],
+  ] as const) {
+    const { playback } = pushed.apply("Player.OnSpeedChanged", { player: { playerid: 1, speed } });
+    expect(playback).toMatchObject({ status, rate: speed });
+  }
 });
 
 test("an answer that was on its way when it said that it sleeps does not make it awake", async () => {
