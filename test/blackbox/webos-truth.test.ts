@@ -55,6 +55,12 @@ describe("an LG set", () => {
     expect(launched).toEqual(["vudu", "Big App_2/x"]);
   });
 
+  test("that lacks an app says so by its error code alone", async () => {
+    const refusal = { error: "500 Application error", payload: { errorCode: -101 } };
+    const { id } = await paired(({ uri }) => (uri === "system.launcher/launch" ? refusal : "usual"));
+    await refuse(daemon, "launchApp", { id, body: { app: "org.example.gone" } }, "app_not_found");
+  });
+
   test("that answers with something else than its apps keeps the list that is known", async () => {
     let broken = false;
     const { id } = await paired(({ uri }) =>
@@ -106,6 +112,8 @@ describe("an LG set", () => {
     ["401 insufficient permissions", "device_refused", { error: "401 insufficient permissions" }],
     ["404 no such service or method", "unsupported_key", { error: "404 no such service or method" }],
     ["busy recording", "device_error", { returnValue: false, errorCode: 500, errorText: "busy recording" }],
+    ["not on this TV", "unsupported_key", { returnValue: false, errorCode: 404, errorText: "not on this TV" }],
+    ["Application error (-3)", "device_error", { error: "500 Application error", payload: { errorCode: -3 } }],
   ])("that answers power-off with %s is on, and the error quotes it", async (words, code, refusal) => {
     const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? refusal : "usual"));
     const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, code);

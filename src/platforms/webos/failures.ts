@@ -50,7 +50,7 @@ export function readError(message: Payload, payload: Payload): WebosError | null
   if (message["type"] !== "error" && payload["returnValue"] !== false) return null;
   const first = text(message["error"]);
   const more = text(payload["errorText"]);
-  const appErrorCode = number(payload["appErrorCode"]);
+  const appErrorCode = number(payload["errorCode"]);
   const head = Number(/^(\d{3})(?: |$)/.exec(first ?? more ?? "")?.[1] ?? Number.NaN);
   const isStatus = appErrorCode !== null && appErrorCode >= 400 && appErrorCode < 600;
   const status = Number.isNaN(head) ? (isStatus ? appErrorCode : null) : head;
