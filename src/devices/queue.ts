@@ -32,6 +32,7 @@ export interface Turn extends Partial<Span> {
 
 export class Queue {
   readonly #sleep: SleepWatch | undefined;
+  /** Something waits only while something runs. */
   #running: (Span & { since: number }) | undefined;
   #waiting: Waiting[] = [];
 
@@ -41,13 +42,12 @@ export class Queue {
   }
 
   get isIdle(): boolean {
-    return this.#running === undefined && this.#waiting.length === 0;
+    return this.#running === undefined;
   }
 
   /** Runs `work` when its turn has come. Fails with `device_busy` where too many wait, or where the wait is or would be too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
-    const wait = this.#waitForTurn(turn);
-    if (wait) await wait;
+    await this.#waitForTurn(turn);
     try {
       return await work();
     } finally {
@@ -68,7 +68,7 @@ export class Queue {
     const take = () => {
       this.#running = { expectedMs, minimumMs, since: performance.now() };
     };
-    if (!this.#running && this.#waiting.length === 0) {
+    if (!this.#running) {
       take();
       return;
     }
@@ -107,7 +107,7 @@ export class Queue {
           return false;
         },
       };
-      signal.addEventListener("abort", aborted, { once: true });
+      signal.addEventListener("abort", aborted);
       this.#waiting.push(waiting);
     });
   }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
+import type { SleepWatch } from "../../src/system/clock.ts";
 import { codeOf } from "../support/failure.ts";
 
 const neverAborted = new AbortController().signal;
@@ -52,13 +54,46 @@ describe("commands to one device", () => {
 
   test("wait, 32 at most, and the next is refused at once", async () => {
     const queue = new Queue();
+    expect(queue.isIdle).toBe(true);
     const first = gate();
     const running = queue.run(turn(), first.work);
+    expect(queue.isIdle).toBe(false);
     const waiting = Array.from({ length: 32 }, () => queue.run(turn(), () => Promise.resolve()));
     expect(await codeOf(queue.run(turn(), () => Promise.resolve()))).toBe("device_busy");
     first.open();
     await Promise.all([running, ...waiting]);
+    expect(queue.isIdle).toBe(true);
     expect(await queue.run(turn(), () => Promise.resolve("free again"))).toBe("free again");
+  });
+
+  test("are refused at once behind sequences that take over 5 s, with the time of their end, unless they wait for long ones", async () => {
+    const queue = new Queue();
+    const [first, second] = [gate(), gate()];
+    const long = { minimumMs: 3_000, expectedMs: 3_000, waitsForLongCommands: true };
+    const running = [queue.run(turn(long), first.work), queue.run(turn(long), second.work)];
+    const refused = queue.run(turn(), () => Promise.resolve()).catch((error: ZapdError) => error);
+    const { code, message, hint = "" } = (await refused) as ZapdError;
+    expect([code, message]).toEqual(["device_busy", "is running a sequence that ends in 6 s"]);
+    const [, at = ""] = /^Nothing was sent. Try again in 6 s \((.{19}Z)\), or stop /.exec(hint) ?? [];
+    expect(Date.parse(at) - Date.now()).toBeWithin(1_000, 6_001);
+    const patient = queue.run(turn({ waitsForLongCommands: true }), () => Promise.resolve("after both"));
+    first.open();
+    second.open();
+    expect(await patient).toBe("after both");
+    await Promise.all(running);
+  });
+
+  test("R14 that waited while the machine slept are dropped, and those that came since then are not", async () => {
+    const sleep = { sleepCount: 0 };
+    const queue = new Queue(sleep as SleepWatch);
+    const first = gate();
+    const running = queue.run(turn(), first.work);
+    const before = codeOf(queue.run(turn(), () => Promise.resolve("before")));
+    sleep.sleepCount++;
+    const after = queue.run(turn(), () => Promise.resolve("after"));
+    first.open();
+    expect([await before, await after]).toEqual(["device_busy", "after"]);
+    await running;
   });
 
   test("whose caller hangs up while they wait never run, and make room", async () => {
