@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import fc from "fast-check";
-import { checkName, resolveName, uniqueName } from "../../src/devices/names.ts";
+import { ZapdError } from "../../src/api/errors.ts";
+import { asShellWord, checkName, resolveName, uniqueName } from "../../src/devices/names.ts";
 import { outcomeOf } from "../support/failure.ts";
 
 const named = (...names: string[]) =>
@@ -30,6 +32,9 @@ describe("a name that a user gives", () => {
       "📺".repeat(128),
       'Kid\'s "TV" & co.',
       "default 2",
+      "...",
+      "x8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55",
+      "8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55x",
     ])
       expect(checkName(`  ${name}\t`, [])).toBe(name);
     expect(checkName("Cafe\u0301", [])).toBe("Café");
@@ -49,6 +54,8 @@ describe("a name that a user gives", () => {
     "the word for the default device": " Default ",
     "the word for all devices": "ALL",
     "what marks a label": "Label: bar",
+    "the folder of a path": ".",
+    "the folder above": "..",
   };
   for (const [why, name] of Object.entries(refused)) {
     test(`is refused for ${why}`, () => {
@@ -91,6 +98,8 @@ describe("a name made of what a device calls itself", () => {
 
   test("is there even where nothing is left of it", () => {
     expect(uniqueName("///", [])).toBe("Device");
+    expect(uniqueName("..", [])).toBe("Device ..");
+    expect(uniqueName("label:bar", [])).toBe("Device label:ba");
     expect(uniqueName("", named("Device"))).toBe("Device 2");
     expect(uniqueName("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55", [])).toBe("Device 8c0d4f4e");
   });
@@ -131,10 +140,14 @@ describe("the device meant by a path", () => {
 
   test("an id comes before a name; an unknown id is no device", () => {
     expect(find("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55")).toBe("device_not_found");
+    const inCapitals = { id: "1", name: first.id.toUpperCase() };
+    expect(find(inCapitals.name, [inCapitals, first])).toBe(first);
+    // Only an id is looked up among the ids that a device had before.
+    expect(outcomeOf(() => resolveName("Bedroom", both, () => first))).toBe(second);
   });
 
-  test("default means the default device", () => {
-    expect(find("default")).toBeNull();
+  test("default means the default device, before one of an older version that is called so", () => {
+    expect(find("default", named("default"))).toBeNull();
     expect(find("DEFAULT")).toBeNull();
   });
 
@@ -145,9 +158,24 @@ describe("the device meant by a path", () => {
   });
 
   test("what is not found says what there is, and how to look", () => {
-    const hinting = (hint: string) => expect.objectContaining({ hint: expect.stringContaining(hint) });
-    expect(() => resolveName("Kitchen", both)).toThrow(hinting("Living Room, Bedroom"));
-    expect(() => resolveName("Kitchen", [])).toThrow(hinting("zapd discover"));
+    const hintFor = (segment: string, devices: readonly { id: string; name: string }[]) => {
+      try {
+        return resolveName(segment, devices);
+      } catch (error) {
+        return error instanceof ZapdError ? error.hint : error;
+      }
+    };
+    const look = "Look for others with zapd discover";
+    expect(hintFor("Kitchen", both)).toBe(`Known: Living Room, Bedroom. ${look}`);
+    expect(hintFor("Bedrom", both)).toBe(`Did you mean Bedroom? Known: Living Room, Bedroom. ${look}`);
+    expect(hintFor("all", both)).toBe("all is a group, but this works on one device only. Known: Living Room, Bedroom");
+    const many = named(..."12345678".split("").map((number) => `Screen ${number}`));
+    const eight = many.map(({ name }) => name).join(", ");
+    expect(hintFor("Kitchen", many)).toBe(`Known: ${eight}. ${look}`);
+    expect(hintFor("Kitchen", [...many, first])).toBe(`Known: ${eight} …. ${look}`);
+    expect(hintFor("Kitchen", [])).toStartWith("No device is known yet: look for some with zapd discover");
+    expect(hintFor("TV", named("tv", "Tv"))).toBe("Use the exact name, or the id");
+    expect(hintFor("a/b", both)).toContain("encode it once");
   });
 
   test("any name that passed is found again, by itself and in other case where that is no other's", () => {
@@ -160,4 +188,26 @@ describe("the device meant by a path", () => {
       { numRuns: 2_000 },
     );
   });
+});
+
+test("a name in a command is one word for the shell: as it is where it can be", () => {
+  for (const name of ["Bedroom", "Büro-2", "子供部屋", "tv@home.lan:8060"]) expect(asShellWord(name)).toBe(name);
+  const odd = [
+    "Living Room",
+    "a;b",
+    "-d",
+    'Kid\'s "TV"',
+    "$HOME",
+    "`id`",
+    "a\\b",
+    "wow!",
+    "'",
+    "*",
+    "~",
+    "#1",
+    "a\u00a0b",
+  ];
+  expect(asShellWord("Living Room")).toBe('"Living Room"');
+  const words = ["printf", "'%s\\n'", ...odd.map(asShellWord)].join(" ");
+  expect(execFileSync("sh", ["-c", words], { encoding: "utf8" })).toBe(`${odd.join("\n")}\n`);
 });
