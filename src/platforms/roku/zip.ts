@@ -61,7 +61,8 @@ async function findEnd(file: FileHandle, size: number): Promise<End> {
       throw invalid("is one part of a split ZIP");
     if (count === 0xffff || directoryAt === 0xffffffff || directoryBytes === 0xffffffff)
       throw invalid("uses ZIP64, which no Roku accepts");
-    if (count > limits.entries || directoryBytes > limits.directory) throw invalid("contains more than 10,000 files");
+    if (count > limits.entries || directoryBytes > limits.directory)
+      throw invalid("contains more than 10,000 files, or more than 4 MiB of their names");
     if (directoryAt + directoryBytes !== endAt)
       throw invalid("is damaged: its directory is not where its end record says");
     return { count, directoryAt, directoryBytes };
@@ -77,7 +78,6 @@ function readDirectory(bytes: Uint8Array, count: number): ZipEntry[] {
     if (at + 46 > bytes.length || view.getUint32(at, true) !== 0x02014b50) throw invalid("has a broken directory");
     const nameBytes = view.getUint16(at + 28, true);
     const next = at + 46 + nameBytes + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    if (next > bytes.length) throw invalid("has a broken directory");
     const name = nameDecoder.decode(bytes.subarray(at + 46, at + 46 + nameBytes));
     if ((view.getUint16(at + 8, true) & 1) !== 0) throw invalid(`contains an encrypted file, "${shown(name)}"`);
     if (((view.getUint32(at + 38, true) >>> 16) & 0xf000) === 0xa000)
@@ -135,7 +135,9 @@ async function dataAt(file: FileHandle, entry: ZipEntry): Promise<number> {
 }
 
 async function inflate(file: FileHandle, entry: ZipEntry, cap: number): Promise<Uint8Array> {
-  if (entry.bytes > cap || entry.compressed > cap * 2) throw tooLarge(entry, cap);
+  // Packed, a file may be larger than it is.
+  const mostBytes = entry.method === 0 ? cap : cap * 2;
+  if (entry.bytes > cap || entry.compressed > mostBytes) throw tooLarge(entry, cap);
   const data = await slice(file, await dataAt(file, entry), entry.compressed);
   if (entry.method === 0) return data;
   if (entry.method !== 8) throw invalid(`compresses "${shown(entry.name)}" with a method that no Roku supports`);
