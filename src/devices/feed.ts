@@ -93,7 +93,7 @@ export class Feed {
 
   /** Publishes a change of a device's list of apps. */
   publishApps(id: string, added: string[], removed: string[]): void {
-    this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
+    if (this.#views.has(id)) this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
   }
 
   /** Publishes the progress of a package: each phase, and within one at most four times a second. */
@@ -129,6 +129,8 @@ export class Feed {
 
   /** Publishes what has changed of a device's state; whether it differs from the last one. */
   publishState(id: string, state: State, cause: Cause, actionId?: string): boolean {
+    // A read that runs on may end when the device has become a part of another.
+    if (!this.#views.has(id)) return false;
     const before = this.#states.get(id);
     const isNew = changesBetween(before?.state ?? null, state).length > 0;
     // Many small differences from the last state can add up to a change from the published one.

@@ -288,6 +288,19 @@ test("a wait for one that becomes a part of another goes on with that", async ()
   expect(await waits).toMatchObject({ device: { id: whole.id }, matched: true, state: { power: "standby" } });
 });
 
+test("a read that ends once its device became a part of another publishes nothing of a device that is gone", async () => {
+  await registry.split(recordOf("beta").id, "beta");
+  for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
+  const part = devices.deviceOf(recordOf("alpha"));
+  alpha.set.takes = 600;
+  const reads = part.state(neverAborted);
+  await registry.join(recordOf("beta").id, part.id);
+  const { newest } = devices.journal;
+  await reads;
+  const of = devices.journal.after(newest)?.map(({ type, deviceId }) => [type, deviceId === part.id]);
+  expect(of?.filter(([, isOfPart]) => isOfPart)).toEqual([]);
+});
+
 test("nobody is given the lease of one that becomes a part of another: it would lease nothing", async () => {
   await registry.split(recordOf("beta").id, "beta");
   const { id } = recordOf("alpha");

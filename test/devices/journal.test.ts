@@ -50,6 +50,7 @@ test("a position that drifts slowly is published once it is far from the publish
   const journal = journalOf();
   const reader = journal.follow({ ...everything, snapshot: false });
   const feed = new Feed(journal);
+  feed.seed([{ id: ids[0] } as Device]);
   const nothing = { app: null, screensaver: null, volume: null, input: null } as const;
   const unnamed = { title: null, artist: null, artwork: false };
   const plays = { status: "playing", duration_ms: null, live: false, rate: 1, ...unnamed } as const;
