@@ -278,8 +278,10 @@ export class Leases {
     return held;
   }
 
-  async #give({ token, held }: Claim, { ttl_s, wait_s }: WantedLease, signal: AbortSignal): Promise<GivenLease> {
+  async #give({ token, held }: Claim, { ttl_s, wait_s }: WantedLease, caller: AbortSignal): Promise<GivenLease> {
     const { id } = held;
+    // The device may be removed, or the lease broken, before it is given.
+    const signal = AbortSignal.any([caller, held.end.signal]);
     try {
       this.#hooks.releaseKey(id, this.#leasedError(held));
       await this.#waitUntilIdle(id, wait_s, signal);

@@ -148,6 +148,20 @@ test("the lease of a removed device ends, and is published", async () => {
   expect(JSON.parse(readFileSync(path, "utf8")).leases).toEqual({});
 });
 
+test("a lease that ends while it is being saved is not given, and not published", async () => {
+  const leases = await open();
+  for (const end of [() => leases.drop("a"), () => void leases.release("a", undefined, true)]) {
+    const taking = codeOf(leases.take("a", wanted("ada"), undefined, neverAborted));
+    while (leases.get("a") === null) await Promise.resolve();
+    end();
+    expect([await taking, leases.isEmpty, told.filter((one) => one.startsWith("a "))]).toEqual([
+      "device_leased",
+      true,
+      [],
+    ]);
+  }
+});
+
 test("it is kept, without its token, and no longer than it may last", async () => {
   const before = await open();
   const { token } = await before.take("a", wanted("ada"), undefined, neverAborted);
