@@ -74,6 +74,7 @@ const broken: Readonly<Record<string, { readonly body: Uint8Array; readonly head
   "two files, the archive last": { body: form({ ...archive, name: "other" }, archive) },
   "a text and a file called archive": { body: form({ name: "archive", body: "PK" }, archive) },
   "a large archive, then another": { body: form({ ...archive, body: Buffer.alloc(4 * MiB) }, archive) },
+  "nine texts behind the archive": { body: form(archive, ...many(9, {})) },
   "a thousand texts": { body: form(...many(1_000, {}), archive) },
   "a thousand files": { body: form(...many(1_000, { file: "f" })) },
   "a hundred thousand texts": { body: form(...many(100_000, {})) },
@@ -96,14 +97,17 @@ test.each(Object.entries(broken))("T22 %s: invalid_payload", async (_what, { bod
   await untouched(async () => expect(refusal(await upload(body, headers))).toBe("400 invalid_payload"));
 });
 
-test.each(["params", "password"])(
-  "T22 a field %s that cannot be read is answered with an example of how to send it",
-  async (name) => {
-    const answer = await upload(form({ name, body: "\u0001" }, archive));
-    expect(refusal(answer)).toBe("400 invalid_payload");
-    expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
-  },
-);
+test.each([
+  ["params", "\u0001"],
+  ["params", "[]"],
+  ["password", ""],
+  ["password", "a\u0001"],
+  ["password", "x".repeat(257)],
+])("T22 a field %s that cannot be read (%j) is answered with an example of how to send it", async (name, body) => {
+  const answer = await upload(form({ name, body }, archive));
+  expect(refusal(answer)).toBe("400 invalid_payload");
+  expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
+});
 
 test.each([
   ["an empty archive", form({ ...archive, body: "" })],
@@ -147,12 +151,15 @@ test("T20 more than 100 MiB, streamed without a length: refused on the way", asy
   });
 });
 
-test("an archive one byte over 100 MiB, in a form whose length is allowed", async () => {
-  const end = Buffer.from("x\r\n--B--\r\n");
+test.each([
+  ["one byte over 100 MiB", "x", "413 payload_too_large"],
+  ["100 MiB, but no ZIP", "", "400 invalid_archive"],
+])("an archive of %s, in a form whose length is allowed", async (_what, more, answer) => {
+  const end = Buffer.from(`${more}\r\n--B--\r\n`);
   const length = opening.length + 100 * MiB + end.length;
   const pieces = [head([multipart, `Content-Length: ${length}`]), opening, ...Array<Buffer>(100).fill(block), end];
   await untouched(async () => {
-    expect(refusal(await send(pieces, { to: room.daemon.port, patienceMs: 15_000 }))).toBe("413 payload_too_large");
+    expect(refusal(await send(pieces, { to: room.daemon.port, patienceMs: 15_000 }))).toBe(answer);
   });
 });
 
@@ -216,5 +223,5 @@ test("where no password is set, the one in the form is used, and stored once it 
   expect(refusal(await upload(form(archive)))).toBe("400 dev_password_missing");
   const right = await upload(form({ name: "password", body: password }, archive));
   expect(right.status).toBe(200);
-  expect((await upload(form(archive))).status).toBe(200);
+  expect((await upload(form({ name: "params", body: '{"contentId":"42"}' }, archive))).status).toBe(200);
 });
