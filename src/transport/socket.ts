@@ -43,7 +43,7 @@ export async function connectSocket(address: Address, secure: Secure, signal: Ab
     );
     socket.once("error", (error) => {
       const code = systemCode(error);
-      done(tlsErrors.test(code) ? unsupportedTls() : unreachable(address, ...failureOf(code, address.host), error));
+      done(tlsErrors.test(code) ? withoutTls(code) : unreachable(address, ...failureOf(code, address.host), error));
     });
     socket.once("close", () => done(unreachable(address, "it closed the connection", "closed")));
     socket.once(secure ? "secureConnect" : "connect", () => done());
@@ -124,10 +124,12 @@ function failureOf(code: string, host: string): Failure {
 /** The device shares no version, cipher or kind of certificate with the runtime. */
 const tlsErrors = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
 
-function unsupportedTls(): DeviceError {
+function withoutTls(code: string): DeviceError {
+  const failure = { phase: "connect", reason: "protocol" } as const;
+  // Another protocol answers at the port, mostly HTTP.
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return new DeviceError("device_error", "does not answer with TLS", failure);
   return new DeviceError("device_error", "uses a version of TLS that is not supported here, most likely an old one", {
-    phase: "connect",
-    reason: "protocol",
+    ...failure,
     hint: "Use the compiled program, which supports TLS 1.0 and newer",
   });
 }

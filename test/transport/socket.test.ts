@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { DeviceError, hasReason, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { createLog, redacted } from "../../src/system/log.ts";
 import { type Exchange, HttpConnection } from "../../src/transport/http-connection.ts";
-import { loopHeader } from "../../src/transport/socket.ts";
+import { connectSocket, loopHeader } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
@@ -202,6 +202,15 @@ describe("a failure", () => {
     const error = await HttpConnection.open({ host: "127.0.0.1", port }, never).catch((thrown: unknown) => thrown);
     const message = `did not answer at 127.0.0.1:${port} (the connection was refused)`;
     expect(error).toMatchObject({ code: "device_unreachable", phase: "connect", reason: "refused", message });
+  });
+
+  test("of TLS, where another protocol answers, is no old version of TLS", async () => {
+    const server = net.createServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    const listener = await listening(server);
+    const error = await connectSocket({ host: "127.0.0.1", port: listener.port }, {}, never).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: "device_error", reason: "protocol", message: "does not answer with TLS" });
+    expect(error.hint).toBeUndefined();
+    await listener.stop();
   });
 
   test("other words and hidden secrets leave it as it is", () => {
