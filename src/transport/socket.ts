@@ -127,7 +127,8 @@ const tlsErrors = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
 function withoutTls(code: string): DeviceError {
   const failure = { phase: "connect", reason: "protocol" } as const;
   // Another protocol answers at the port, mostly HTTP.
-  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return new DeviceError("device_error", "does not answer with TLS", failure);
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return new DeviceError("device_error", "does not answer with TLS", failure);
   return new DeviceError("device_error", "uses a version of TLS that is not supported here, most likely an old one", {
     ...failure,
     hint: "Use the compiled program, which supports TLS 1.0 and newer",
