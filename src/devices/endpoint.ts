@@ -370,6 +370,7 @@ export class Endpoint {
 
   /** Takes an event of its connection. */
   handleEvent(event: DeviceEvent): void {
+    if (!this.#isKnown) return;
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
       const json = JSON.stringify([event.facts, event.memory]);

@@ -325,4 +325,7 @@ test("what is joined or split keeps its connections, and removed it leaves nothi
   await devices.remove(joined);
   expect([alpha.set.closed.length, beta.set.closed.length, registry.records.length]).toEqual([1, 1, 0]);
   expect(credentials.has(id)).toBe(false);
+  // What it still reports while its connection closes is nobody's.
+  alpha.emit({ type: "state", patch: { power: "on" } });
+  expect(devices.sizes).toMatchObject({ devices: 0, endpoints: 0 });
 });
