@@ -242,7 +242,8 @@ async function futureFolder(folder: string): Promise<Finding> {
   return fail(text, anotherFolder);
 }
 
-const answerTimeoutMs = 1_000;
+/** A daemon on a busy machine may answer late: it must not be taken for another program. */
+const answerTimeoutMs = 3_000;
 const maxAnswer = 64 * 1024;
 
 /** The program that listens on a port, and whether it is a zapd; `null` where none listens. */
