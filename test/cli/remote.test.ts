@@ -41,9 +41,9 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     return pty;
   }
 
-  async function remote(env: Record<string, string> = {}): Promise<InTerminal> {
+  async function remote(env: Record<string, string> = {}, program = zapdWords()): Promise<InTerminal> {
     const socket = join(daemon.stateFolder, "zapd.sock");
-    const pty = terminal([...zapdWords(), "remote", "--socket", socket, "-d", "Living Room"], env);
+    const pty = terminal([...program, "remote", "--socket", socket, "-d", "Living Room"], env);
     await pty.fills("/ apps");
     await pty.fills(/on · .*volume \d+/);
     return pty;
@@ -149,18 +149,27 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     expect(await pty.end()).toBe("0 cooked");
   }, 60_000);
 
-  test("gives the terminal back when it is stopped, and takes it again", async () => {
-    const pty = await remote();
-    pty.type("\x1a");
-    await pty.shows(/<<stopped \d+ cooked>>/);
-    await until("the screen again", () => pty.alternate && pty.screen.includes("Living Room"));
-    const before = living.keys.length;
-    pty.type("h");
-    await pressed(before + 1);
-    process.kill(Number(/<<stopped (\d+)/.exec(pty.text)?.[1]), "SIGTERM");
-    expect(await pty.end()).toBe("143 cooked");
-    expect(pty.alternate).toBe(false);
-  }, 60_000);
+  test.each([
+    ["", zapdWords()],
+    [", behind its launcher", ["node", join(root, "src/cli/zapd.mjs")]],
+  ])(
+    "gives the terminal back when it is stopped, and takes it again%s",
+    async (_how, program) => {
+      const pty = await remote({}, program);
+      pty.type("\x1a");
+      await pty.shows(/<<stopped \d+ cooked>>/);
+      // Not on the screen that is left: what a shell writes there is lost.
+      expect(pty.text.split("<<stopped")[0]).toContain("\x1b[?1049l");
+      await until("the screen again", () => pty.alternate && pty.screen.includes("Living Room"));
+      const before = living.keys.length;
+      pty.type("h");
+      await pressed(before + 1);
+      process.kill(Number(/<<stopped (\d+)/.exec(pty.text)?.[1]), "SIGTERM");
+      expect(await pty.end()).toBe("143 cooked");
+      expect(pty.alternate).toBe(false);
+    },
+    60_000,
+  );
 
   test("gives the terminal back when it crashes, and then says what happened", async () => {
     const path = JSON.stringify(join(root, "src/cli/remote/terminal.ts"));

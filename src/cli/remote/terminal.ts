@@ -77,6 +77,8 @@ export class Terminal {
   /** Stops the whole process group, as Ctrl-Z does, with a launcher around us. */
   suspend(): void {
     if (process.platform === "win32") return this.#continued();
+    // Before a shell has the terminal back, which it has once the launcher has stopped.
+    this.#restore();
     process.kill(0, "SIGTSTP");
   }
 
