@@ -127,6 +127,21 @@ describe("T3 preflights", () => {
     expect(Failure.parse(JSON.parse(answer.body)).error.code).toBe("forbidden_origin");
   });
 
+  test("only OPTIONS that names a method is one; GET with that header is an ordinary read", async () => {
+    const asks = ["Access-Control-Request-Method: POST"];
+    const answers = [
+      await call(room, "OPTIONS", key, [`Origin: ${listed}`]),
+      await call(room, "OPTIONS", key, asks),
+      await call(room, "GET", "/v1/devices", [`Origin: ${listed}`, ...asks]),
+    ];
+    const granted = answers.map(({ status, headers }) => [status, headers.has("access-control-allow-methods")]);
+    expect(granted).toEqual([
+      [405, false],
+      [405, false],
+      [200, false],
+    ]);
+  });
+
   test("a listed origin behind a foreign Host may not", async () => {
     const answer = await preflight(listed, key, ["Host: evil.test"]);
     expect(answer.status).toBe(403);
