@@ -54,11 +54,14 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
   if (holder.zapd) {
     const status = await readApi(http_host, http_port, operationRoutes.status.path);
-    const hint =
-      status?.["socket"] === ""
-        ? "That zapd has no control socket, so no command reaches it: only HTTP calls do. End it, and run `zapd serve` in its place"
-        : `That zapd has another socket than ${path}: name it with --socket or --config`;
-    return fail(text, hint);
+    if (status?.["socket"] === "")
+      return fail(
+        text,
+        "That zapd has no control socket, so no command reaches it: only HTTP calls do. End it, and run `zapd serve` in its place",
+      );
+    if (status?.["socket"] === exam.socket)
+      return fail(text, `The control socket of that zapd, ${path}, was removed: end it, and start it again`);
+    return fail(text, `That zapd has another socket than ${path}: name it with --socket or --config`);
   }
   return fail(text, "Set daemon.http_port in the config to a free port, or end that program");
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -258,6 +258,14 @@ describe("as a program", () => {
       text: `the daemon is not running; its port ${port} is held by another zapd (0.1.0)`,
       hint: "That zapd has no control socket, so no command reaches it: only HTTP calls do. End it, and run `zapd serve` in its place",
     });
+  });
+
+  test("a daemon whose socket was removed is not said to have another one", async () => {
+    const socket = join(daemon.stateFolder, "zapd.sock");
+    renameSync(socket, `${socket}.away`);
+    const { by } = await doctor(daemon.configFile, daemon.stateFolder);
+    renameSync(`${socket}.away`, socket);
+    expect(by("daemon")[0]?.hint).toEndWith("zapd.sock, was removed: end it, and start it again");
   });
 
   test("a daemon that runs: its doors, and each device with the set's own word for the setting", async () => {
