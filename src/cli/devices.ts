@@ -11,7 +11,7 @@ import { type Cell, listOf, paintFor, table } from "./print.ts";
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
   if (context.json || called.data.length > 0) return context.printResult(called, (all) => deviceTable(all, context));
-  context.say("no device is known yet. Search with zapd discover, or add one: zapd add 192.168.1.40");
+  context.say("no device is known yet. Search with zapd discover, or add one by its address: zapd add 192.168.1.40");
 }
 
 export async function discover(context: Context): Promise<void> {

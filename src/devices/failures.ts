@@ -1,8 +1,7 @@
 /** Error texts of devices: an adapter gives the predicate ("does not answer"), and here the device's name is put before it. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { Capability, Key, Platform } from "../platforms/platform.ts";
-import { addressText } from "../system/text.ts";
-import { asShellWord } from "./names.ts";
+import { addressText, shellQuote } from "../system/text.ts";
 import { type DeviceRecord, descriptionOf } from "./record.ts";
 
 const developerModeHint = "Turn on its developer mode on the device, if it has one, then run zapd discover";
@@ -33,7 +32,7 @@ export function subjectOf(record: DeviceRecord, platform: Platform | undefined):
 
 /** Fills `{device}`, `{address}` and `{wake}` in a hint. */
 export function fillHint(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
-  const word = asShellWord(name);
+  const word = shellQuote(name);
   const words: Readonly<Record<string, string>> = {
     device: word,
     address: addressText({ host, port }),

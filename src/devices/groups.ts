@@ -1,8 +1,9 @@
 /** The registry's records grouped into devices: their ids and names, and joining and splitting them. Pure. */
 import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
+import { shellQuote } from "../system/text.ts";
 import { groupsOf, sortByPlatform } from "./compose.ts";
-import { asShellWord, type NamedDevice, removedError, uniqueName } from "./names.ts";
+import { type NamedDevice, removedError, uniqueName } from "./names.ts";
 import { type DeviceRecord, isEvictable, isSameRecord, maxIds } from "./record.ts";
 import type { Change } from "./store.ts";
 
@@ -212,7 +213,7 @@ export function splitDevice(
     const over = split ? `The only platform of ${device.name} is "${platform}"` : undefined;
     const message = over ?? `There is no connection to ${device.name} over "${platform}"`;
     throw new ZapdError("invalid_payload", message, {
-      hint: `It is reached over ${platformsIn(records)}; see its protocols with zapd device ${asShellWord(device.name)}`,
+      hint: `It is reached over ${platformsIn(records)}; see its protocols with zapd device ${shellQuote(device.name)}`,
       namesDevice: true,
     });
   }

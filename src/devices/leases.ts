@@ -12,7 +12,7 @@ import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
-import { asShellWord } from "./names.ts";
+import { shellQuote } from "../system/text.ts";
 import type { Turn } from "./queue.ts";
 import { parserFor, Store } from "./store.ts";
 
@@ -221,7 +221,7 @@ export class Leases {
     if (held) throw this.#leasedError(held);
     const name = this.#hooks.nameOf(id);
     throw new ZapdError("device_leased", `${name} got no command: the lease of this call has ended`, {
-      hint: `Nobody leases ${name} now. Lease it again, without the old token (unset ZAPD_LEASE): zapd lease -d ${asShellWord(name)}`,
+      hint: `Nobody leases ${name} now. Lease it again, without the old token (unset ZAPD_LEASE): zapd lease -d ${shellQuote(name)}`,
       namesDevice: true,
       details: { lease: null },
     });
@@ -380,7 +380,7 @@ export class Leases {
   #endedError(id: string, why: Why): ZapdError {
     const name = this.#hooks.nameOf(id);
     return new ZapdError("device_leased", `What was running on ${name} ended with its lease (${why})`, {
-      hint: `Renew a lease before it ends. Lease it again: zapd lease -d ${asShellWord(name)}`,
+      hint: `Renew a lease before it ends. Lease it again: zapd lease -d ${shellQuote(name)}`,
       namesDevice: true,
       details: { lease: null },
     });
@@ -388,7 +388,7 @@ export class Leases {
 
   #leasedError(held: HeldLease | undefined, id = held?.id ?? "", otherwise = waitHint): ZapdError {
     const name = this.#hooks.nameOf(id);
-    const word = asShellWord(name);
+    const word = shellQuote(name);
     const { owner, note, term } = held ?? {};
     const until = term ? ` until ${term.until}` : "";
     const holder =

@@ -90,14 +90,8 @@ export function resolveName<D extends NamedDevice>(
   });
 }
 
-/** A name as a word of a shell command. */
-export function asShellWord(name: string): string {
-  if (/^[\p{L}\p{N}_.:+@-]+$/u.test(name) && !name.startsWith("-")) return name;
-  return /["$`\\!]/.test(name) ? `'${name.replaceAll("'", `'\\''`)}'` : `"${name}"`;
-}
-
 export const noDevicesHint =
-  "No device is known yet: look for some with zapd discover, or add one by its address: zapd add 192.168.1.40";
+  "No device is known yet. Search with zapd discover, or add one by its address: zapd add 192.168.1.40";
 
 export function removedError(): ZapdError {
   return new ZapdError("device_not_found", "The device is no longer known", { namesDevice: true });

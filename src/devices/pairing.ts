@@ -19,11 +19,10 @@ import {
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
-import { addressText } from "../system/text.ts";
+import { addressText, shellQuote } from "../system/text.ts";
 import { type Credentials, typedSecrets } from "./credentials.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
-import { asShellWord } from "./names.ts";
 import { mergeLearned, placeIn } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
@@ -357,7 +356,7 @@ export class EndpointPairing {
     const where = foundAt ? ` at ${addressText(foundAt.address)}` : "";
     return new ZapdError("device_busy", `${name} is already being paired${where}`, {
       namesDevice: true,
-      hint: `Finish that pairing, or cancel it: zapd pair ${asShellWord(name)} --cancel`,
+      hint: `Finish that pairing, or cancel it: zapd pair ${shellQuote(name)} --cancel`,
     });
   }
 

@@ -5,9 +5,8 @@ import type { FoundDevice } from "../discovery/probe-queue.ts";
 import type { Address, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
-import { addressText } from "../system/text.ts";
+import { addressText, shellQuote } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
-import { asShellWord } from "./names.ts";
 import { type DeviceRecord, descriptionOf, memoryOf, placeIn } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import {
@@ -239,7 +238,7 @@ export class Trust {
 
   /** The error of adding a known device at another address, while it answers at its own or has secrets. */
   elsewhereError(record: DeviceRecord, address: Address, answering: readonly Address[]): ZapdError {
-    const [name, at, other] = [asShellWord(record.name), addressText(record), addressText(address)];
+    const [name, at, other] = [shellQuote(record.name), addressText(record), addressText(address)];
     const anew = `if it has moved to ${other} for good: ${this.startOverHint(record, address)}`;
     return answering.some((one) => isSameAddress(one, record))
       ? new ZapdError(
@@ -256,14 +255,14 @@ export class Trust {
 
   /** The commands for a user who knows that a device is at an address from now on. */
   startOverHint(record: DeviceRecord, address: Address): string {
-    const [name, at] = [asShellWord(record.name), addressText(address)];
+    const [name, at] = [shellQuote(record.name), addressText(address)];
     const forget = `zapd forget ${name}, then zapd add ${at}`;
     if (!this.canPair(record)) return forget;
     return `zapd pair ${name} --host ${at}, which starts without the old key, or ${forget}`;
   }
 
   #probationHint(record: DeviceRecord): string {
-    const name = asShellWord(record.name);
+    const name = shellQuote(record.name);
     const { former, rivals } = record.standing ?? initialStanding;
     // Another known device may have such an address by now.
     const isOthers = (at: Address) => this.#deps.registry.records.some((one) => isSameAddress(one, at));
