@@ -1,5 +1,5 @@
 /** All devices: finds the one that is meant, tells subscribers what happens to them, and removes them. */
-import { ZapdError } from "../api/errors.ts";
+import { textOf, ZapdError } from "../api/errors.ts";
 import { allWord, labelPrefix } from "../api/routes.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
@@ -282,13 +282,19 @@ export class Devices {
     return this.deviceOf(joined);
   }
 
-  /** A default device that was renamed stays the default: the config gets its new name. */
+  /**
+   * A default device that was renamed stays the default: the config gets its new name. Where that cannot be written, the
+   * registry keeps the default by its id, and the rename has been done.
+   */
   async followDefault(before: DeviceRecord, after: DeviceRecord): Promise<void> {
-    const { registry, config, nameDefault } = this.#deps;
+    const { registry, config, nameDefault, log } = this.#deps;
     const wanted = config().daemon.default_device;
     const byName = wanted !== "" && !registry.get(wanted.toLowerCase());
     const isDefault = byName && registry.defaultRecord?.id === registry.deviceOf(after.id)?.id;
-    if (after.name !== before.name && isDefault) await nameDefault(after.name);
+    if (after.name === before.name || !isDefault) return;
+    await nameDefault(after.name).catch((error: unknown) =>
+      log.recurring(`Could not save the new name of the default device in the config: ${textOf(error)}`),
+    );
   }
 
   /** Removes a device and all that is kept of it; gives what it was. */

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
@@ -226,6 +227,18 @@ describe("a device that the user changes", () => {
       expect(config.running.daemon.default_device).toBe(registry.get(record.id)?.name ?? "");
     }
     expect((await config.readCurrent()).daemon.default_device).toBe("Attic");
+  });
+
+  test("is renamed, and stays the default one, though the config cannot be written", async () => {
+    const record = await found("1", "192.0.2.1");
+    await found("2", "192.0.2.2");
+    await config.patch({ "daemon.default_device": record.name });
+    writeFileSync(config.path, "[daemon");
+    await devices.change(devices.deviceOf(record), { name: "Den" });
+    expect([registry.defaultRecord?.name, lines.some((line) => line.includes("default device"))]).toEqual([
+      "Den",
+      true,
+    ]);
   });
 
   test("takes only ports that its platform has", async () => {
