@@ -185,7 +185,7 @@ export class Device {
       serial: known("serial"),
       mac: records.find(({ macs }) => macs.length > 0)?.macs[0] ?? null,
       software_version: known("software_version"),
-      power: endpoints.find(({ presence }) => presence.power !== "unknown")?.presence.power ?? "unknown",
+      power: this.#only?.presence.power ?? this.#endpoints.power,
       host,
       port,
       ports,

@@ -9,9 +9,10 @@ import {
   type Key,
   keys,
   type PlatformState,
+  type Power,
   type StatePart,
 } from "../platforms/platform.ts";
-import { type StateSource, sortByPlatform } from "./compose.ts";
+import { mergeStates, type StateSource, sortByPlatform } from "./compose.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { removedError } from "./names.ts";
 import type { DeviceRecord } from "./record.ts";
@@ -98,6 +99,12 @@ export class EndpointSet {
     // An endpoint that is not paired may have been paired at the device meanwhile: reading its state shows that.
     const all = this.all.filter(({ description }) => description.has.has("state"));
     return sortByPlatform(all, state, platformOf);
+  }
+
+  /** The power of the device, without asking it: that of the endpoint whose report counts. */
+  get power(): Power {
+    const [first, ...others] = this.all.map((one) => this.sourceOf(one, { power: one.presence.power }));
+    return first ? mergeStates(first, ...others).power : "unknown";
   }
 
   /** The state that an endpoint has shown, with how much it counts beside that of the others. */

@@ -61,8 +61,7 @@ export class LastState {
   }
 
   #viewOf(parts: Partial<PlatformState>): State {
-    const { all, leading } = this.#deps.endpoints();
-    const { power } = (all.find(({ presence }) => presence.power !== "unknown") ?? leading).presence;
+    const { all, leading, power } = this.#deps.endpoints();
     const reporterOf = (part: "app" | "playback") =>
       all.find(({ presence }) => parts[part] != null && presence.state[part] === parts[part]) ?? leading;
     return this.show({ ...unknownState, power, ...parts }, reporterOf("app"), {

@@ -38,7 +38,7 @@ class Half {
   readonly name: string;
   readonly keys: readonly Key[];
   withheld: ReadonlySet<Capability> = new Set();
-  pushes: ReadonlySet<"volume"> = new Set();
+  pushes: ReadonlySet<"volume" | "power"> = new Set();
   emit: Emit = () => {};
 
   constructor(name: string, keys: readonly Key[]) {
@@ -232,6 +232,12 @@ describe("its state", () => {
     alpha.set.failure = failed("device_unreachable");
     expect(await den().state(neverAborted)).toMatchObject({ power: "off" });
     expect(den().describe().power).toBe("off");
+    // Somebody turned it on with its own remote, which only the other notices.
+    beta.pushes = new Set(["power"]);
+    for (const endpoint of den().endpoints) endpoint.disconnect();
+    beta.set.state = { ...asleep, power: "on", playback: playing };
+    expect(await den().state(neverAborted)).toMatchObject({ power: "on" });
+    expect(den().describe().power).toBe("on");
   });
 });
 
