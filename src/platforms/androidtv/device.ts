@@ -192,7 +192,7 @@ export class AndroidTv {
     const { app: left } = session.state;
     if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
-    const { app } = describeState(session.state);
+    const app = left === null || isHome(left) ? null : describeApp(left);
     session.send(messages.key(keyCodes.home, keyDirections.short));
     const isLeft = () => session.state.app !== left || !session.alive;
     if (left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }))) return app;
@@ -253,11 +253,9 @@ function requireFeature(session: RemoteSession, feature: Parameters<RemoteSessio
 
 export function describeState({ isOn, app, volume }: RemoteState): PlatformState {
   const shown = isOn !== false && app !== null && !isHome(app) && app !== shell ? app : null;
-  const { name, service } = appOf(shown ?? "");
   return {
     power: isOn === null ? "unknown" : isOn ? "on" : "standby",
-    app:
-      shown === null ? null : { platformId: shown, name, type: "app", version: null, ...(service && { id: service }) },
+    app: shown === null ? null : describeApp(shown),
     screensaver: null,
     playback: null,
     volume:
@@ -266,4 +264,9 @@ export function describeState({ isOn, app, volume }: RemoteState): PlatformState
         : null,
     input: null,
   };
+}
+
+function describeApp(id: string): PlatformApp {
+  const { name, service } = appOf(id);
+  return { platformId: id, name, type: "app", version: null, ...(service && { id: service }) };
 }

@@ -111,6 +111,20 @@ test("a launch without effect is unconfirmed, and a link in place of an app is o
   expect((await failure(unknown)).code).toBe("unsupported_operation");
 });
 
+test("stop tells which app it left, also while something is cast to the TV", async () => {
+  const one = await line();
+  for (const [shown, left] of [
+    [null, undefined],
+    ["com.netflix.ninja", "Netflix"],
+    ["com.google.android.apps.mediashell", "com.google.android.apps.mediashell"],
+  ] as const) {
+    one.set.show(shown);
+    await Bun.sleep(20);
+    expect((await one.connection.apps?.stop?.(never))?.name).toBe(left);
+  }
+  expect(one.set.keys.map(({ code }) => code)).toEqual([3, 3]);
+});
+
 describe("power", () => {
   test("is pushed, and a command to a TV that is off does not wake it by itself", async () => {
     const one = await line();
