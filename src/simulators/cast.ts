@@ -346,6 +346,7 @@ export class CastSimulator extends SimulatedSet {
     const { type, requestId, mediaSessionId } = content;
     if (type === "GET_STATUS") return answer(this.#mediaStatus(requestId));
     this.#recordCommand(content);
+    if (this.#session?.app.quits && (type === "LOAD" || type === "STOP")) return this.leave();
     if (type === "LOAD") {
       const isPlayer = this.#session?.app.plays !== false;
       const failed = isPlayer ? this.#player.load(objectIn(content["media"])) : "LOAD_FAILED";

@@ -1,4 +1,5 @@
 /** Google Cast: found by mDNS, driven over CASTV2, which pushes its state. Facts: protocols/players.md 3. */
+import { ZapdError } from "../../api/errors.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
 import {
   type Capability,
@@ -34,9 +35,10 @@ export const cast: Platform<CastMemory> = {
   connect: connectCast,
 };
 
-const stepped = ({ level, step }: Receiver, by: 1 | -1) => ({
-  level: Math.max(0, Math.min(1, (level ?? 0.5) + by * step)),
-});
+function stepped({ level, step }: Receiver, by: 1 | -1): { readonly level: number } {
+  if (level === null) throw new ZapdError("device_error", "does not report its volume");
+  return { level: Math.max(0, Math.min(1, level + by * step)) };
+}
 
 async function press(device: CastDevice, key: Key, signal: AbortSignal): Promise<void> {
   if (key === "home") return void (await device.stop(signal));

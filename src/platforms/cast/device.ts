@@ -163,7 +163,10 @@ export class CastDevice {
     const name = what === "toggle" ? (media.status === "paused" ? "play" : "pause") : what;
     const { ability, verb, message } = playbackCommands[name];
     requireAbility(media, ability, name === "play" ? "pause or resume" : verb);
-    await this.#command(session, media, message, verb, signal);
+    await this.#command(session, media, message, verb, signal).catch((error: unknown) => {
+      // Some apps end when they are told to stop, and do not answer.
+      if (name !== "stop" || session.media !== null || !session.alive) throw error;
+    });
   }
 
   /** Seeks to a position computed from the current one. */

@@ -3,7 +3,7 @@
  * Connections often die silently (3.4), so the device is pinged, and the connection closed when it does not answer.
  */
 import { ZapdError } from "../../api/errors.ts";
-import { sleep } from "../../system/sleep.ts";
+import { orAborted, sleep } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson, text } from "../../transport/json.ts";
@@ -44,6 +44,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #media: Media | null = null;
   /** The transport of the running app, once joined: media is requested and pushed there. */
   #joined: string | null = null;
+  /** Aborted when the running app is left: it answers no more. */
+  #left = new AbortController();
   /** The transport that has not answered; it is not waited for again. */
   #unresponsive: string | null = null;
   #changed: () => void = () => {};
@@ -105,7 +107,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   /** A media request to the running app. Fails with `device_refused` where no app that plays media runs. */
   async askApp(message: Json, signal: AbortSignal, withinMs?: number): Promise<Json> {
     if (this.#joined === null) throw notPlaying();
-    return this.#ask(namespaces.media, this.#joined, message, signal, withinMs);
+    return orAborted(this.#ask(namespaces.media, this.#joined, message, signal, withinMs), this.#left.signal);
   }
 
   /** A request to the device itself. */
@@ -182,8 +184,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const { transportId = "", hasMedia = false } = receiver.running ?? {};
     const transport = hasMedia && transportId !== "" ? transportId : null;
     if (transport !== this.#joined) {
-      this.#joined = transport;
-      this.#media = null;
+      this.#join(transport);
       if (transport !== null) {
         this.#send(namespaces.connection, transport, { type: "CONNECT", origin: {} });
         this.#send(namespaces.media, transport, { type: "GET_STATUS", requestId: ++this.#last });
@@ -196,9 +197,16 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #closed(source: string): void {
     if (source === receiverId) return this.destroy();
     if (source !== this.#joined) return;
-    this.#joined = null;
-    this.#media = null;
+    this.#join(null);
     this.#changed();
+  }
+
+  /** Another app runs, or none: the requests to the former one fail. */
+  #join(transport: string | null): void {
+    this.#joined = transport;
+    this.#media = null;
+    this.#left.abort(closedApp());
+    this.#left = new AbortController();
   }
 }
 
@@ -229,6 +237,12 @@ function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
     softwareVersion: first("softwareVersion"),
     mac: first("mac"),
   };
+}
+
+function closedApp(): ZapdError {
+  return new ZapdError("device_error", "closed the app before it answered", {
+    hint: "See what it shows with zapd state {device}, then try again",
+  });
 }
 
 export function notPlaying(): ZapdError {

@@ -8,6 +8,8 @@ export interface SimulatedCastApp {
   readonly media?: boolean;
   /** False for an app that refuses to load files. Default: it loads them. */
   readonly plays?: boolean;
+  /** It ends when a file is loaded or playback is stopped, without an answer. */
+  readonly quits?: boolean;
 }
 
 /** A media file. An unlisted one loads if its type can be played. */

@@ -51,6 +51,17 @@ describe.concurrent("what a Cast device plays", () => {
     expect(set.state.playback).toBeNull();
   });
 
+  test("ends with its app: a file is not waited for then, and a stop is done", async () => {
+    const { set, connection } = await room({ apps: [{ appId: "CC1AD845", name: "Player", quits: true }] });
+    expect(await refusal(has(connection.media).play(film, never))).toBe(
+      "device_error: closed the app before it answered",
+    );
+    set.launch("CC1AD845");
+    set.play();
+    await has(connection.playback).do("stop", never);
+    expect([set.state.app, doneTo(set)]).toEqual([null, ["LAUNCH", "LOAD", "STOP"]]);
+  });
+
   test("plays, pauses, stops, skips and seeks, as far as what plays allows", async () => {
     const { set, connection } = await room();
     const { do: tell, seek } = has(connection.playback);
@@ -169,6 +180,14 @@ describe.concurrent("the volume of a Cast device", () => {
     expect((await read(connection)).volume).toEqual({ level: 38, muted: true });
     set.setVolume(0.1, false);
     await until("it is told", () => told.states.at(-1)?.volume?.level === 10);
+  });
+
+  test("that is not reported is not stepped", async () => {
+    const { set, connection } = await room();
+    // In JSON, `null`.
+    set.setVolume(Number.NaN);
+    expect((await failure(has(connection.volume?.step)(1, never))).code).toBe("device_error");
+    expect(doneTo(set)).toEqual([]);
   });
 
   test("that is fixed cannot be set, as is known when the device is found", async () => {
