@@ -9,8 +9,8 @@ import type { Args, Renderer } from "./renderer.ts";
 
 /** A renderer may still be loading a file when the command to play it arrives. */
 const readyTimeoutMs = 5_000;
-/** Illegal MIME type; resource not found; format not supported for playback (AVTransport:1, 2.4). */
-const faults = { type: 714, missing: 716, format: 704, unready: 701 } as const;
+/** Illegal MIME type; resource not found; format not supported for playback; the transport is locked (AVTransport:1, 2.4). */
+const faults = { type: 714, missing: 716, format: 704, unready: 701, locked: 705 } as const;
 
 const actions: Readonly<Record<PlaybackCommand, string>> = {
   play: "Play",
@@ -74,7 +74,12 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
     renderer.command("transport", action, signal, args).catch((error: unknown) => {
       throw explainMediaError(error, item);
     });
-  await command("SetAVTransportURI", uri);
+  await renderer.command("transport", "SetAVTransportURI", signal, uri).catch(async (error: unknown) => {
+    if (!isLocked(error)) throw explainMediaError(error, item);
+    // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
+    await controlPlayer(renderer, "stop", signal);
+    await command("SetAVTransportURI", uri);
+  });
   try {
     await renderer.command("transport", "Play", signal, { Speed: "1" });
   } catch (error) {
@@ -152,6 +157,10 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
 
 function isWrongState({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
   return error instanceof SoapFault && error.errorCode !== null && stack.wrongState.has(error.errorCode);
+}
+
+function isLocked(error: unknown): boolean {
+  return error instanceof SoapFault && (error.errorCode === faults.locked || error.errorCode === faults.unready);
 }
 
 const notPlaying = "is not playing anything";

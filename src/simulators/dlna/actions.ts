@@ -68,6 +68,7 @@ function load(model: Model, uri: string, metadata: string): Result {
   const type = /protocolInfo="http-get:\*:([^:"]+):/.exec(metadata)?.[1] ?? "*";
   if (stack.missingFile === 716 && type !== "*" && !SINK.includes(`:${type}:`)) return 714;
   if (isMissing(uri) && stack.missingFile === 716) return 716;
+  if (model.transport === "PLAYING" && stack.loadPlaying !== 200) return stack.loadPlaying;
   model.load({ uri, metadata });
   model.emit("play", `plays ${uri}`);
   return {};

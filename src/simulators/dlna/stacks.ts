@@ -12,6 +12,8 @@ export interface Stack {
   readonly idle: "STOPPED" | "NO_MEDIA_PRESENT";
   /** A UPnP error code; 200 means success without effect. */
   readonly playNothing: 200 | 501 | 701;
+  /** The result of setting media while something plays. */
+  readonly loadPlaying: 200 | 705;
   /** The result of Play for media that was set while something played, and so plays already. */
   readonly playTakenOver: 200 | 701;
   readonly pauseStopped: 200 | 501 | 701;
@@ -47,6 +49,7 @@ const kodi: Stack = {
   descriptionPath: () => "/",
   idle: "STOPPED",
   playNothing: 200,
+  loadPlaying: 200,
   playTakenOver: 200,
   pauseStopped: 200,
   unknownAction: 401,
@@ -117,6 +120,7 @@ export const STACKS: Readonly<Record<StackName, Stack>> = {
     nextNothing: 711,
     emptyMetadata: 714,
     missingFile: 716,
+    loadPlaying: 705,
     actions: "capitals",
     timeout: null,
   },
