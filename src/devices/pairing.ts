@@ -229,7 +229,10 @@ export class EndpointPairing {
     try {
       await this.#finish(current, leftMs() + answerTimeoutMs, textsIn(request), () =>
         enter().catch((error: unknown) => {
-          throw masked(secrets, error);
+          const shown = masked(secrets, error);
+          // With this call the pairing ends, and with it the code that the device shows.
+          const isOver = !current.isKeptOpen && current.step === "code" && hasReason(shown, "wrong");
+          throw isOver ? shown.reworded(shown.message, { hint: expiredTexts.code.hint }) : shown;
         }),
       );
     } finally {

@@ -215,7 +215,10 @@ describe("a pairing by a code", () => {
   });
 
   test("given with the first call is tried once, right or wrong", async () => {
-    expect(await failure(pair({ pin: "000000" }))).toContain("(wrong)");
+    await expect(pair({ pin: "000000" })).rejects.toMatchObject({
+      reason: "wrong",
+      hint: "Run zapd pair TV again: it shows a new code",
+    });
     expect(last().cancelled).toBe(1);
     expect(await pair({ pin: "4F21A9" })).toBeNull();
     expect(asked.length).toBe(2);
