@@ -173,21 +173,43 @@ describe("T18 address", () => {
 });
 
 describe("T19 time", () => {
-  test("a body that arrives too slowly is ended", async () => {
-    const drip = new ReadableStream({
+  /** A body of pieces of so many bytes, one each 20 ms, and whether its reader has left it. */
+  function dripping(bytes: number): { request: Request; isLeft(): boolean } {
+    let isLeft = false;
+    const body = new ReadableStream({
       async pull(controller) {
         await Bun.sleep(20);
-        controller.enqueue(new Uint8Array(1));
+        controller.enqueue(new Uint8Array(bytes));
+      },
+      cancel() {
+        isLeft = true;
       },
     });
-    const request = new Request("http://localhost/", { method: "POST", body: drip });
+    return { request: new Request("http://localhost/", { method: "POST", body }), isLeft: () => isLeft };
+  }
+
+  /** Reads the chunks of a body, and takes so many milliseconds for each. */
+  async function read(chunks: AsyncIterable<Uint8Array>, ms = 0): Promise<void> {
+    for await (const _ of chunks) await Bun.sleep(ms);
+  }
+
+  test("a body that takes too long, or falls behind its pace, is ended; the time that its reader takes does not count", async () => {
     const start = performance.now();
-    const read = async () => {
-      for await (const _ of chunksOf(request, MiB, 300));
-    };
-    await expect(read()).rejects.toThrow("The body took too long");
+    const [drip, slow, steady] = [dripping(1), dripping(512), dripping(2_048)];
+    await expect(read(chunksOf(drip.request, MiB, 300))).rejects.toThrow("The body took too long");
+    const pace = { bytes: 64 * 1024, everyMs: 100 };
+    await expect(read(chunksOf(slow.request, MiB, 9_000, pace))).rejects.toMatchObject({
+      message: expect.stringMatching(/^The body arrived too slowly: \d KiB in 0.1 s$/),
+      hint: "Send at least 640 KiB a second, on average over 0.1 s",
+    });
+    // It keeps its pace until its whole time is over, though with its reader's time each piece takes 240 ms.
+    const leisurely = { bytes: 5_000, everyMs: 200 };
+    await expect(read(chunksOf(steady.request, MiB, 900, leisurely), 220)).rejects.toThrow("The body took too long");
+    expect([drip, slow, steady].map(({ isLeft }) => isLeft())).toEqual([true, true, true]);
     expect(performance.now() - start).toBeLessThan(10_000);
   });
+
+  test("a request without a body has no chunks", () => read(chunksOf(new Request("http://localhost/"), MiB, 300)));
 
   slowTest(
     "bodies and heads that stop half-way are ended within seconds",
