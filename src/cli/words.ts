@@ -25,7 +25,9 @@ export function parseWords(given: readonly string[], options: Readonly<Record<st
     // `-x` is never the long option `x`.
     if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
     if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
-    if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
+    // An empty path comes from a variable that is not set, and must not mean the usual place.
+    const isMissing = !value && (value === undefined || /^(FILE|PATH)$/.test(option.value ?? ""));
+    if (option.type === "string" && (isMissing || (!inlineValue && /^-./.test(value ?? ""))))
       throw new UsageError(`--${name} needs a value`);
     values[name] = value ?? true;
   }
