@@ -100,7 +100,7 @@ function typeOf(bytes: Uint8Array): CheckedPicture["type"] | null {
     return hex(bytes.length - 8, bytes.length) === "49454e44ae426082" ? "image/png" : null;
   // JPEG: SOI, and EOI somewhere in the last bytes, since some devices pad with zeros (ISO/IEC 10918-1, B.1.1).
   if (hex(0, 3) === "ffd8ff")
-    return hex(Math.max(0, bytes.length - 512), bytes.length).includes("ffd9") ? "image/jpeg" : null;
+    return Buffer.from(bytes.subarray(-512)).includes("\xff\xd9", 0, "latin1") ? "image/jpeg" : null;
   // WebP: RIFF with the length of the rest (RFC 9649, 2.4).
   if (hex(0, 4) === "52494646" && hex(8, 12) === "57454250") {
     const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(4, true) + 8;

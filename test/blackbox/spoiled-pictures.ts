@@ -48,6 +48,12 @@ export const spoiled: Readonly<Record<string, Spoiled>> = {
     code: "picture_not_found",
     says: /did not send a complete PNG, JPEG or WebP/,
   },
+  // The digits of its end mark stand across two bytes, so it is not the mark.
+  "half a JPEG": {
+    say: () => new Response(Buffer.from("ffd8ffe000100ffd9000", "hex"), asPng),
+    code: "picture_not_found",
+    says: /did not send a complete PNG, JPEG or WebP/,
+  },
   nothing: { say: () => new Response("", asPng), code: "picture_not_found", says: /has no / },
   "100 MB": { say: endless, code: "device_error", says: /more than \d+ KiB/ },
   "a redirect to a picture": {
