@@ -188,24 +188,20 @@ describe("T19 time", () => {
     return { request: new Request("http://localhost/", { method: "POST", body }), isLeft: () => isLeft };
   }
 
-  /** Reads the chunks of a body, and takes so many milliseconds for each. */
-  async function read(chunks: AsyncIterable<Uint8Array>, ms = 0): Promise<void> {
-    for await (const _ of chunks) await Bun.sleep(ms);
+  async function read(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const _ of chunks);
   }
 
-  test("a body that takes too long, or falls behind its pace, is ended; the time that its reader takes does not count", async () => {
+  test("a body that takes too long, or falls behind its pace, is ended", async () => {
     const start = performance.now();
-    const [drip, slow, steady] = [dripping(1), dripping(512), dripping(2_048)];
+    const [drip, slow] = [dripping(1), dripping(512)];
     await expect(read(chunksOf(drip.request, MiB, 300))).rejects.toThrow("The body took too long");
     const pace = { bytes: 64 * 1024, everyMs: 100 };
     await expect(read(chunksOf(slow.request, MiB, 9_000, pace))).rejects.toMatchObject({
       message: expect.stringMatching(/^The body arrived too slowly: \d KiB in 0.1 s$/),
       hint: "Send at least 640 KiB a second, on average over 0.1 s",
     });
-    // It keeps its pace until its whole time is over, though with its reader's time each piece takes 240 ms.
-    const leisurely = { bytes: 5_000, everyMs: 200 };
-    await expect(read(chunksOf(steady.request, MiB, 900, leisurely), 220)).rejects.toThrow("The body took too long");
-    expect([drip, slow, steady].map(({ isLeft }) => isLeft())).toEqual([true, true, true]);
+    expect([drip.isLeft(), slow.isLeft()]).toEqual([true, true]);
     expect(performance.now() - start).toBeLessThan(10_000);
   });
 
