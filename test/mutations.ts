@@ -56,6 +56,8 @@ function mutate(file: string, tests: readonly string[]): boolean {
     cwd: root,
     stdio: "inherit",
   });
+  // A daemon whose mutant loops for ever outlives the test that started it.
+  spawnSync("pkill", ["-9", "-f", `dist/mutations/${name}/`]);
   return status === 0;
 }
 
