@@ -1,16 +1,20 @@
 /** Signals that end a command in good order. */
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
+import { exits } from "../api/errors.ts";
 
 /** Ctrl-C reaches us from the terminal and again, moments later, from the parent (npm, src/cli/zapd.mjs): within this it is one. */
 const sameSignalMs = 500;
 
-/** Calls `stop` at the first of these signals; a second one ends the process at once. Gives the function that stops listening. */
-export function onSignal(signals: readonly NodeJS.Signals[], stop: () => void): () => void {
+/**
+ * Calls `stop` at the first of these signals; a second one ends the process at once, by default with the status that shells
+ * give to a signal. Gives the function that stops listening.
+ */
+export function onSignal(signals: readonly NodeJS.Signals[], stop: () => void, status?: number): () => void {
   let firstAt: number | undefined;
   const take = (signal: NodeJS.Signals) => {
     firstAt ??= performance.now();
-    if (performance.now() - firstAt > sameSignalMs) process.exit(128 + constants.signals[signal]);
+    if (performance.now() - firstAt > sameSignalMs) process.exit(status ?? 128 + constants.signals[signal]);
     stop();
   };
   for (const signal of signals) process.on(signal, take);
@@ -19,10 +23,10 @@ export function onSignal(signals: readonly NodeJS.Signals[], stop: () => void): 
   };
 }
 
-/** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
+/** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once, as a failure. */
 export function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    onSignal(["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])], resolve);
+    onSignal(["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])], resolve, exits.failed);
   });
 }
 
