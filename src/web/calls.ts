@@ -28,7 +28,7 @@ export class CallError extends Error {
   }
 }
 
-const noAnswer: Failure = {
+export const noAnswer: Failure = {
   code: "no_answer",
   message: "zapd does not answer",
   hint: "Start it with: zapd serve",

@@ -159,7 +159,8 @@ export async function attempt<T>(entry: Entry, description: string, work: () => 
     return null;
   } finally {
     clearTimeout(timer);
-    entry.pendingAction.value = null;
+    // Another request may be under way.
+    if (entry.pendingAction.peek() === description) entry.pendingAction.value = null;
   }
 }
 

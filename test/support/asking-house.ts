@@ -17,6 +17,8 @@ export class AskingSet {
   readonly typed: string[] = [];
   /** It answers to what was entered once this ends. */
   thinks: Promise<unknown> = Promise.resolve();
+  /** It asks its user once this ends. */
+  begins: Promise<unknown> = Promise.resolve();
   #user = Promise.withResolvers<Paired>();
 
   constructor(asks: Pairing["step"], secret: string) {
@@ -89,7 +91,11 @@ export function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
         keys: new Set(),
       }),
     }),
-    pair: async ({ port }) => setAt(port).pairing(),
+    async pair({ port }) {
+      const set = setAt(port);
+      await set.begins;
+      return set.pairing();
+    },
   };
 }
 

@@ -66,7 +66,10 @@ export function HoldButton({ label, className, area, withheld, onDown, onUp, chi
         if (!event.repeat) down();
       }}
       onKeyUp={(event) => {
-        if (event.key === "Enter" || event.key === " ") up();
+        if (event.key !== "Enter" && event.key !== " ") return;
+        // Firefox would click, although `keydown` is cancelled.
+        event.preventDefault();
+        up();
       }}
       onBlur={up}
       onClick={(event) => {

@@ -1,5 +1,6 @@
 /** The activity view: the last 200 events in words, the newest first. */
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { linkTo } from "../route.ts";
 import { connection, entryOf, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
@@ -78,14 +79,14 @@ function Lines({ lines }: { readonly lines: readonly DatedLine[] }) {
   return (
     <ol class="activity">
       {lines.map((line, at) => (
-        <>
+        <Fragment key={line.id}>
           {isOtherDay(line.at, lines[at - 1]?.at ?? new Date()) && (
-            <li key={`day ${line.id}`} class="activity-day">
+            <li class="activity-day">
               {line.at.toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })}
             </li>
           )}
-          <Row key={line.id} line={line} />
-        </>
+          <Row line={line} />
+        </Fragment>
       ))}
     </ol>
   );

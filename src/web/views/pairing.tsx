@@ -4,8 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Arguments, Result } from "../../api/client.ts";
 import type { PairingReason } from "../../api/errors.ts";
-import { addressOf, call, type Failure, failureOf, send } from "../calls.ts";
-import { type Entry, events, updateDevice } from "../store.ts";
+import { addressOf, call, type Failure, failureOf, noAnswer, send } from "../calls.ts";
+import { connection, type Entry, events, updateDevice } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -41,7 +41,7 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const waiting = useSignal<PairingStep | null>(null);
   const failure = useSignal<Failure | null>(null);
   const isBusy = useSignal(false);
-  /** Whether a pairing is under way, which closing the dialog must cancel. */
+  /** Whether a pairing is requested or under way, which closing the dialog must cancel. */
   const isOpen = useRef(false);
   const { id } = entry;
   const { name } = entry.device.value;
@@ -49,7 +49,6 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const take = (answer: Answer) => {
     updateDevice(answer.device);
     if (answer.step === undefined) return finished();
-    isOpen.current = true;
     waiting.value = {
       step: answer.step,
       form: answer.form ?? null,
@@ -72,6 +71,7 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   };
   const ask = async (body: NonNullable<Arguments<"pairDevice">["body"]>) => {
     isBusy.value = true;
+    isOpen.current = true;
     failure.value = null;
     try {
       take(await call("pairDevice", { id, body }));
@@ -112,6 +112,11 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
       failed({ code: "pairing_failed", message: `${name} was not paired`, hint: null, reason });
     }
   }, [news?.id]);
+  const isLost = connection.value === "lost";
+  useEffect(() => {
+    // A daemon that stopped has ended the pairing.
+    if (isLost && waiting.peek() !== null) failed(noAnswer);
+  }, [isLost]);
   const { value: now } = waiting;
   const reason = failure.value?.reason ?? null;
   const words = reason === null ? null : reasonWords[reason];

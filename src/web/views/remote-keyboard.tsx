@@ -73,10 +73,12 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
         highlightKey(key, false);
       });
     };
-    // A button pressed by mouse loses the focus, or Enter and Space would press it again.
+    // A button pressed by mouse loses the focus, or Enter and Space would press it again; so does a slider, with all its keys.
     const click = ({ pointerType, target }: PointerEvent) => {
       if (!isKeyboardOn.value || pointerType !== "mouse" || !(target instanceof Element)) return;
-      if (!target.closest("dialog")) target.closest<HTMLElement>("button, summary")?.blur();
+      if (target.closest("dialog")) return;
+      target.closest<HTMLElement>("button, summary")?.blur();
+      document.querySelector<HTMLElement>(".slider:focus")?.blur();
     };
     const up = (event: KeyboardEvent) => {
       held.get(event.code)?.();

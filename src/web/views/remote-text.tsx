@@ -32,8 +32,9 @@ export function Text({ entry }: { readonly entry: Entry }) {
     // Phone keyboards report no key names and compose everything; their input is sent as it arrives.
     isNameless.current = event.key === "Unidentified";
     if (event.isComposing) return;
-    if (event.key === "Enter") void press(entry, "select", "pressing select");
-    else if ([...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey)
+    if (event.key === "Enter") {
+      if (!event.repeat) void press(entry, "select", "pressing select");
+    } else if ([...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey)
       typing.current?.type(event.key);
     else return;
     event.preventDefault();

@@ -76,11 +76,10 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
             aria-checked={value === true}
             class="switch"
             checked={value === true}
-            disabled={isSaving.value}
             onChange={(event) => {
               // The switch moves only once the daemon has confirmed the change.
               event.currentTarget.checked = value === true;
-              void save(value !== true);
+              if (!isSaving.value) void save(value !== true);
             }}
           />
         ) : setting.kind === "choice" ? (

@@ -1,6 +1,6 @@
 /** The house in a real browser, against the demo's sets: driven as a person would, by mouse, finger and keyboard. */
 import { expect, test } from "bun:test";
-import type { Page } from "puppeteer-core";
+import type { HTTPRequest, Page } from "puppeteer-core";
 import { type Looking, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
 import { demoFor, describePage } from "./stage.ts";
@@ -149,6 +149,30 @@ describePage("the house", (visitAt) => {
     await page.goBack();
     await until(page, "the house", () => document.querySelector(".house") !== null);
     expect(await page.evaluate(() => scrollY)).toBeWithin(left - 1, left + 2);
+  }, 60_000);
+
+  test("a quick command does not end what is said of a slow one", async () => {
+    const held: HTTPRequest[] = [];
+    const { page } = await visit({
+      opened: (page) =>
+        void page.setRequestInterception(true).then(() =>
+          page.on("request", (request) => {
+            if (new URL(request.url()).pathname.endsWith("/remote/key")) held.push(request);
+            else void request.continue();
+          }),
+        ),
+    });
+    await pressNamed(page, "Turn off Workbench");
+    await shows(page, "turning off …");
+    await pressNamed(page, "More for Workbench");
+    const answered = page.waitForResponse((response) => response.url().endsWith("/state"));
+    await pressNamed(page, "Check now");
+    await answered;
+    await Bun.sleep(100);
+    expect(await page.evaluate(() => document.body.innerText)).toContain("turning off …");
+    expect(held).toHaveLength(1);
+    // It is never answered.
+    await page.close();
   }, 60_000);
 
   test("a refusal stays, in the daemon's words", async () => {

@@ -85,6 +85,22 @@ describePage("activity and settings", (visit) => {
     expect(await page.content()).not.toContain("rokudev");
   }, 60_000);
 
+  test("what has the focus keeps it, when something happens and when a switch is saved", async () => {
+    const { page } = await visit(demo.port(), { at: "/activity" });
+    await page.waitForSelector(".activity-line a");
+    await page.focus(".activity-line a");
+    await api("POST", "/devices/Cinema/volume", { level: 44 });
+    await shows(page, "Cinema volume 44");
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("A");
+    const settings = await visit(demo.port(), { at: "/settings" });
+    const cors = await fieldOf(settings.page, "daemon.cors_enabled");
+    const before = await cors.evaluate(({ checked }) => checked);
+    await cors.focus();
+    await settings.page.keyboard.press("Space");
+    await saved(settings.page, "daemon.cors_enabled", String(!before));
+    expect(await cors.evaluate((own) => document.activeElement === own)).toBe(true);
+  }, 60_000);
+
   test("what the doctor finds is shown, the worst first", async () => {
     const { page } = await visit(demo.port(), { at: "/settings" });
     await pressNamed(page, "Check");

@@ -148,6 +148,21 @@ describePage("pairing", (visit) => {
       expect(set.times).toBe(2);
     }, 60_000);
 
+    test("given up before the set asks: nothing is left on the screen", async () => {
+      const set = new AskingSet("code", "271828");
+      const begins = Promise.withResolvers<void>();
+      set.begins = begins.promise;
+      const { page, name } = await asked(set);
+      await shows(page, `Contacting ${name}`);
+      await page.keyboard.press("Escape");
+      await isClosed(page);
+      await Bun.sleep(300);
+      begins.resolve();
+      for (let tries = 0; tries < 200 && set.times === 0; tries++) await Bun.sleep(25);
+      await Bun.sleep(100);
+      expect(set).toMatchObject({ times: 1, showing: false });
+    }, 60_000);
+
     test("the tab is closed in the midst: nothing is left on the screen", async () => {
       const set = new AskingSet("code", "271828");
       const { page, name, close } = await asked(set);
@@ -156,6 +171,13 @@ describePage("pairing", (visit) => {
       await close();
       for (let tries = 0; tries < 200 && set.showing; tries++) await Bun.sleep(25);
       expect(set.showing).toBe(false);
+    }, 60_000);
+
+    test("the daemon stops in the midst: the dialog waits no longer, and offers to begin again", async () => {
+      const { page, name } = await asked(new AskingSet("confirm", ""));
+      await shows(page, `Look at the screen of ${name}`);
+      await house.stop();
+      await shows(page, "Try again");
     }, 60_000);
   });
 });

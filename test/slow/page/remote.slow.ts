@@ -81,6 +81,19 @@ describePage("the remote", (visit) => {
     expect(await quiet("Living Room key select")).toBe(selects + 1);
     expect(count("Living Room key down")).toBe(downs + 1);
     expect(demo.said().slice(before)).not.toContain("launched");
+    // A slider leaves all keys to the set, also when the mouse is released beside it.
+    const cinema = await visit(demo.port(), { at: at("Cinema") });
+    const slider = await cinema.page.waitForSelector('.slider[aria-label="Volume"]');
+    const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const infos = count("Cinema key info");
+    for (const beside of [0, height]) {
+      await cinema.page.mouse.move(x + width / 2, y + height / 2);
+      await cinema.page.mouse.down();
+      await cinema.page.mouse.move(x + width / 3, y + height / 2 + beside, { steps: 3 });
+      await cinema.page.mouse.up();
+      await cinema.page.keyboard.press("i");
+    }
+    expect(await quiet("Cinema key info")).toBe(infos + 2);
   }, 60_000);
 
   test("of a letter that takes several keys only what comes of it is typed, and Enter that ends it presses nothing", async () => {
@@ -103,7 +116,27 @@ describePage("the remote", (visit) => {
     await eventually("it is sent", () => sent.length > 0);
     await page.keyboard.press("x");
     await eventually("the next is sent", () => sent.length > 1);
-    expect(sent).toEqual(["literal:日", "literal:x"]);
+    // Held, it is pressed once.
+    for (let repeats = 0; repeats < 5; repeats++) await page.keyboard.down("Enter");
+    await page.keyboard.up("Enter");
+    await page.keyboard.press("y");
+    await eventually("it is sent, too", () => sent.includes("literal:y"));
+    expect(sent).toEqual(["literal:日", "literal:x", "select", "literal:y"]);
+  }, 60_000);
+
+  test("the space bar presses the key that has the focus once, also where its release clicks", async () => {
+    const { page } = await visit(demo.port(), { at: at("Workbench") });
+    await page.waitForSelector(".key-up");
+    // Firefox clicks the button unless its `keyup` is cancelled, too.
+    await page.evaluate(() => {
+      const button = document.querySelector<HTMLElement>(".key-up");
+      const send = (type: string) =>
+        button?.dispatchEvent(new KeyboardEvent(type, { key: " ", bubbles: true, cancelable: true }));
+      send("keydown");
+      if (send("keyup")) button?.click();
+    });
+    await demo.says(/^Workbench +key up$/m);
+    expect(await quiet("Workbench key up")).toBe(1);
   }, 60_000);
 
   test("what a set cannot do is not asked, and is not in the list of shortcuts", async () => {
