@@ -70,9 +70,9 @@ export async function connectBus(broker: Broker, options: ConnectOptions): Promi
     return await connect(broker, options, 5);
   } catch (error) {
     if (!(error instanceof BusError) || (error.reason !== "protocol" && error.reason !== "closed")) throw error;
-    // A broker with only MQTT 3.1.1 refuses version 5, or closes the connection. If both fail, the first failure is reported.
-    return await connect(broker, options, 4).catch(() => {
-      throw error;
+    // A broker with only MQTT 3.1.1 refuses version 5, or closes the connection. If it then refuses the login, that is reported.
+    return await connect(broker, options, 4).catch((second: unknown) => {
+      throw second instanceof BusError && second.reason !== error.reason ? second : error;
     });
   }
 }

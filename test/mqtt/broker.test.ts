@@ -84,19 +84,22 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     expect(hint).toContain("TLS port");
   });
 
-  test("a broker with only MQTT 3.1.1 is used with that", async () => {
+  test("a broker with only MQTT 3.1.1 is used with that, and refuses a login with that", async () => {
     const levels: (number | string)[] = [];
+    let answer = 0;
     using old = await answering((socket) =>
       socket.once("data", (bytes) => {
         // The level stands behind the header of two bytes and the name of the protocol.
         const level = bytes[8] ?? 0;
         levels.push(level);
-        socket.write(Buffer.from(level === 4 ? [0x20, 2, 0, 0] : [0x20, 2, 0, 1]));
+        socket.write(Buffer.from(level === 4 ? [0x20, 2, 0, answer] : [0x20, 2, 0, 1]));
       }),
     );
     const bus = await connectBus(old.broker, { clientId: "a" });
     expect(levels).toEqual([5, 4]);
     await bus.close();
+    answer = 5;
+    expect((await failure(connectBus(old.broker, { clientId: "a" }))).reason).toBe("login");
   });
 
   test("a broker that reports another client with our id", async () => {
