@@ -2,11 +2,10 @@
  * A simulated Android TV: the remote service, version 2, over TLS, announced over mDNS. As on hardware (players.md 4) an
  * unpaired client is disconnected before the first message, and a client must complete the handshake before its keys count.
  */
-import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { type AndroidTvOptions, type AndroidTvSimulatorOptions, APPS, identify } from "./androidtv/options.ts";
+import { type AndroidTvOptions, type AndroidTvSimulatorOptions, APPS, resolve } from "./androidtv/options.ts";
 import { PairingService } from "./androidtv/pairing.ts";
-import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import { derOf } from "./bench/certificate.ts";
 import { digest } from "./bench/identity.ts";
 import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
@@ -60,8 +59,6 @@ export interface ReceivedKey {
 export class AndroidTvSimulator extends SimulatedSet {
   /** The Bluetooth address in its certificate. */
   readonly bluetooth: string;
-  /** The MAC address that wakes it. */
-  readonly mac: string;
   /** SHA-256 of its certificate, in lower-case hex. */
   readonly fingerprint: string;
   /** The keys that had an effect. */
@@ -82,23 +79,19 @@ export class AndroidTvSimulator extends SimulatedSet {
   #typed = "";
   #focus = false;
   #counters = { ime: 0, field: 0 };
-  #startsUntil = 0;
   #silent = false;
   #rejected = 0;
   #accepted = 0;
 
   constructor(options: AndroidTvSimulatorOptions) {
-    const resolved = identify(options);
-    const emit = (type: "wake" | "discovery", text: string) => options.onEvent?.({ type, text });
-    super({ host: resolved.host, wakeMac: resolved.mac, wakePort: resolved.wakePort, emit });
+    const resolved = resolve(options);
+    super(resolved);
     this.#options = resolved;
     this.bluetooth = resolved.bluetooth;
-    this.mac = resolved.mac;
     this.#name = resolved.name;
     this.#level = resolved.volume?.level ?? 0;
     for (const certificate of resolved.paired) this.#paired.set(digest(certificate), certificate);
-    const certificate = resolved.certificate ?? createCertificateFor(resolved.commonName, resolved.keyKind);
-    const { raw } = new X509Certificate(certificate.cert);
+    const raw = derOf(resolved.certificate);
     this.fingerprint = digest(raw);
     this.#service = new PairingService({
       certificate: raw,
@@ -109,8 +102,8 @@ export class AndroidTvSimulator extends SimulatedSet {
       },
       log: (text) => options.onEvent?.({ type: "pairing", text }),
     });
-    this.#remote = this.#port(resolved.remotePort, certificate, (socket) => this.#serve(socket));
-    this.#pairing = this.#port(resolved.pairingPort, certificate, (socket) => this.#service.serve(socket));
+    this.#remote = this.#port(resolved.remotePort, (socket) => this.#serve(socket));
+    this.#pairing = this.#port(resolved.pairingPort, (socket) => this.#service.serve(socket));
     this.addInterval(resolved.pingMs, () => this.#sendPings());
     if (resolved.mdns)
       this.setDiscovery(
@@ -129,8 +122,8 @@ export class AndroidTvSimulator extends SimulatedSet {
       );
   }
 
-  #port(port: number, certificate: Certificate, serve: (socket: TLSSocket) => void): Listener {
-    const options = { ...certificate, requestCert: true, rejectUnauthorized: false };
+  #port(port: number, serve: (socket: TLSSocket) => void): Listener {
+    const options = { ...this.#options.certificate, requestCert: true, rejectUnauthorized: false };
     return this.addPort(port, (track) =>
       createTlsServer(options, serve, (socket) => {
         this.#accepted += 1;
@@ -163,7 +156,7 @@ export class AndroidTvSimulator extends SimulatedSet {
       wrongSecrets: this.#service.wrongSecrets,
       /** How many paired clients are connected. */
       clients: this.#clients.size,
-      /** How many clients were disconnected because they are unpaired or it was booting. */
+      /** How many clients were disconnected because they are unpaired. */
       rejected: this.#rejected,
       /** How many TCP connections were accepted so far, on both ports. */
       accepted: this.#accepted,
@@ -231,13 +224,9 @@ export class AndroidTvSimulator extends SimulatedSet {
 
   protected async powerOn(): Promise<void> {
     if (this.#power === "on") return;
-    const wasOff = this.#power === "off";
     this.#power = "on";
     this.#options.onEvent?.({ type: "power", text: "turns on" });
-    if (wasOff && this.isPluggedIn) {
-      this.#startsUntil = performance.now() + this.#options.startMs;
-      await this.goOnline();
-    }
+    await this.goOnline();
     this.#sendPower();
   }
 
@@ -262,7 +251,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     if (acceptsAnyClient && raw)
       this.#options.onEvent?.({ type: "client", text: `is shown ${Buffer.from(raw).toString("base64")}` });
     const isKnown = acceptsAnyClient || (raw !== undefined && this.#paired.has(digest(raw)));
-    if (!isKnown || performance.now() < this.#startsUntil) {
+    if (!isKnown) {
       this.#rejected += 1;
       return void socket.end();
     }

@@ -10,7 +10,7 @@ import { createTlsServer, type Listener } from "./bench/listeners.ts";
 import { createAnnouncer } from "./bench/mdns.ts";
 import { pushCapped, SimulatedSet } from "./bench/set.ts";
 import { type Message, readMessages, writeMessage } from "./cast/messages.ts";
-import { type CastOptions, type CastSimulatorOptions, identify, type SimulatedCastApp } from "./cast/options.ts";
+import { type CastOptions, type CastSimulatorOptions, resolve, type SimulatedCastApp } from "./cast/options.ts";
 import { Player, type SharedMedia } from "./cast/player.ts";
 
 export type { CastSimulatorOptions } from "./cast/options.ts";
@@ -66,9 +66,8 @@ export class CastSimulator extends SimulatedSet {
   #silent = false;
 
   constructor(options: CastSimulatorOptions) {
-    const resolved = identify(options);
-    const emit = (type: "wake" | "discovery", text: string) => options.onEvent?.({ type, text });
-    super({ host: resolved.host, wakeMac: resolved.mac, wakePort: 0, emit });
+    const resolved = resolve(options);
+    super(resolved);
     this.id = resolved.id;
     this.#options = resolved;
     this.#name = resolved.name;
@@ -204,7 +203,7 @@ export class CastSimulator extends SimulatedSet {
   protected async powerOn(): Promise<void> {
     if (this.#power) return;
     this.#power = true;
-    if (this.isPluggedIn) await this.goOnline();
+    await this.goOnline();
   }
 
   protected unplug(): void {

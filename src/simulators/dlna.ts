@@ -1,7 +1,6 @@
 /** A simulated DLNA renderer (UPnP MediaRenderer), built with one of the usual programs. */
 import { soapAnswer, soapFault } from "./bench/documents.ts";
 import { createHttpServer, type RecordedRequest, type Reply, type Request } from "./bench/http.ts";
-import { digest, macOf } from "./bench/identity.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createResponder, upnpReply } from "./bench/ssdp.ts";
@@ -29,8 +28,9 @@ export class DlnaSimulator extends SimulatedSet {
 
   constructor(options: DlnaSimulatorOptions) {
     const model = new Model(options);
-    const { host, uuid, stack } = model;
-    super({ host, wakeMac: macOf(digest(uuid)), wakePort: undefined, emit: model.emit });
+    const { stack } = model;
+    const { host, uuid, port, ssdp } = model.options;
+    super(model.options);
     const requests: RecordedRequest[] = [];
     this.uuid = uuid;
     this.commands = model.commands;
@@ -39,12 +39,10 @@ export class DlnaSimulator extends SimulatedSet {
     this.#subscribers = new Subscribers(model);
     const answer = (request: Request, body: Buffer) => withHangUp(this.#answer(request, body), stack.oneCallEach);
     const headers = [["SERVER", stack.server]] as const;
-    this.#http = this.addPort(options.port ?? 0, (track) =>
+    this.#http = this.addPort(port, (track) =>
       createHttpServer({ headers, limit: BODY_LIMIT, record: requests, answer }, track),
     );
-    if (options.ssdp === false) return;
-    const replies = (target: string) => repliesTo(model, this.location, target);
-    this.setDiscovery(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
+    if (ssdp) this.setDiscovery(createResponder(host, (wants) => repliesTo(model, this.location, wants)));
   }
 
   /** 0 before the first start if any free port was asked for. */
@@ -114,7 +112,7 @@ export class DlnaSimulator extends SimulatedSet {
   protected async powerOn(): Promise<void> {
     if (this.#isOn) return;
     this.#isOn = true;
-    if (this.isPluggedIn) await this.goOnline();
+    await this.goOnline();
   }
 
   protected unplug(): void {
@@ -167,15 +165,12 @@ function fault(code: number): Reply {
 }
 
 /** The replies to a search, one per matching target. A newer version also replies for older ones. */
-function repliesTo(model: Model, location: string, target: string): readonly (readonly string[])[] {
-  const { uuid, stack } = model;
+function repliesTo(model: Model, location: string, wants: (target: string) => boolean) {
+  const { stack, options } = model;
+  const { uuid } = options;
   const device = "urn:schemas-upnp-org:device:MediaRenderer:";
-  const own = `${device}${stack.version}`;
   const services = SERVICES.map((service) => typeOf(model, service));
-  const all = ["upnp:rootdevice", `uuid:${uuid}`, own, ...services];
-  const asked = all.find((one) => one.toLowerCase() === target);
-  const version = Number(/^urn:schemas-upnp-org:device:mediarenderer:(\d)$/.exec(target)?.[1] ?? Number.NaN);
-  const older = version < stack.version ? [`${device}${version}`] : [];
-  const found = target === "ssdp:all" ? all : asked === undefined ? older : [asked];
-  return found.map((what) => upnpReply({ location, server: stack.server, target: what, uuid }));
+  const found = ["upnp:rootdevice", `uuid:${uuid}`, `${device}${stack.version}`, ...services].filter(wants);
+  if (found.length === 0) found.push(...[`${device}1`].filter(wants));
+  return found.map((target) => upnpReply({ location, server: stack.server, target, uuid }));
 }

@@ -32,7 +32,6 @@ const FLUSH_MS = 30;
 /** A simulated Kodi. */
 export class KodiSimulator extends SimulatedSet {
   readonly uuid: string;
-  readonly mac: string;
   /** The last thousand calls, in order. */
   readonly calls: readonly ReceivedCall[];
   readonly #model: Model;
@@ -42,24 +41,21 @@ export class KodiSimulator extends SimulatedSet {
 
   constructor(options: KodiSimulatorOptions) {
     const model = new Model(options);
-    const { host, mac, uuid } = model.identity;
-    super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
+    super(model.options);
+    const { host, uuid, port, tcpPort, webServer, mdns } = model.options;
     this.uuid = uuid;
-    this.mac = mac;
     this.calls = model.calls;
     this.#model = model;
     this.#wire = createWire(model);
     model.notify = (method, content, sender = "xbmc") =>
       this.#wire.broadcast(JSON.stringify({ jsonrpc: "2.0", method, params: { data: content, sender } }));
     model.shutDown = (power, how) => this.enqueueInBackground(() => this.#shutDown(power, how));
-    this.#tcp = options.tcpPort === null ? null : this.addPort(options.tcpPort ?? 0, this.#wire.server);
+    this.#tcp = tcpPort === null ? null : this.addPort(tcpPort, this.#wire.server);
     // The web server is the last to start (players.md 7.3).
-    const isWebOff = options.webServer === false;
-    this.#http = isWebOff ? null : this.addPort(options.port ?? 0, (track) => createHttpServer(web(model), track));
+    this.#http = webServer ? this.addPort(port, (track) => createHttpServer(web(model), track)) : null;
     model.webPort = () => this.#http?.port ?? null;
     const hostName = `kodi-${uuid.slice(0, 8)}`;
-    if (options.mdns !== false)
-      this.setDiscovery(createAnnouncer({ host, hostName, services: () => this.#services() }));
+    if (mdns) this.setDiscovery(createAnnouncer({ host, hostName, services: () => this.#services() }));
   }
 
   /** All services have the same TXT record (players.md 2.3). */
@@ -144,7 +140,7 @@ export class KodiSimulator extends SimulatedSet {
   }
 
   tune(channelId: number): void {
-    const channel = this.#model.channels.find(({ id }) => id === channelId);
+    const channel = this.#model.options.channels.find(({ id }) => id === channelId);
     if (channel === undefined) throw new Error(`the player has no channel ${channelId}`);
     openChannel(this.#model, channel);
   }
@@ -218,7 +214,7 @@ export class KodiSimulator extends SimulatedSet {
     if (model.power === "on") return;
     if (model.power === "ended") model.forget();
     model.power = "on";
-    if (this.isPluggedIn) await this.goOnline();
+    await this.goOnline();
     model.emit("power", "on");
     this.notify("System.OnWake", null);
   }

@@ -21,12 +21,11 @@ import type { AccessMode, RokuSimulatorOptions, SimulatedApp } from "./roku/opti
 import { turnOff, turnOn } from "./roku/remote.ts";
 
 export type { Media } from "./roku/apps.ts";
-export type { AccessMode, RokuEvent, RokuSimulatorOptions, SimulatedApp } from "./roku/options.ts";
+export type { AccessMode, RokuSimulatorOptions, SimulatedApp } from "./roku/options.ts";
 
 /** A simulated Roku. */
 export class RokuSimulator extends SimulatedSet {
   readonly serial: string;
-  readonly mac: string;
   /** The accepted keys in order, by the names of the set; typed characters are in `text`. */
   readonly keys: readonly string[];
   /** The last thousand requests to the ECP and installer ports. */
@@ -38,14 +37,13 @@ export class RokuSimulator extends SimulatedSet {
 
   constructor(options: RokuSimulatorOptions) {
     const model = new Model(options);
-    const { host, mac, serial, developer } = model.identity;
-    super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
+    const { host, serial, developer, port, ssdp, ssdpDelayMs } = model.options;
+    super(model.options);
     this.serial = serial;
-    this.mac = mac;
     this.keys = model.keys;
     this.requests = model.requests;
     this.#model = model;
-    this.#ecp = this.addPort(options.port ?? 0, (track) => createHttpServer(ecp(model), track));
+    this.#ecp = this.addPort(port, (track) => createHttpServer(ecp(model), track));
     if (developer !== null) {
       this.#installer = this.addPort(developer.installerPort ?? 0, (track) =>
         createHttpServer(installer(model, developer), track),
@@ -57,9 +55,8 @@ export class RokuSimulator extends SimulatedSet {
         }),
       );
     }
-    if (options.ssdp === false) return;
-    const replies = (target: string) => (/^(roku:ecp|ssdp:all)$/.test(target) ? [reply(model, this.port)] : []);
-    this.setDiscovery(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
+    const replies = (wants: (target: string) => boolean) => (wants("roku:ecp") ? [reply(model, this.port)] : []);
+    if (ssdp) this.setDiscovery(createResponder(host, replies, ssdpDelayMs));
   }
 
   /** The ECP port; 0 before the first start if any free port was asked for. */
@@ -121,7 +118,11 @@ export class RokuSimulator extends SimulatedSet {
     else bringToFront(this.#model, app, {});
   }
 
-  setApps(apps: readonly SimulatedApp[]): void {
+  get apps(): readonly SimulatedApp[] {
+    return this.#model.apps;
+  }
+
+  set apps(apps: readonly SimulatedApp[]) {
     this.#model.apps = apps;
   }
 
@@ -171,7 +172,7 @@ export class RokuSimulator extends SimulatedSet {
     if (model.power !== "deep") return turnOn(model);
     model.bootedAt = Date.now();
     model.power = "on";
-    if (this.isPluggedIn) await this.goOnline();
+    await this.goOnline();
     model.emit("power", "power on");
   }
 
@@ -185,8 +186,8 @@ export function createRokuSimulator(options: RokuSimulatorOptions): RokuSimulato
 }
 
 /** The reply to a search (1.1), in the order and case of a capture from a set on OS 15.3.4. */
-function reply({ identity }: Model, port: number): string[] {
-  const { softwareVersion, seed, serial, mac, host, legacy } = identity;
+function reply({ options }: Model, port: number): string[] {
+  const { softwareVersion, seed, serial, mac, host, legacy } = options;
   const location = `LOCATION: http://${host}:${port}/`;
   const usn = `USN: uuid:roku:ecp:${serial}`;
   if (legacy) {

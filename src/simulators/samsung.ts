@@ -1,7 +1,5 @@
-import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Certificate, sharedCertificate } from "./bench/certificate.ts";
-import { digest } from "./bench/identity.ts";
+import { type Certificate, fingerprintOf } from "./bench/certificate.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createWebServer } from "./bench/websocket.ts";
@@ -15,19 +13,14 @@ import { answerRest } from "./samsung/rest.ts";
 export type { Certificate } from "./bench/certificate.ts";
 export type { Prompting, SamsungSimulatorOptions } from "./samsung/options.ts";
 
-/** No source says whether real sets share a certificate; clients must not rely on it. */
-const COMMON_NAME = "SmartViewSDK";
 const CHANNEL = "/api/v2/channels/samsung.remote.control";
 
 /** A simulated Samsung set of 2016 or newer (smart-tvs.md 3). */
 export class SamsungSimulator extends SimulatedSet {
   readonly duid: string;
-  /** The address of the interface in use. */
-  readonly mac: string;
   /** SHA-256 of the certificate on the secure port, in lower-case hex. */
   readonly fingerprint: string;
   readonly #model: Model;
-  readonly #options: SamsungSimulatorOptions;
   readonly #secure: Listener | null;
   readonly #plain: Listener | null;
   readonly #renderer: Listener | null;
@@ -36,18 +29,14 @@ export class SamsungSimulator extends SimulatedSet {
 
   constructor(options: SamsungSimulatorOptions) {
     const model = new Model(options);
-    const { host, duid, usedMac } = model.identity;
-    super({ host, wakeMac: usedMac, wakePort: options.wakePort, emit: model.emit });
-    const { securePort = 8002, plainPort = 8001, rendererPort = 9197 } = options;
-    const { certificate = sharedCertificate(COMMON_NAME) } = options;
+    super(model.options);
+    const { duid, certificate, securePort, plainPort, rendererPort, traits, ssdp } = model.options;
     this.duid = duid;
-    this.mac = usedMac;
-    this.fingerprint = digest(new X509Certificate(certificate.cert).raw);
+    this.fingerprint = fingerprintOf(certificate);
     this.#model = model;
-    this.#options = options;
     model.togglePower = () =>
       this.enqueueInBackground(() => (model.power === "on" ? this.#powerOff() : this.powerOn()));
-    this.#secure = model.traits.tokens ? this.#web(securePort, certificate) : null;
+    this.#secure = traits.tokens ? this.#web(securePort, certificate) : null;
     this.#plain = plainPort === null ? null : this.#web(plainPort, null);
     this.#renderer =
       rendererPort === null
@@ -55,8 +44,7 @@ export class SamsungSimulator extends SimulatedSet {
         : this.addPort(rendererPort, (track) =>
             createWebServer({ certificate: null, answer: this.#withBody(answerRenderer) }, track),
           );
-    if (options.ssdp !== false)
-      this.setDiscovery(createDiscovery(model, () => this.#renderer?.port ?? 0, options.ssdpDelayMs ?? 0));
+    if (ssdp) this.setDiscovery(createDiscovery(model, () => this.#renderer?.port ?? 0));
   }
 
   #web(port: number, certificate: Certificate | null): Listener {
@@ -68,7 +56,8 @@ export class SamsungSimulator extends SimulatedSet {
         this.#channels.add(channel);
         this.#mostChannels = Math.max(this.#mostChannels, this.#channels.size);
         socket.on("close", () => this.#channels.delete(channel));
-        if (this.#channels.size > this.#model.traits.connections) for (const one of this.#channels) one.closeAsExcess();
+        if (this.#channels.size > this.#model.options.traits.connections)
+          for (const one of this.#channels) one.closeAsExcess();
         else channel.open();
       };
     };
@@ -163,7 +152,7 @@ export class SamsungSimulator extends SimulatedSet {
   }
 
   protected get isReachable(): boolean {
-    return this.#model.power === "on" || this.#options.standby !== "off";
+    return this.#model.power === "on" || this.#model.options.standby !== "off";
   }
 
   protected get isAsleep(): boolean {
@@ -184,15 +173,16 @@ export class SamsungSimulator extends SimulatedSet {
     // Pending messages go out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
     this.hangUp();
-    if (this.#options.standby === "off") await this.goOffline();
+    if (model.options.standby === "off") await this.goOffline();
   }
 
   protected async powerOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
-    if (this.#options.standby === "off") await this.waitForBoot(this.#options.bootMs ?? 1000);
+    const { standby, bootMs } = model.options;
+    if (standby === "off") await this.waitForBoot(bootMs);
     model.power = "on";
-    if (this.isPluggedIn) await this.goOnline();
+    await this.goOnline();
     model.emit("power", "power on");
   }
 }

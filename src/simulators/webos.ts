@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
-import { type Certificate, createCertificateFor, sharedCertificate } from "./bench/certificate.ts";
+import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
 import { picture } from "./bench/documents.ts";
 import type { Build, Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
@@ -9,15 +9,12 @@ import { createWebServer } from "./bench/websocket.ts";
 import { Connection, type EntryPort, PointerConnection, type SocketConnection } from "./webos/connection.ts";
 import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
 import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
-import type { Prompting, WebosSimulatorOptions } from "./webos/options.ts";
+import { COMMON_NAME, type Prompting, type WebosSimulatorOptions } from "./webos/options.ts";
 import { applyButton, bringToFront, setFocus, setMuted, setPlayback, setVolume } from "./webos/remote.ts";
 
 export type { Certificate } from "./bench/certificate.ts";
 export type { PlayState, Received } from "./webos/model.ts";
 export type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
-
-/** The common name on the certificate of every set (smart-tvs.md 1.3). */
-const COMMON_NAME = "LGE TV SSG";
 
 /** A certificate with the common name of every set. */
 export function createCertificate(): Certificate {
@@ -31,7 +28,6 @@ const GOING_OFF = ["Request Active Standby", "Request Suspend", "Prepare Suspend
 export class WebosSimulator extends SimulatedSet {
   /** The `deviceUUID` of the hello. */
   readonly uuid: string;
-  readonly mac: string;
   readonly wifiMac: string;
   /** SHA-256 of the certificate on the secure port, in the form of `getPeerCertificate().fingerprint256`. */
   readonly fingerprint: string;
@@ -40,7 +36,6 @@ export class WebosSimulator extends SimulatedSet {
   /** The known client keys with their permissions. */
   readonly clientKeys: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #model: Model;
-  readonly #options: WebosSimulatorOptions;
   readonly #secure: Listener | null = null;
   readonly #plain: Listener | null = null;
   readonly #stacks: readonly Stack[];
@@ -49,26 +44,23 @@ export class WebosSimulator extends SimulatedSet {
 
   constructor(options: WebosSimulatorOptions) {
     const model = new Model(options);
-    const { host, uuid, mac, wifiMac } = model.identity;
-    const { securePort = 3001, plainPort = 3000, certificate = sharedCertificate(COMMON_NAME) } = options;
+    const { uuid, wifiMac, securePort, plainPort, certificate, ssdp } = model.options;
     const { secure, plain } = model.firmware;
     // The set is wired: only the address of the interface in use wakes it (smart-tvs.md 1.2).
-    super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
+    super(model.options);
     this.uuid = uuid;
-    this.mac = mac;
     this.wifiMac = wifiMac;
     this.fingerprint = new X509Certificate(certificate.cert).fingerprint256;
     this.received = model.received;
     this.clientKeys = model.clientKeys;
     this.#model = model;
-    this.#options = options;
     model.togglePower = () =>
       this.enqueueInBackground(() => (model.power === "on" ? this.#powerOff() : this.powerOn()));
     if (securePort !== null && secure) this.#secure = this.#ssap("secure", securePort, certificate);
     if (plainPort !== null && plain === "answers") this.#plain = this.#ssap("plain", plainPort, null);
     if (plainPort !== null && plain === "resets") this.#plain = this.addPort(plainPort, createResettingServer);
     this.#stacks = createStacks(model);
-    if (options.ssdp !== false) this.setDiscovery(createDiscovery(model, this.#stacks, options.ssdpDelayMs ?? 0));
+    if (ssdp) this.setDiscovery(createDiscovery(model, this.#stacks));
   }
 
   #ssap(port: EntryPort["port"], wanted: number, certificate: Certificate | null): Listener {
@@ -107,9 +99,9 @@ export class WebosSimulator extends SimulatedSet {
 
   /** A snapshot of the state. */
   get state() {
-    const { power, active, behaviour, channel, playback, volume, muted, focused, prompt } = this.#model;
+    const { power, active, options, channel, playback, volume, muted, focused, prompt } = this.#model;
     const ssap = [...this.#connections].filter((link) => link instanceof Connection);
-    const silent = power === "standby" && behaviour.standby !== "active-standby";
+    const silent = power === "standby" && options.standby !== "active-standby";
     return {
       power,
       /** The value of `getPowerState`; null if the set is off and answers nothing. */
@@ -134,7 +126,7 @@ export class WebosSimulator extends SimulatedSet {
 
   /** How the next prompts are answered. */
   setPrompting(prompting: Prompting): void {
-    this.#model.behaviour.prompting = prompting;
+    this.#model.prompting = prompting;
   }
 
   /** Accepts or denies the prompt on the screen; false if there is none. */
@@ -186,7 +178,7 @@ export class WebosSimulator extends SimulatedSet {
   }
 
   protected get isReachable(): boolean {
-    return this.#model.power === "on" || this.#model.behaviour.standby !== "off";
+    return this.#model.power === "on" || this.#model.options.standby !== "off";
   }
 
   protected get isAsleep(): boolean {
@@ -206,8 +198,7 @@ export class WebosSimulator extends SimulatedSet {
 
   async #powerOff(): Promise<void> {
     const model = this.#model;
-    const { standby } = model.behaviour;
-    const { socketsCloseMs = 4000, portsCloseMs = 10_000 } = this.#options;
+    const { standby, socketsCloseMs, portsCloseMs } = model.options;
     if (model.power === "standby") return;
     model.prompt?.end("cancelled");
     setPlayback(model, null);
@@ -237,13 +228,13 @@ export class WebosSimulator extends SimulatedSet {
     const model = this.#model;
     if (model.power === "on") return;
     clearTimeout(this.#closing);
-    if (model.behaviour.standby !== "active-standby") {
+    if (model.options.standby !== "active-standby") {
       this.#closeConnections();
-      await this.waitForBoot(this.#options.bootMs ?? 2000);
+      await this.waitForBoot(model.options.bootMs);
     }
     model.power = "on";
     model.activeSince = Date.now();
-    if (this.isPluggedIn) await this.goOnline();
+    await this.goOnline();
     model.emit("power", "power on");
     model.feeds.changed("power");
     model.feeds.changed("app");

@@ -27,15 +27,12 @@ export interface Voice {
 
 export async function announce(set: Announced, options: SsdpOptions = {}): Promise<Voice> {
   let searches = 0;
-  const responder = createResponder({
-    host: set.host,
-    delayMs: options.delayMs ?? 20,
-    replies(target) {
-      if (set.asleep || !/^(roku:ecp|ssdp:all)$/.test(target)) return [];
-      searches++;
-      return [answerOf(set, options)];
-    },
-  });
+  const replies = (wants: (target: string) => boolean) => {
+    if (set.asleep || !wants("roku:ecp")) return [];
+    searches++;
+    return [answerOf(set, options)];
+  };
+  const responder = createResponder(set.host, replies, options.delayMs ?? 20);
   await responder.open();
   if (!responder.on) throw new Error("port 1900 cannot be shared on this machine");
   return {

@@ -1,13 +1,13 @@
 /** A daemon as a process, and one simulated Roku with developer mode, whose events are counted. */
 import { strToU8, zipSync } from "fflate";
-import { createRokuSimulator, type RokuEvent, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
 
 export interface DaemonWithRoku {
   readonly daemon: TestDaemon;
   readonly set: RokuSimulator;
   /** How many events of one kind the set has had so far. */
-  countOf(kind: RokuEvent["type"]): number;
+  countOf(kind: string): number;
   /** Runs something and returns how many requests reached the set meanwhile. */
   requestsDuring(run: () => Promise<unknown>): Promise<number>;
   /** Adds the set to the daemon, under the name `set`. */

@@ -4,7 +4,6 @@
  */
 import net from "node:net";
 import { element } from "../../src/simulators/bench/documents.ts";
-import { defaultApps } from "../../src/simulators/roku/options.ts";
 import {
   createRokuSimulator,
   type RokuSimulator,
@@ -38,13 +37,11 @@ export class WiredRoku {
   readonly #name: string;
   #asleep = false;
   #waking: ReturnType<typeof setTimeout> | undefined;
-  #apps: readonly SimulatedApp[];
 
   private constructor({ style = {}, facts = {}, ...options }: WiredOptions) {
     const serial =
       options.serial ?? `ZB${String(process.pid % 10_000).padStart(4, "0")}${`${++made}`.padStart(6, "0")}`;
     this.#name = options.name ?? `Set ${serial}`;
-    this.#apps = options.apps ?? defaultApps(options.kind ?? "tv");
     this.simulator = createRokuSimulator({
       host: freeHost(),
       ssdp: false,
@@ -98,12 +95,11 @@ export class WiredRoku {
   }
 
   get apps(): readonly SimulatedApp[] {
-    return this.#apps;
+    return this.simulator.apps;
   }
 
   set apps(apps: readonly SimulatedApp[]) {
-    this.#apps = apps;
-    this.simulator.setApps(apps);
+    this.simulator.apps = apps;
   }
 
   /** The app in front. */

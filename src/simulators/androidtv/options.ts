@@ -1,6 +1,7 @@
 /** The options of a simulated Android TV, and its defaults. */
-import type { Certificate } from "../bench/certificate.ts";
+import { type Certificate, createCertificateFor } from "../bench/certificate.ts";
 import { digest, macOf } from "../bench/identity.ts";
+import type { SetOptions } from "../bench/set.ts";
 
 interface AndroidApp {
   readonly package: string;
@@ -8,31 +9,22 @@ interface AndroidApp {
   readonly links: readonly string[];
 }
 
-interface AndroidTvEvent {
-  readonly type: "client" | "pairing" | "key" | "text" | "link" | "power" | "volume" | "wake" | "discovery";
-  readonly text: string;
-}
-
-export interface AndroidTvSimulatorOptions {
-  /** The name given by its owner, which is announced. */
-  name: string;
-  host?: string;
-  /** Default 6466, and 6467 for pairing; 0 is any free port. */
+export interface AndroidTvSimulatorOptions extends SetOptions {
+  /** 0 is any free port, as for pairing. */
   remotePort?: number;
   pairingPort?: number;
-  wakePort?: number;
   mdns?: boolean;
   model?: string;
   vendor?: string;
-  /** The Bluetooth address in its certificate. Default: derived from the name. */
+  /** The Bluetooth address in its certificate. */
   bluetooth?: string;
   /** Default: a new certificate. */
   certificate?: Certificate;
-  /** The kind of key in the certificate. Pairing needs `rsa`, the default; `ec` is generated faster. */
+  /** The kind of key in the certificate. Pairing needs `rsa`; `ec` is generated faster. */
   keyKind?: "rsa" | "ec";
   /** The MAC address that wakes it. */
   mac?: string;
-  /** Feature bits. Default 639: ping, key, text, voice, an unknown one, power, volume, links. */
+  /** Feature bits. The usual 639 are ping, key, text, voice, an unknown one, power, volume, links. */
   features?: number;
   /** Null: it reports no volume, like a box whose TV controls it. */
   volume?: { level?: number; max?: number } | null;
@@ -44,11 +36,8 @@ export interface AndroidTvSimulatorOptions {
   standby?: "standby" | "off";
   /** Whether it supports the keys WAKEUP and SLEEP besides the power toggle. */
   knowsWake?: boolean;
-  /** The time after waking during which it disconnects every client. */
-  startMs?: number;
   /** The interval of pings. A client with three unanswered ones is disconnected. */
   pingMs?: number;
-  onEvent?: (event: AndroidTvEvent) => void;
 }
 
 export const APPS: readonly AndroidApp[] = [
@@ -58,35 +47,34 @@ export const APPS: readonly AndroidApp[] = [
   { package: "com.plexapp.android", links: ["plex://"] },
 ];
 
-/** What never changes while a set exists. */
-export type AndroidTvOptions = ReturnType<typeof identify>;
+const DEFAULTS = {
+  host: "127.0.0.1",
+  remotePort: 6466,
+  pairingPort: 6467,
+  mdns: true,
+  model: "Google TV Streamer",
+  vendor: "Google",
+  keyKind: "rsa",
+  features: 639,
+  paired: [],
+  acceptsAnyClient: false,
+  standby: "standby",
+  knowsWake: true,
+  pingMs: 5_000,
+} satisfies Partial<AndroidTvSimulatorOptions>;
 
-export function identify(options: AndroidTvSimulatorOptions) {
-  const model = options.model ?? "Google TV Streamer";
-  const bluetooth = options.bluetooth ?? macOf(digest(`bluetooth ${options.name}`));
+/** What never changes while a set exists. */
+export type AndroidTvOptions = ReturnType<typeof resolve>;
+
+export function resolve(options: AndroidTvSimulatorOptions) {
+  const { name, bluetooth = macOf(digest(`bluetooth ${name}`)), volume } = options;
+  const all = { ...DEFAULTS, mac: macOf(digest(name).slice(20)), ...options };
+  const commonName = `atvremote/kirkwood/kirkwood/${all.model}/${bluetooth.toUpperCase()}`;
   return {
-    name: options.name,
-    host: options.host ?? "127.0.0.1",
-    hostName: `Android-${digest(options.name).slice(0, 12)}`,
-    remotePort: options.remotePort ?? 6_466,
-    pairingPort: options.pairingPort ?? 6_467,
-    wakePort: options.wakePort,
-    mdns: options.mdns ?? true,
-    model,
-    vendor: options.vendor ?? "Google",
+    ...all,
     bluetooth,
-    commonName: `atvremote/kirkwood/kirkwood/${model}/${bluetooth.toUpperCase()}`,
-    certificate: options.certificate,
-    keyKind: options.keyKind ?? "rsa",
-    mac: options.mac ?? macOf(digest(options.name).slice(20)),
-    features: options.features ?? 639,
-    volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },
-    paired: options.paired ?? [],
-    acceptsAnyClient: options.acceptsAnyClient ?? false,
-    standby: options.standby ?? "standby",
-    knowsWake: options.knowsWake ?? true,
-    startMs: options.startMs ?? 0,
-    pingMs: options.pingMs ?? 5_000,
-    onEvent: options.onEvent,
+    hostName: `Android-${digest(name).slice(0, 12)}`,
+    certificate: options.certificate ?? createCertificateFor(commonName, all.keyKind),
+    volume: volume === null ? null : { level: 10, max: 25, ...volume },
   };
 }

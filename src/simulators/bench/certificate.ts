@@ -1,5 +1,6 @@
 /** Self-signed certificates. */
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
+import { digest } from "./identity.ts";
 
 export interface Certificate {
   /** PEM, PKCS #8. */
@@ -49,6 +50,16 @@ export function sharedCertificate(commonName: string): Certificate {
   const certificate = shared.get(commonName) ?? createCertificateFor(commonName);
   shared.set(commonName, certificate);
   return certificate;
+}
+
+/** The certificate itself, in DER. */
+export function derOf({ cert }: Certificate): Uint8Array {
+  return new X509Certificate(cert).raw;
+}
+
+/** The SHA-256 of a certificate, in lower-case hex. */
+export function fingerprintOf(certificate: Certificate): string {
+  return digest(derOf(certificate));
 }
 
 /** A DER value: tag, length, content. */

@@ -20,22 +20,34 @@ export function element(name: string, attributes: Attributes = {}, content: Cont
 
 const isList = (content: object): content is readonly string[] => Array.isArray(content);
 
+/** An XML element without attributes. */
+export function tag(name: string, content: Content): string {
+  return element(name, {}, content);
+}
+
 /** One element per entry. */
 export function textElements(content: Readonly<Record<string, string | null>>): string[] {
-  return Object.entries(content).map(([name, text]) => element(name, {}, text));
+  return Object.entries(content).map(([name, text]) => tag(name, text));
 }
 
 export function xmlDocument(root: string): string {
   return `<?xml version="1.0" encoding="UTF-8" ?>\n${root}\n`;
 }
 
+const SPEC_VERSION = tag("specVersion", { major: "1", minor: "0" });
+
 /** A UPnP device description. */
 export function upnpDescription(device: Readonly<Record<string, string>>, services: readonly string[]): string {
   const root = element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
-    element("specVersion", {}, { major: "1", minor: "0" }),
-    element("device", {}, [...textElements(device), element("serviceList", {}, services)]),
+    SPEC_VERSION,
+    tag("device", [...textElements(device), tag("serviceList", services)]),
   ]);
   return `<?xml version="1.0"?>\n${root}\n`;
+}
+
+/** A UPnP service description. */
+export function scpd(...children: readonly string[]): string {
+  return xmlDocument(element("scpd", { xmlns: "urn:schemas-upnp-org:service-1-0" }, [SPEC_VERSION, ...children]));
 }
 
 /** The SOAP response of an action. */
@@ -48,13 +60,13 @@ export function soapFault(errorCode: number, errorDescription: string): string {
   const error = { errorCode: String(errorCode), errorDescription };
   const detail = element("UPnPError", { xmlns: "urn:schemas-upnp-org:control-1-0" }, error);
   const fault = textElements({ faultcode: "s:Client", faultstring: "UPnPError" });
-  return soapEnvelope(element("s:Fault", {}, [...fault, element("detail", {}, [detail])]));
+  return soapEnvelope(tag("s:Fault", [...fault, tag("detail", [detail])]));
 }
 
 function soapEnvelope(content: string): string {
   const schema = "http://schemas.xmlsoap.org/soap/";
   const names = { "xmlns:s": `${schema}envelope/`, "s:encodingStyle": `${schema}encoding/` };
-  return xmlDocument(element("s:Envelope", names, [element("s:Body", {}, [content])]));
+  return xmlDocument(element("s:Envelope", names, [tag("s:Body", [content])]));
 }
 
 function escapeXml(text: string): string {

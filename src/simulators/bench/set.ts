@@ -14,14 +14,34 @@ export interface Discovery extends Part {
   readonly on: boolean;
 }
 
+/** Something that happened at a set, such as `key`, `text` or `power`, with a text for people. */
+export interface SetEvent {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** What every simulator takes. */
 export interface SetOptions {
-  /** The address to bind and to announce. */
+  /** The name given by its owner. */
+  name: string;
+  /** The address to bind and to announce; by default the usual loopback address. */
+  host?: string;
+  /** The UDP port for magic packets; by default any free port. */
+  wakePort?: number;
+  onEvent?: (event: SetEvent) => void;
+}
+
+export type Emit = (type: string, text: string) => void;
+
+export function emitter({ onEvent }: Pick<SetOptions, "onEvent">): Emit {
+  return (type, text) => onEvent?.({ type, text });
+}
+
+/** The resolved options of a set, of which the base uses these. */
+interface Basics extends Pick<SetOptions, "wakePort" | "onEvent"> {
   readonly host: string;
   /** The MAC address that a magic packet must carry. */
-  readonly wakeMac: string;
-  /** The UDP port for magic packets; 0, the default, is any free port. */
-  readonly wakePort: number | undefined;
-  emit(type: "wake" | "discovery", text: string): void;
+  readonly mac: string;
 }
 
 /**
@@ -30,7 +50,9 @@ export interface SetOptions {
  */
 export abstract class SimulatedSet {
   readonly host: string;
-  readonly #options: SetOptions;
+  /** The MAC address that wakes it. */
+  readonly mac: string;
+  protected readonly emit: Emit;
   readonly #listeners: Listener[] = [];
   readonly #parts: Part[] = [];
   #discovery: Discovery | null = null;
@@ -40,14 +62,15 @@ export abstract class SimulatedSet {
   #endBoot = () => {};
   #lastStep: Promise<unknown> = Promise.resolve();
 
-  constructor(options: SetOptions) {
-    this.host = options.host;
-    this.#options = options;
+  constructor(basics: Basics) {
+    this.host = basics.host;
+    this.mac = basics.mac;
+    this.emit = emitter(basics);
     // A magic packet is six bytes of 0xff and the address sixteen times, anywhere in the datagram.
-    const magic = Buffer.from("ff".repeat(6) + options.wakeMac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
-    this.#waker = new UdpPort(options.host, options.wakePort ?? 0, (datagram) => {
+    const magic = Buffer.from("ff".repeat(6) + this.mac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
+    this.#waker = new UdpPort(this.host, basics.wakePort ?? 0, (datagram) => {
       if (!this.isAsleep || !datagram.includes(magic)) return;
-      options.emit("wake", "woken by a magic packet");
+      this.emit("wake", "woken by a magic packet");
       this.enqueueInBackground(() => this.powerOn());
     });
   }
@@ -99,10 +122,6 @@ export abstract class SimulatedSet {
     return this.#waker.port;
   }
 
-  protected get isPluggedIn(): boolean {
-    return this.#pluggedIn;
-  }
-
   /** Whether it answers searches now. */
   protected get isDiscoverable(): boolean {
     return this.#discovery?.on ?? false;
@@ -151,11 +170,12 @@ export abstract class SimulatedSet {
     this.#discovery = discovery;
   }
 
-  /** Opens all ports, then discovery. */
+  /** Opens all ports, then discovery; does nothing while it is not plugged in. */
   protected async goOnline(): Promise<void> {
+    if (!this.#pluggedIn) return;
     for (const part of this.#parts) await part.open();
     await this.#discovery?.open();
-    if (this.#discovery?.on === false) this.#options.emit("discovery", "discovery is off: its port is taken");
+    if (this.#discovery?.on === false) this.emit("discovery", "discovery is off: its port is taken");
   }
 
   /** Stops answering searches; the ports stay open. */

@@ -6,20 +6,16 @@ import type { Discovery } from "./set.ts";
 const GROUP = "239.255.255.250";
 const PORT = 1900;
 
-export interface ResponderOptions {
-  readonly host: string;
-  readonly delayMs: number;
-  /** The header lines of each reply to a search. `target` is in lower case; no replies ignore the search. */
-  replies(target: string): readonly (readonly string[])[];
-}
+/** The header lines of each reply to a search that wants what `wants` says; no replies ignore the search. */
+type Replies = (wants: (target: string) => boolean) => readonly (readonly string[])[];
 
 /** One socket receives from the group; another, bound to the address of the set, replies, so that datagram and LOCATION agree. */
-export function createResponder({ host, delayMs, replies }: ResponderOptions): Discovery {
+export function createResponder(host: string, replies: Replies, delayMs = 0): Discovery {
   const timers = new Set<ReturnType<typeof setTimeout>>();
   let sockets: readonly Socket[] | null = null;
   const onSearch = (datagram: Buffer, sender: Sender) => {
-    const target = targetOf(datagram.toString("latin1"));
-    const found = target === null ? [] : replies(target);
+    const asked = targetOf(datagram.toString("latin1"));
+    const found = asked === null ? [] : replies((target) => asked === "ssdp:all" || asked === target.toLowerCase());
     if (found.length === 0) return;
     const timer = setTimeout(() => {
       timers.delete(timer);

@@ -1,5 +1,6 @@
 /** The options of a simulated Cast device, and its defaults. */
 import { digest, macOf } from "../bench/identity.ts";
+import type { SetOptions } from "../bench/set.ts";
 
 export interface SimulatedCastApp {
   readonly appId: string;
@@ -21,23 +22,14 @@ interface SimulatedMedia {
   readonly fails?: "LOAD_FAILED" | "LOAD_CANCELLED";
 }
 
-interface CastEvent {
-  readonly type: "media" | "launch" | "stop" | "volume" | "load" | "wake" | "discovery";
-  readonly text: string;
-}
-
-export interface CastSimulatorOptions {
-  /** The name given by its owner: `fn`. */
-  name: string;
-  /** Default: derived from the name. */
+export interface CastSimulatorOptions extends SetOptions {
   id?: string;
-  host?: string;
-  /** Default 8009; 0 is any free port. */
+  /** 0 is any free port. */
   port?: number;
   mdns?: boolean;
   /** The model name: `md`. */
   model?: string;
-  /** The bits of `ca`: 1 video out, 4 audio out, 32 group. Default 5, a device with a screen. */
+  /** The bits of `ca`: 1 video out, 4 audio out, 32 group. By default a device with a screen. */
   capabilities?: number;
   /** The id reported over the connection: its own, or that of the leader of a group. Null reports none. */
   reportsId?: string | null;
@@ -60,7 +52,6 @@ export interface CastSimulatorOptions {
   bufferMs?: number;
   /** The interval of pings. A client that is silent for two and a half intervals is disconnected. */
   heartbeatMs?: number;
-  onEvent?: (event: CastEvent) => void;
 }
 
 const APPS: readonly SimulatedCastApp[] = [
@@ -71,37 +62,36 @@ const APPS: readonly SimulatedCastApp[] = [
   { appId: "0F5096E8", name: "Chrome Mirroring", media: false },
 ];
 
-/** What never changes while a device exists. */
-export type CastOptions = ReturnType<typeof identify>;
+const DEFAULTS = {
+  host: "127.0.0.1",
+  port: 8009,
+  mdns: true,
+  model: "Chromecast",
+  capabilities: 5,
+  standBy: false,
+  idle: "backdrop",
+  apps: APPS,
+  launchErrors: {} as Readonly<Record<string, string>>,
+  media: [],
+  bufferMs: 20,
+  heartbeatMs: 5_000,
+} satisfies Partial<CastSimulatorOptions>;
 
-export function identify(options: CastSimulatorOptions) {
-  const id = options.id ?? digest(options.name).slice(0, 32);
-  const { volume = {} } = options;
+// The step is the value of hardware (3.5).
+const VOLUME = { level: 0.5, controlType: "attenuation", stepInterval: 0.05000000074505806, refuses: false };
+
+/** What never changes while a device exists. */
+export type CastOptions = ReturnType<typeof resolve>;
+
+export function resolve(options: CastSimulatorOptions) {
+  const { id = digest(options.name).slice(0, 32) } = options;
   return {
-    name: options.name,
+    ...DEFAULTS,
+    reportsId: id,
+    ...options,
     id,
-    host: options.host ?? "127.0.0.1",
-    hostName: `${id.slice(0, 8)}-${id.slice(8, 12)}-${id.slice(12, 16)}-${id.slice(16, 20)}-${id.slice(20, 32)}`,
-    port: options.port ?? 8_009,
-    mdns: options.mdns ?? true,
-    model: options.model ?? "Chromecast",
+    hostName: id.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-"),
     mac: macOf(digest(options.name).slice(40)),
-    capabilities: options.capabilities ?? 5,
-    reportsId: options.reportsId === undefined ? id : options.reportsId,
-    volume: {
-      level: volume.level ?? 0.5,
-      controlType: volume.controlType ?? "attenuation",
-      // The value of hardware (3.5).
-      stepInterval: volume.stepInterval ?? 0.05000000074505806,
-      refuses: volume.refuses ?? false,
-    },
-    standBy: options.standBy === undefined ? false : options.standBy,
-    idle: options.idle ?? "backdrop",
-    apps: options.apps ?? APPS,
-    launchErrors: options.launchErrors ?? {},
-    media: options.media ?? [],
-    bufferMs: options.bufferMs ?? 20,
-    heartbeatMs: options.heartbeatMs ?? 5_000,
-    onEvent: options.onEvent,
+    volume: { ...VOLUME, ...options.volume },
   };
 }

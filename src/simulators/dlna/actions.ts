@@ -76,12 +76,12 @@ function load(model: Model, uri: string, metadata: string): Result {
 
 const isMissing = (uri: string) => /missing/.test(uri);
 
-function positionInfo({ stack, media, durationMs, positionMs, transport: state }: Model): Args {
+function positionInfo({ stack, media, options, positionMs, transport: state }: Model): Args {
   const isIdle = media === null || state === "NO_MEDIA_PRESENT";
   const time = (ms: number) => (isIdle ? stack.unknownTime : stack.time(Math.floor(ms / 1_000)));
   return {
     Track: media ? "1" : "0",
-    TrackDuration: time(durationMs),
+    TrackDuration: time(options.durationMs),
     TrackMetaData: media?.metadata ?? "",
     TrackURI: media?.uri ?? "",
     RelTime: time(positionMs),
@@ -101,7 +101,8 @@ function seek(model: Model, { Unit, Target = "" }: Args, isIdle: boolean): Resul
 }
 
 function rendering(model: Model, action: string, args: Args): Result {
-  const { stack, volumeMax } = model;
+  const { stack } = model;
+  const { volumeMax } = model.options;
   if (args["Channel"] !== "Master") return 402;
   if (action === "GetMute") return { CurrentMute: model.muted ? "1" : "0" };
   if (action === "SetMute") {

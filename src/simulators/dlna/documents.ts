@@ -1,5 +1,5 @@
 /** The descriptions of a renderer and of its services. */
-import { element, textElements, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { element, scpd, tag, textElements, upnpDescription, xmlDocument } from "../bench/documents.ts";
 import type { Model } from "./model.ts";
 
 export const SERVICES = ["AVTransport", "RenderingControl", "ConnectionManager"] as const;
@@ -16,21 +16,18 @@ export function typeOf({ stack }: Model, service: ServiceName): string {
 }
 
 export function description(model: Model): string {
-  const { stack, options, uuid, name } = model;
+  const { stack, options, name } = model;
+  const { uuid, host } = options;
   const own = SERVICES.filter((service) => service !== "AVTransport" || !options.soundOnly);
   const services = own.map((service) => {
     const { description: SCPDURL, control, events } = pathsOf(service);
-    return element(
-      "service",
-      {},
-      {
-        serviceType: typeOf(model, service),
-        serviceId: `urn:upnp-org:serviceId:${service}`,
-        SCPDURL,
-        controlURL: control,
-        eventSubURL: events,
-      },
-    );
+    return tag("service", {
+      serviceType: typeOf(model, service),
+      serviceId: `urn:upnp-org:serviceId:${service}`,
+      SCPDURL,
+      controlURL: control,
+      eventSubURL: events,
+    });
   });
   const device = {
     deviceType: `urn:schemas-upnp-org:device:MediaRenderer:${stack.version}`,
@@ -39,10 +36,10 @@ export function description(model: Model): string {
     modelName: options.model ?? stack.model,
     modelNumber: "1.0",
     UDN: `uuid:${uuid}`,
-    ...(options.page !== undefined && { presentationURL: `http://${model.host}:${options.page}/` }),
+    ...(options.page !== undefined && { presentationURL: `http://${host}:${options.page}/` }),
   };
   if (!options.embedded) return upnpDescription(device, services);
-  const inner = element("device", {}, [...textElements(device), element("serviceList", {}, services)]);
+  const inner = tag("device", [...textElements(device), tag("serviceList", services)]);
   const outer = {
     deviceType: "urn:schemas-upnp-org:device:ZonePlayer:1",
     friendlyName: "Zone",
@@ -50,34 +47,28 @@ export function description(model: Model): string {
   };
   return xmlDocument(
     element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
-      element("device", {}, [...textElements(outer), element("deviceList", {}, [inner])]),
+      tag("device", [...textElements(outer), tag("deviceList", [inner])]),
     ]),
   );
 }
 
 export function serviceDescription(model: Model, service: ServiceName): string {
-  const actions = actionsOf(model, service).map((name) => element("action", {}, { name }));
-  return xmlDocument(
-    element("scpd", { xmlns: "urn:schemas-upnp-org:service-1-0" }, [
-      element("specVersion", {}, { major: "1", minor: "0" }),
-      element("actionList", {}, actions),
-      element("serviceStateTable", {}, variablesOf(model, service)),
-    ]),
-  );
+  const actions = actionsOf(model, service).map((name) => tag("action", { name }));
+  return scpd(tag("actionList", actions), tag("serviceStateTable", variablesOf(model, service)));
 }
 
 const TRANSPORT = ["SetAVTransportURI", "GetTransportInfo", "GetPositionInfo", "GetCurrentTransportActions"];
 
 /** The actions of a service; gmediarender has no Next and Previous. */
-export function actionsOf({ stack, volumeMax }: Model, service: ServiceName): readonly string[] {
+export function actionsOf({ stack, options }: Model, service: ServiceName): readonly string[] {
   if (service === "ConnectionManager") return ["GetProtocolInfo"];
   if (service === "RenderingControl")
-    return ["GetMute", "SetMute", ...(volumeMax === null ? [] : ["GetVolume", "SetVolume"])];
+    return ["GetMute", "SetMute", ...(options.volumeMax === null ? [] : ["GetVolume", "SetVolume"])];
   const skips = stack.nextNothing === 501 ? [] : ["Next", "Previous"];
   return [...TRANSPORT, "Play", "Pause", "Stop", "Seek", ...skips];
 }
 
-function variablesOf({ volumeMax }: Model, service: ServiceName): string[] {
+function variablesOf({ options: { volumeMax } }: Model, service: ServiceName): string[] {
   const variable = (name: string, dataType: string, more: readonly string[] = []) =>
     element("stateVariable", { sendEvents: name === "LastChange" ? "yes" : "no" }, [
       ...textElements({ name, dataType }),
@@ -86,11 +77,11 @@ function variablesOf({ volumeMax }: Model, service: ServiceName): string[] {
   if (service === "ConnectionManager") return [variable("SinkProtocolInfo", "string")];
   const lastChange = variable("LastChange", "string");
   if (service === "AVTransport") {
-    const units = ["TRACK_NR", "REL_TIME"].map((unit) => element("allowedValue", {}, unit));
-    return [lastChange, variable("A_ARG_TYPE_SeekMode", "string", [element("allowedValueList", {}, units)])];
+    const units = ["TRACK_NR", "REL_TIME"].map((unit) => tag("allowedValue", unit));
+    return [lastChange, variable("A_ARG_TYPE_SeekMode", "string", [tag("allowedValueList", units)])];
   }
   const range = { minimum: "0", maximum: String(volumeMax), step: "1" };
-  const volume = variable("Volume", "ui2", [element("allowedValueRange", {}, range)]);
+  const volume = variable("Volume", "ui2", [tag("allowedValueRange", range)]);
   return [lastChange, variable("Mute", "boolean"), ...(volumeMax === null ? [] : [volume])];
 }
 

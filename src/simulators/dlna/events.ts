@@ -1,6 +1,6 @@
 /** Event subscriptions (UPnP Device Architecture 1.0, section 4). */
 import { connect } from "node:net";
-import { element } from "../bench/documents.ts";
+import { element, tag } from "../bench/documents.ts";
 import type { HttpResponse, Request } from "../bench/http.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { pathsOf, SERVICES, type ServiceName } from "./documents.ts";
@@ -50,7 +50,7 @@ export class Subscribers {
     }
     const url = /^<(http:\/\/[^>]+)>/.exec(callback ?? "")?.[1];
     if (nt !== "upnp:event" || url === undefined || !URL.canParse(url)) return { status: 412 };
-    const id = `uuid:${uuidOf(`${this.#model.uuid} ${Date.now()} ${this.#count++}`)}`;
+    const id = `uuid:${uuidOf(`${this.#model.options.uuid} ${Date.now()} ${this.#count++}`)}`;
     const subscription = { service, callback: new URL(url), until: 0, sequence: 0 };
     this.#all.set(id, subscription);
     this.#model.emit("events", `${service}: ${subscription.callback.host} subscribed`);
@@ -98,7 +98,7 @@ export class Subscribers {
   #notify(id: string, subscription: Subscription): void {
     const { callback, service } = subscription;
     const body = element("e:propertyset", { "xmlns:e": "urn:schemas-upnp-org:event-1-0" }, [
-      element("e:property", {}, [element("LastChange", {}, this.#lastChange(service))]),
+      tag("e:property", [tag("LastChange", this.#lastChange(service))]),
     ]);
     const head = [
       `NOTIFY ${callback.pathname}${callback.search} HTTP/1.1`,
@@ -114,7 +114,11 @@ export class Subscribers {
       "",
     ].join("\r\n");
     // Sent from the address of the renderer, because subscribers accept no other.
-    const place = { host: callback.hostname, port: Number(callback.port || 80), localAddress: this.#model.host };
+    const place = {
+      host: callback.hostname,
+      port: Number(callback.port || 80),
+      localAddress: this.#model.options.host,
+    };
     const socket = connect(place, () => socket.end(head + body));
     socket.setTimeout(CALL_MS, () => socket.destroy());
     socket.on("data", () => {});

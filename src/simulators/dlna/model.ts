@@ -1,32 +1,23 @@
 /** The state of a renderer. */
-import { uuidOf } from "../bench/identity.ts";
+import { digest, macOf, uuidOf } from "../bench/identity.ts";
+import { type Emit, emitter, type SetOptions } from "../bench/set.ts";
 import { STACKS, type Stack, type StackName } from "./stacks.ts";
 
-export interface DlnaEvent {
-  readonly type: "play" | "transport" | "volume" | "events" | "refused" | "discovery" | "wake";
-  readonly text: string;
-}
-
-export interface DlnaSimulatorOptions {
-  name: string;
-  /** Default: derived from the name. */
+export interface DlnaSimulatorOptions extends SetOptions {
   uuid?: string;
-  /** The program it is built with. Default gmediarender. */
+  /** The program it is built with. */
   stack?: StackName;
-  /** The address to bind and to announce. */
-  host?: string;
   /** 0 is any free port. */
   port?: number;
-  /** The port of its `presentationURL`: Kodi names its web server. Default: there is none. */
+  /** The port of its `presentationURL`: Kodi names its web server. By default there is none. */
   page?: number;
   model?: string;
   manufacturer?: string;
   /** Whether it answers searches. */
   ssdp?: boolean;
-  ssdpDelayMs?: number;
-  /** The highest volume; null for a renderer without volume. Default 100. */
+  /** The highest volume; null for a renderer without volume. */
   volumeMax?: number | null;
-  /** The duration of all media. Default two minutes. */
+  /** The duration of all media. */
   durationMs?: number;
   /** It has no AVTransport service, so it cannot be given media. */
   soundOnly?: boolean;
@@ -34,7 +25,23 @@ export interface DlnaSimulatorOptions {
   embedded?: boolean;
   /** It accepts no subscriptions. */
   silent?: boolean;
-  onEvent?: (event: DlnaEvent) => void;
+}
+
+const DEFAULTS = {
+  host: "127.0.0.1",
+  stack: "gmediarender",
+  port: 0,
+  ssdp: true,
+  volumeMax: 100,
+  durationMs: 120_000,
+  soundOnly: false,
+  embedded: false,
+  silent: false,
+} satisfies Partial<DlnaSimulatorOptions>;
+
+function resolve(options: DlnaSimulatorOptions) {
+  const { uuid = uuidOf(`dlna ${options.name}`) } = options;
+  return { ...DEFAULTS, ...options, uuid, mac: macOf(digest(uuid)) };
 }
 
 export interface Media {
@@ -45,14 +52,11 @@ export interface Media {
 type Transport = "STOPPED" | "NO_MEDIA_PRESENT" | "PLAYING" | "PAUSED_PLAYBACK";
 
 export class Model {
-  readonly uuid: string;
-  readonly host: string;
+  readonly options: ReturnType<typeof resolve>;
   readonly stack: Stack;
-  readonly options: DlnaSimulatorOptions;
-  readonly volumeMax: number | null;
   /** The actions that had an effect, in order, with their main arguments. */
   readonly commands: string[] = [];
-  readonly emit: (type: DlnaEvent["type"], text: string) => void;
+  readonly emit: Emit;
   /** Called for each change with its service. */
   changed: (service: "AVTransport" | "RenderingControl") => void = () => {};
   name: string;
@@ -67,24 +71,17 @@ export class Model {
   #ends: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: DlnaSimulatorOptions) {
-    this.options = options;
+    this.options = resolve(options);
     this.name = options.name;
-    this.uuid = options.uuid ?? uuidOf(`dlna ${options.name}`);
-    this.host = options.host ?? "127.0.0.1";
-    this.stack = STACKS[options.stack ?? "gmediarender"];
-    this.volumeMax = options.volumeMax === undefined ? 100 : options.volumeMax;
-    this.volume = Math.round((this.volumeMax ?? 0) / 2);
+    this.stack = STACKS[this.options.stack];
+    this.volume = Math.round((this.options.volumeMax ?? 0) / 2);
     this.transport = this.stack.idle;
-    this.emit = (type, text) => options.onEvent?.({ type, text });
-  }
-
-  get durationMs(): number {
-    return this.options.durationMs ?? 120_000;
+    this.emit = emitter(options);
   }
 
   get positionMs(): number {
     const run = this.transport === "PLAYING" ? Date.now() - this.#since : 0;
-    return Math.min(this.durationMs, this.#position + run);
+    return Math.min(this.options.durationMs, this.#position + run);
   }
 
   load(media: Media): void {
@@ -118,7 +115,7 @@ export class Model {
   }
 
   seek(ms: number): void {
-    this.#position = Math.min(ms, this.durationMs);
+    this.#position = Math.min(ms, this.options.durationMs);
     if (this.transport === "PLAYING") this.#run();
     this.changed("AVTransport");
   }
@@ -134,7 +131,7 @@ export class Model {
   #run(): void {
     this.#since = Date.now();
     clearTimeout(this.#ends);
-    this.#ends = setTimeout(() => this.end(), this.durationMs - this.#position);
+    this.#ends = setTimeout(() => this.end(), this.options.durationMs - this.#position);
     this.#ends.unref?.();
   }
 

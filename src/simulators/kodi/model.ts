@@ -1,16 +1,10 @@
+import { type Emit, emitter } from "../bench/set.ts";
 import {
-  ADDONS,
-  FAVOURITES,
-  type Identity,
-  identify,
-  type KodiEvent,
+  type KodiOptions,
   type KodiSimulatorOptions,
-  MEDIA,
   type Power,
+  resolve,
   type SimulatedAddon,
-  type SimulatedChannel,
-  type SimulatedFavourite,
-  type SimulatedMedia,
   type SimulatedScreenshots,
 } from "./options.ts";
 import type { Playing } from "./playback.ts";
@@ -40,13 +34,9 @@ export interface Shot {
 
 /** The whole state of a player, which the other files read and change. */
 export class Model {
-  readonly identity: Identity;
+  readonly options: KodiOptions;
   readonly addons: readonly SimulatedAddon[];
-  readonly favourites: readonly SimulatedFavourite[];
-  readonly media: readonly SimulatedMedia[];
-  readonly channels: readonly SimulatedChannel[];
-  readonly startMs: number;
-  readonly emit: (type: KodiEvent["type"], text: string) => void;
+  readonly emit: Emit;
   readonly calls: ReceivedCall[] = [];
   name: string;
   /** The port of the web server; null if it is off. */
@@ -82,16 +72,13 @@ export class Model {
   shutDown: (power: Exclude<Power, "on">, how: "clean" | "crash") => void = () => {};
 
   constructor(options: KodiSimulatorOptions) {
-    this.identity = identify(options);
-    this.addons = (options.addons ?? ADDONS).map((addon) => ({ ...addon }));
-    this.favourites = options.favourites ?? FAVOURITES;
-    this.media = options.media ?? MEDIA;
-    this.channels = options.channels ?? [];
-    this.startMs = options.startMs ?? 20;
-    this.emit = (type, text) => options.onEvent?.({ type, text });
-    this.name = options.name;
-    this.password = options.password ?? null;
-    this.screenshots = options.screenshots ?? null;
+    this.options = resolve(options);
+    const { addons, name, password, screenshots } = this.options;
+    this.addons = addons.map((addon) => ({ ...addon }));
+    this.emit = emitter(options);
+    this.name = name;
+    this.password = password;
+    this.screenshots = screenshots;
   }
 
   /** Resets what a start of Kodi resets. */

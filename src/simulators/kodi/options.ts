@@ -1,5 +1,6 @@
 /** The options of a simulated Kodi, and its defaults. */
 import { digest, macOf, uuidOf } from "../bench/identity.ts";
+import type { SetOptions } from "../bench/set.ts";
 
 export interface SimulatedAddon {
   id: string;
@@ -56,75 +57,32 @@ export type SimulatedFavourite = { title: string } & (
 
 export type Power = "on" | "asleep" | "ended";
 
-/** Something that happened, with a text for people. */
-export interface KodiEvent {
-  readonly type:
-    | "toast"
-    | "key"
-    | "text"
-    | "launch"
-    | "open"
-    | "stop"
-    | "volume"
-    | "window"
-    | "power"
-    | "wake"
-    | "crash"
-    | "refused"
-    | "discovery";
-  readonly text: string;
-}
-
-export interface KodiSimulatorOptions {
-  /** The name given by its owner: `services.devicename`. */
-  name: string;
-  /** The `uuid` of mDNS. Default: derived from the name. */
+export interface KodiSimulatorOptions extends SetOptions {
+  /** The `uuid` of mDNS. */
   uuid?: string;
-  /** The address to bind and to announce. */
-  host?: string;
   /** The HTTP port; 0 is any free port. */
   port?: number;
-  /** False: the web server is off, and only the TCP port is open. Default true. */
+  /** False: the web server is off, and only the TCP port is open. */
   webServer?: boolean;
   /** The port of WebSocket and TCP; 0 is any free port. Null: remote control is off, and the port is closed. */
   tcpPort?: number | null;
-  /** The password over HTTP; the other port asks for none (xbmc/xbmc#21306). Default null: no password. */
+  /** The password over HTTP, or null; the other port asks for none (xbmc/xbmc#21306). */
   password?: string | null;
-  /** Default `kodi`. */
   user?: string;
   mac?: string;
-  /** The first word of `System.BuildVersion`. */
-  version?: string;
   /** Whether it announces its services over mDNS. */
   mdns?: boolean;
-  /** The UDP port for magic packets; 0 is any free port. */
-  wakePort?: number;
-  /** What the operating system allows. Default: everything. */
+  /** What the operating system allows; by default everything. */
   power?: { shutdown?: boolean; suspend?: boolean; hibernate?: boolean; reboot?: boolean };
-  addons?: SimulatedAddon[];
-  favourites?: SimulatedFavourite[];
-  media?: SimulatedMedia[];
-  /** Default: no folder is set. */
-  screenshots?: SimulatedScreenshots;
-  /** The channels of the tuner. Default: no tuner. */
-  channels?: SimulatedChannel[];
-  /** The time from the response of Player.Open to the start of playback. Default 20. */
+  addons?: readonly SimulatedAddon[];
+  favourites?: readonly SimulatedFavourite[];
+  media?: readonly SimulatedMedia[];
+  /** Null: no folder is set. */
+  screenshots?: SimulatedScreenshots | null;
+  /** The channels of the tuner; without any there is no tuner. */
+  channels?: readonly SimulatedChannel[];
+  /** The time from the response of Player.Open to the start of playback. */
   startMs?: number;
-  onEvent?: (event: KodiEvent) => void;
-}
-
-/** What never changes while a player exists. */
-export type Identity = ReturnType<typeof identify>;
-
-export function identify(options: KodiSimulatorOptions) {
-  return {
-    uuid: options.uuid ?? uuidOf(options.name),
-    mac: options.mac ?? macOf(digest(options.name).slice(40)),
-    host: options.host ?? "127.0.0.1",
-    version: options.version ?? "20.1",
-    user: options.user ?? "kodi",
-    can: { shutdown: true, suspend: true, hibernate: true, reboot: true, ...options.power },
-  };
 }
 
 const installed: readonly SimulatedAddon[] = [
@@ -137,12 +95,12 @@ const installed: readonly SimulatedAddon[] = [
   { id: "script.weather.screen", name: "Weather Screen", version: "0.3.1", content: "executable" },
 ];
 
-export const ADDONS: readonly SimulatedAddon[] = installed.map((addon) => ({
+const ADDONS: readonly SimulatedAddon[] = installed.map((addon) => ({
   ...addon,
   thumbnail: imageOf(`/home/kodi/.kodi/addons/${addon.id}/icon.png`),
 }));
 
-export const MEDIA: readonly SimulatedMedia[] = [
+const MEDIA: readonly SimulatedMedia[] = [
   { file: "/media/holiday.mp4", title: "Holiday", durationMs: 754_000, poster: "/media/holiday-poster.jpg" },
   { file: "/media/trailer.mkv", title: "The Trailer" },
   {
@@ -161,8 +119,33 @@ export function imageOf(path: string, within = ""): string {
   return `image://${within}${escaped}/`;
 }
 
-export const FAVOURITES: readonly SimulatedFavourite[] = [
+const FAVOURITES: readonly SimulatedFavourite[] = [
   { title: "Holiday", type: "media", path: "/media/holiday.mp4" },
   { title: "Arte", type: "window", window: "videos", windowparameter: "plugin://plugin.video.arteplussept/" },
   { title: "Weather", type: "script", path: "script.weather.screen" },
 ];
+
+const DEFAULTS = {
+  host: "127.0.0.1",
+  port: 0,
+  webServer: true,
+  tcpPort: 0,
+  password: null,
+  user: "kodi",
+  mdns: true,
+  addons: ADDONS,
+  favourites: FAVOURITES,
+  media: MEDIA,
+  screenshots: null,
+  channels: [],
+  startMs: 20,
+} satisfies Partial<KodiSimulatorOptions>;
+
+/** What never changes while a player exists. */
+export type KodiOptions = ReturnType<typeof resolve>;
+
+export function resolve(options: KodiSimulatorOptions) {
+  const ids = { uuid: uuidOf(options.name), mac: macOf(digest(options.name).slice(40)) };
+  const power = { shutdown: true, suspend: true, hibernate: true, reboot: true, ...options.power };
+  return { ...DEFAULTS, ...ids, ...options, power };
+}

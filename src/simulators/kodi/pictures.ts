@@ -15,7 +15,8 @@ function pathOfImage(address: string): string {
 /** The picture of an add-on, a media file, a channel or the screen; null if there is none. */
 export function imageAt(model: Model, address: string): Uint8Array | null {
   const wanted = pathOfImage(address);
-  const { addons, media, channels } = model;
+  const { addons } = model;
+  const { media, channels } = model.options;
   const shown = [
     ...[...addons, ...media].map(({ thumbnail = "" }) => pathOfImage(thumbnail)),
     ...media.map(({ poster = "" }) => poster),

@@ -56,7 +56,7 @@ export function openInList(model: Model, playlistid: number, at: number): void {
   const item = model.lists.get(playlistid)?.[at];
   if (item === undefined) return;
   const { file, title } = item;
-  const media = model.media.find((one) => one.file === file);
+  const media = model.options.media.find((one) => one.file === file);
   const { kind = "video", durationMs = USUAL_MS } = media ?? {};
   const player = playlistid === 0 ? 0 : 1;
   const started = { player, kind, file, path: file, title, durationMs, position: at, ...artworkOf(media) } as const;
@@ -119,7 +119,7 @@ export function itemNotified(title: string, playlistid: number): Readonly<Record
 
 function afterStartDelay(model: Model, step: () => void): void {
   clearTimeout(model.opening);
-  model.opening = setTimeout(step, model.startMs);
+  model.opening = setTimeout(step, model.options.startMs);
 }
 
 /** The facts of something that starts to play. */

@@ -68,13 +68,13 @@ function pictureAt(model: Model, name: string | null): HttpResponse {
 function fileAt(model: Model, name: string | null): HttpResponse {
   if (name === "") return { status: 500 };
   const body = name === null ? null : bytesAt(model, name);
-  const isThere = body !== null || model.media.some(({ file, poster }) => file === name || poster === name);
+  const isThere = body !== null || model.options.media.some(({ file, poster }) => file === name || poster === name);
   if (!isThere) return NOT_FOUND;
   if (body === null || name === null || !isShown(model, name)) return { status: 401 };
   return { status: 200, headers: [["Content-Type", "image/png"]], body };
 }
 
-function isAllowed({ identity: { user }, password }: Model, given: string): boolean {
+function isAllowed({ options: { user }, password }: Model, given: string): boolean {
   if (password === null) return true;
   const wanted = Buffer.from(`Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`);
   const sent = Buffer.from(given);

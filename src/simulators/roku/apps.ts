@@ -1,7 +1,7 @@
 /** Launching and leaving apps, and playback in them. */
 import { printRun, printStep } from "./console.ts";
-import { appName, appType, findApp, type Model } from "./model.ts";
-import type { SimulatedApp } from "./options.ts";
+import { appType, findApp, type Model } from "./model.ts";
+import { CHANNELS, type SimulatedApp } from "./options.ts";
 
 /** An app that plays the URL in its launch parameter `u` (CONTROLS.md). */
 const MEDIA_ASSISTANT = "782875";
@@ -32,8 +32,8 @@ function startLaunch(model: Model, app: SimulatedApp, params: Record<string, str
     model.launching = null;
     bringToFront(model, app, params);
   };
-  if (model.launchMs === 0) return arrive();
-  model.launching = { id: app.id, timer: setTimeout(arrive, model.launchMs) };
+  if (model.options.launchMs === 0) return arrive();
+  model.launching = { id: app.id, timer: setTimeout(arrive, model.options.launchMs) };
 }
 
 export function bringToFront(model: Model, app: SimulatedApp, params: Record<string, string>): void {
@@ -51,8 +51,8 @@ export function bringToFront(model: Model, app: SimulatedApp, params: Record<str
 // rokuecp sends the channel as ch, chan and lcn (1.8).
 function tune(model: Model, params: Record<string, string>): void {
   const number = params.ch ?? params.chan ?? params.lcn;
-  const wanted = model.channels.find((channel) => channel.number === number);
-  model.channel = wanted ?? model.channel ?? model.channels[0] ?? null;
+  const wanted = CHANNELS.find((channel) => channel.number === number);
+  model.channel = wanted ?? model.channel ?? CHANNELS[0] ?? null;
 }
 
 /** Leaves the app in front; one with Instant Resume stays in the background. */
@@ -86,7 +86,7 @@ type ExitOutcome = "suspended" | "terminated" | "not-running";
 export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {
   const inFront = (model.launching?.id ?? model.active) === id;
   if (!inFront && !model.background.has(id)) return "not-running";
-  const name = appName(model, id);
+  const name = findApp(model, id)?.name ?? id;
   if (inFront) goHome(model);
   const suspended = inFront && !force && model.background.has(id);
   if (!suspended) terminate(model, id);

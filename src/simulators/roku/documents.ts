@@ -1,24 +1,20 @@
 /** The documents of ECP. An empty value makes an empty element. */
-import { element, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { element, scpd, tag, upnpDescription, xmlDocument } from "../bench/documents.ts";
 import { lifecycle, type Playback, playbackState, position } from "./apps.ts";
 import { appType, findApp, installed, type Model } from "./model.ts";
-import type { Identity, RokuKind, SimulatedApp, SimulatedChannel } from "./options.ts";
+import { CHANNELS, type RokuKind, type RokuOptions, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 
 /** The UPnP description at `/`: manufacturer is the brand, modelName repeats the model number (1.1). */
 export function deviceDescription(model: Model): string {
-  const { vendor, model: modelName, modelNumber, serial } = model.identity;
+  const { vendor, model: modelName, modelNumber, serial } = model.options;
   const service = (word: string) =>
-    element(
-      "service",
-      {},
-      {
-        serviceType: `urn:roku-com:service:${word}:1`,
-        serviceId: `urn:roku-com:serviceId:${word}1-0`,
-        controlURL: null,
-        eventSubURL: null,
-        SCPDURL: `${word}_SCPD.xml`,
-      },
-    );
+    tag("service", {
+      serviceType: `urn:roku-com:service:${word}:1`,
+      serviceId: `urn:roku-com:serviceId:${word}1-0`,
+      controlURL: null,
+      eventSubURL: null,
+      SCPDURL: `${word}_SCPD.xml`,
+    });
   const device = {
     deviceType: "urn:roku-com:device:player:1-0",
     friendlyName: model.name,
@@ -29,77 +25,68 @@ export function deviceDescription(model: Model): string {
     modelNumber,
     modelURL: "http://www.roku.com/",
     serialNumber: serial,
-    UDN: `uuid:${udn(model.identity)}`,
+    UDN: `uuid:${udn(model.options)}`,
   };
   return upnpDescription(device, [service("ecp"), service("dial")]);
 }
 
-export const SERVICE_DESCRIPTION = xmlDocument(
-  element("scpd", { xmlns: "urn:schemas-upnp-org:service-1-0" }, [
-    element("specVersion", {}, { major: "1", minor: "0" }),
-  ]),
-);
+export const SERVICE_DESCRIPTION = scpd();
 
 /** `/query/device-info`: in the order of 1.3, without some fields that no client reads. */
 export function deviceInfo(model: Model): string {
-  const { name, identity, access, bootedAt } = model;
-  const { kind, vendor, modelNumber, serial, seed, legacy, mac, softwareVersion } = identity;
-  const friendly = model.isTv ? `${vendor}•Roku TV` : identity.model;
-  const yes = "true";
+  const { name, options, access, bootedAt } = model;
+  const { kind, vendor, modelNumber, serial, seed, legacy, mac, softwareVersion } = options;
+  const friendly = model.isTv ? `${vendor}•Roku TV` : options.model;
   return xmlDocument(
-    element(
-      "device-info",
-      {},
-      {
-        udn: udn(identity),
-        "serial-number": serial,
-        "device-id": `S${seed.slice(10, 20).toUpperCase()}`,
-        "vendor-name": vendor,
-        "model-name": identity.model,
-        "model-number": modelNumber,
-        "model-region": "US",
-        "is-tv": String(model.isTv),
-        "is-stick": String(kind === "stick"),
-        "friendly-device-name": name === "" ? friendly : name,
-        "friendly-model-name": friendly,
-        "default-device-name": `${friendly} - ${serial}`,
-        "user-device-name": name,
-        "user-device-location": "",
-        ...KIND_FIELDS[kind](identity),
-        "supports-ethernet": String(kind === "box"),
-        ...(kind === "box" && { "ethernet-mac": mac }),
-        "wifi-mac": mac,
-        "network-name": "Simulated “Wi-Fi”",
-        "build-number": "ZAP.52E04242A",
-        "software-version": softwareVersion,
-        "software-build": "4242",
-        // Firmware up to 11 has no ecp-setting-mode and no ui-software-version (1.3).
-        ...(!legacy && {
-          "ui-build-number": "ZAP.52E04242A",
-          "ui-software-version": softwareVersion,
-          "ui-software-build": "4242",
-        }),
-        ...(!legacy && { "ecp-setting-mode": access }),
-        language: "en",
-        country: "US",
-        locale: "en_US",
-        "time-zone": "Etc/UTC",
-        uptime: String(Math.floor((Date.now() - bootedAt) / 1000)),
-        "power-mode": model.power === "on" ? "PowerOn" : "Ready",
-        "supports-suspend": yes,
-        "supports-find-remote": String(kind === "box"),
-        "supports-ecs-textedit": yes,
-        "supports-wake-on-wlan": yes,
-        "supports-airplay": yes,
-        "search-enabled": yes,
-        "supports-private-listening": yes,
-        // Not a boolean for all its name (1.3).
-        "av-sync-calibration-enabled": "3.0",
-        "developer-enabled": String(identity.developer !== null),
-        "keyed-developer-id": identity.developer === null ? "" : seed.slice(0, 40),
-        ...(identity.developer && { "brightscript-debugger-version": "3.5.0" }),
-      },
-    ),
+    tag("device-info", {
+      udn: udn(options),
+      "serial-number": serial,
+      "device-id": `S${seed.slice(10, 20).toUpperCase()}`,
+      "vendor-name": vendor,
+      "model-name": options.model,
+      "model-number": modelNumber,
+      "model-region": "US",
+      "is-tv": String(model.isTv),
+      "is-stick": String(kind === "stick"),
+      "friendly-device-name": name === "" ? friendly : name,
+      "friendly-model-name": friendly,
+      "default-device-name": `${friendly} - ${serial}`,
+      "user-device-name": name,
+      "user-device-location": "",
+      ...KIND_FIELDS[kind](options),
+      "supports-ethernet": String(kind === "box"),
+      ...(kind === "box" && { "ethernet-mac": mac }),
+      "wifi-mac": mac,
+      "network-name": "Simulated “Wi-Fi”",
+      "build-number": "ZAP.52E04242A",
+      "software-version": softwareVersion,
+      "software-build": "4242",
+      // Firmware up to 11 has no ecp-setting-mode and no ui-software-version (1.3).
+      ...(!legacy && {
+        "ui-build-number": "ZAP.52E04242A",
+        "ui-software-version": softwareVersion,
+        "ui-software-build": "4242",
+      }),
+      ...(!legacy && { "ecp-setting-mode": access }),
+      language: "en",
+      country: "US",
+      locale: "en_US",
+      "time-zone": "Etc/UTC",
+      uptime: String(Math.floor((Date.now() - bootedAt) / 1000)),
+      "power-mode": model.power === "on" ? "PowerOn" : "Ready",
+      "supports-suspend": "true",
+      "supports-find-remote": String(kind === "box"),
+      "supports-ecs-textedit": "true",
+      "supports-wake-on-wlan": "true",
+      "supports-airplay": "true",
+      "search-enabled": "true",
+      "supports-private-listening": "true",
+      // Not a boolean for all its name (1.3).
+      "av-sync-calibration-enabled": "3.0",
+      "developer-enabled": String(options.developer !== null),
+      "keyed-developer-id": options.developer === null ? "" : seed.slice(0, 40),
+      ...(options.developer && { "brightscript-debugger-version": "3.5.0" }),
+    }),
   );
 }
 
@@ -108,7 +95,7 @@ type Fields = Readonly<Record<string, string>>;
 const PLAYER_FIELDS: Fields = { "supports-cec-power-control": "true", "supports-cec-audio-volume-control": "true" };
 
 /** Fields of one kind of set only (1.3). */
-const KIND_FIELDS: Readonly<Record<RokuKind, (identity: Identity) => Fields>> = {
+const KIND_FIELDS: Readonly<Record<RokuKind, (identity: RokuOptions) => Fields>> = {
   tv: ({ screenSize }) => ({
     "screen-size": screenSize,
     "mobile-has-live-tv": "true",
@@ -122,12 +109,12 @@ const KIND_FIELDS: Readonly<Record<RokuKind, (identity: Identity) => Fields>> = 
   soundbar: () => ({ "mobile-has-live-tv": "true", "ui-resolution": "1080p", ...PLAYER_FIELDS }),
 };
 
-function udn({ seed }: Identity): string {
+function udn({ seed }: RokuOptions): string {
   return `${seed.slice(0, 8)}-${seed.slice(8, 12)}-1000-8000-${seed.slice(12, 24)}`;
 }
 
 export function apps(model: Model): string {
-  return xmlDocument(element("apps", {}, installed(model).map(appElement)));
+  return xmlDocument(tag("apps", installed(model).map(appElement)));
 }
 
 export function activeApp(model: Model): string {
@@ -135,14 +122,14 @@ export function activeApp(model: Model): string {
   const children = [app === undefined ? home(model) : appElement(app)];
   // The screensaver is listed beside the app, which stays the same (1.5).
   if (model.screensaver) children.push(element("screensaver", SCREENSAVER, "Slow Skyline"));
-  return xmlDocument(element("active-app", {}, children));
+  return xmlDocument(tag("active-app", children));
 }
 
 const SCREENSAVER = { id: "700900", type: "ssvr", version: "2.4.1" };
 
 // In standby the app is Roku too; only power-mode differs (1.5). Since OS 11 some sets give home an id.
-function home({ identity }: Model): string {
-  if (!identity.legacy) return element("app", {}, "Roku");
+function home({ options }: Model): string {
+  if (!options.legacy) return tag("app", "Roku");
   const attributes = { id: "562859", type: "menu", version: "2.1.7", "ui-location": "home" };
   return element("app", attributes, "Roku Dynamic Menu");
 }
@@ -169,7 +156,7 @@ function playing(model: Model, playback: Playback): string {
   // The duration of live TV grows with the position.
   const duration = media.durationMs ?? (media.live ? at : undefined);
   const milliseconds = (name: string, value: number | undefined) =>
-    value === undefined ? [] : [element(name, {}, `${Math.round(value)} ms`)];
+    value === undefined ? [] : [tag(name, `${Math.round(value)} ms`)];
   return element("player", { state, error: "false" }, [
     element("plugin", { id: app, name: findApp(model, app)?.name ?? app, bandwidth: "14000000 bps" }),
     element("format", { audio: "aac", video: "mpeg4_10b", container: "hls", captions: "none", drm: "none" }),
@@ -177,7 +164,7 @@ function playing(model: Model, playback: Playback): string {
     element("new_stream", { speed: "128000 bps" }),
     ...milliseconds("position", at),
     ...milliseconds("duration", duration),
-    element("is_live", {}, String(media.live ?? false)),
+    tag("is_live", String(media.live ?? false)),
     ...milliseconds("runtime", duration),
   ]);
 }
@@ -185,22 +172,21 @@ function playing(model: Model, playback: Playback): string {
 /** `/query/audio-device`: the only document with a volume (1.7). Players have none. */
 export function audioDevice({ hasVolume, muted, volume }: Model): string {
   const [destination = "", all = ""] = hasVolume ? ["speakers", "speakers,spdif,lineout"] : ["hdmi", "hdmi"];
-  const level = [element("muted", {}, String(muted)), ...(hasVolume ? [element("volume", {}, String(volume))] : [])];
+  const level = [tag("muted", String(muted)), ...(hasVolume ? [tag("volume", String(volume))] : [])];
   return xmlDocument(
-    element("audio-device", {}, [
-      element("capabilities", {}, { "all-destinations": all }),
-      element("global", {}, [...level, element("destination-list", {}, destination)]),
-      element("destinations", {}, [element("destination", { name: destination }, level)]),
+    tag("audio-device", [
+      tag("capabilities", { "all-destinations": all }),
+      tag("global", [...level, tag("destination-list", destination)]),
+      tag("destinations", [element("destination", { name: destination }, level)]),
     ]),
   );
 }
 
-export function tvChannels(model: Model): string {
+export function tvChannels(): string {
   return xmlDocument(
-    element(
+    tag(
       "tv-channels",
-      {},
-      model.channels.map((channel) => element("channel", {}, tuned(channel))),
+      CHANNELS.map((channel) => tag("channel", tuned(channel))),
     ),
   );
 }
@@ -215,7 +201,7 @@ export function tvActiveChannel({ channel, active }: Model): string {
     "signal-quality": "87",
     "signal-strength": "-54",
   };
-  return xmlDocument(element("tv-channel", {}, [element("channel", {}, content)]));
+  return xmlDocument(tag("tv-channel", [tag("channel", content)]));
 }
 
 function tuned({ number, name }: SimulatedChannel): Fields {
@@ -223,7 +209,7 @@ function tuned({ number, name }: SimulatedChannel): Fields {
 }
 
 /** The response of `/exit-app` for an app that was running (1.8). */
-export const EXITED = xmlDocument(element("exit-app", {}, { status: "OK" }));
+export const EXITED = xmlDocument(tag("exit-app", { status: "OK" }));
 
 /** `/query/app-state`; 404 for an unknown app. */
 export function appState(model: Model, [id = ""]: readonly string[]): string | 404 {
@@ -236,5 +222,5 @@ export function appState(model: Model, [id = ""]: readonly string[]): string | 4
     state: lifecycle(model, app.id),
     status: "OK",
   };
-  return xmlDocument(element("app-state", {}, content));
+  return xmlDocument(tag("app-state", content));
 }

@@ -26,7 +26,7 @@ const REFUSALS: Readonly<Record<Rule, Readonly<Record<"limited" | "disabled", Ht
 };
 
 export function ecp(model: Model): HttpOptions {
-  const { softwareVersion } = model.identity;
+  const { softwareVersion } = model.options;
   return {
     // npm roku-client ignores devices without the word Roku in the Server header (1.1).
     headers: [["Server", `Roku/${softwareVersion} UPnP/1.0 Roku/${softwareVersion}`]],
@@ -55,7 +55,7 @@ function respond(model: Model, request: Request): HttpResponse {
 
 function refused(model: Model, route: Route): HttpResponse | null {
   if (model.access === "enabled" || model.access === "permissive") return null;
-  if (route.rule === "launch" && model.access === "limited" && model.identity.limitedLaunch) return null;
+  if (route.rule === "launch" && model.access === "limited" && model.options.limitedLaunch) return null;
   return REFUSALS[route.rule][model.access];
 }
 
@@ -119,19 +119,16 @@ const image = (word: string): HttpResponse => ({
   body: picture(word),
 });
 
-const onTv =
+/** Restricts a route to some sets; others answer with the status. */
+const only =
+  (status: number, has: (model: Model) => boolean) =>
   (act: Act): Act =>
   (model, ...given) =>
-    model.isTv ? act(model, ...given) : 404;
-const onModern =
-  (act: Act): Act =>
-  (model, ...given) =>
-    model.identity.legacy ? 404 : act(model, ...given);
+    has(model) ? act(model, ...given) : status;
+const onTv = only(404, ({ isTv }) => isTv);
+const onModern = only(404, ({ options }) => !options.legacy);
 /** Developer queries need developer mode (1.2). */
-const forDevelopers =
-  (act: Act): Act =>
-  (model, ...given) =>
-    model.identity.developer === null ? 403 : act(model, ...given);
+const forDevelopers = only(403, ({ options }) => options.developer !== null);
 
 function keyRoute(action: "press" | "down" | "up"): Route {
   const act: Act = (model, [word = ""]) => {
@@ -150,7 +147,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   "GET ": { rule: "open", act: documents.deviceDescription },
   "GET ecp_SCPD.xml": { rule: "open", act: () => documents.SERVICE_DESCRIPTION },
   "GET dial_SCPD.xml": { rule: "open", act: () => documents.SERVICE_DESCRIPTION },
-  "GET device-image.png": { rule: "open", act: (model) => image(model.identity.modelNumber) },
+  "GET device-image.png": { rule: "open", act: (model) => image(model.options.modelNumber) },
   "GET query/device-info": { rule: "basic", act: documents.deviceInfo },
   "GET query/active-app": { rule: "basic", act: documents.activeApp },
   "GET query/apps": { rule: "query", act: documents.apps },

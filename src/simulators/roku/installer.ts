@@ -68,7 +68,7 @@ const FORMS: Readonly<Record<string, Submit>> = {
     const { mysubmit = "" } = form.fields;
     if (/^(install|replace)$/i.test(mysubmit)) return (FAULTS[model.installFault ?? ""] ?? install)(model, form);
     if (!/^delete(all)?$/i.test(mysubmit)) return page(model, []);
-    const mayLack = model.identity.developer?.archiveOptional ?? true;
+    const mayLack = model.options.developer?.archiveOptional ?? true;
     return page(model, form.hasArchiveField || mayLack ? deletePackage(model) : MISSING_ARCHIVE);
   },
   "/plugin_inspect": (model, form) => {
@@ -100,10 +100,10 @@ function page(model: Model, messages: readonly Message[], image?: string): HttpR
 
 /** The page that every form returns, after success and failure (2.1). */
 function installerPage(model: Model, messages: readonly Message[], image?: string): string {
-  const { identity, sideloaded } = model;
+  const { options, sideloaded } = model;
   const params = {
     messages: messages.length === 0 ? null : messages.map(({ text, type }) => ({ text, text_type: "text", type })),
-    metadata: { dev_id: identity.seed.slice(0, 40), dev_key: true, voice_sdk: false },
+    metadata: { dev_id: options.seed.slice(0, 40), dev_key: true, voice_sdk: false },
     packages: sideloaded === null ? [] : [packageEntry(sideloaded)],
   };
   const shell = messages.map(
@@ -142,6 +142,7 @@ function scriptText(text: string): string {
     .replaceAll("\n", "\\n");
 }
 
+/** The user and the realm. */
 const USER = "rokudev";
 const KEPT_NONCES = 256;
 
@@ -149,17 +150,15 @@ const KEPT_NONCES = 256;
 class DigestAuth {
   readonly #nonces: string[] = [];
   readonly #password: string;
-  readonly #realm: string;
 
-  constructor({ password, realm = "rokudev" }: DeveloperOptions) {
+  constructor({ password }: DeveloperOptions) {
     this.#password = password;
-    this.#realm = realm;
   }
 
   /** The header of a 401. */
   challenge(): readonly [string, string] {
     const nonce = pushCapped(this.#nonces, String(randomInt(1_000_000_000, 2 ** 32)), KEPT_NONCES);
-    return ["WWW-Authenticate", `Digest qop="auth", realm="${this.#realm}", nonce="${nonce}"`];
+    return ["WWW-Authenticate", `Digest qop="auth", realm="${USER}", nonce="${nonce}"`];
   }
 
   isAuthorized({ method, target, headers }: Request): boolean {
@@ -174,7 +173,7 @@ class DigestAuth {
       response,
     } = parseDigest(headers["authorization"] ?? "");
     // The uri must equal that of the request line, with the query (2.1).
-    if (username !== USER || realm !== this.#realm || !this.#nonces.includes(nonce) || uri !== target) return false;
+    if (username !== USER || realm !== USER || !this.#nonces.includes(nonce) || uri !== target) return false;
     if (qop !== undefined && (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc))) return false;
     const secret = md5(`${USER}:${realm}:${this.#password}`);
     const count = qop === undefined ? [] : [nc, cnonce, qop];

@@ -1,15 +1,13 @@
 import type { RecordedRequest } from "../bench/http.ts";
+import { type Emit, emitter } from "../bench/set.ts";
 import type { Playback } from "./apps.ts";
 import { ConsoleBuffer } from "./console.ts";
 import {
   type AccessMode,
-  CHANNELS,
-  defaultApps,
-  type Identity,
-  identify,
   type Power,
-  type RokuEvent,
+  type RokuOptions,
   type RokuSimulatorOptions,
+  resolve,
   type SimulatedApp,
   type SimulatedChannel,
 } from "./options.ts";
@@ -32,17 +30,14 @@ export type InstallFault = "compile" | "update-required" | "update-page" | "rese
 
 /** The whole state of a set, which the other files read and change. */
 export class Model {
-  readonly identity: Identity;
+  readonly options: RokuOptions;
   apps: readonly SimulatedApp[];
-  readonly channels: readonly SimulatedChannel[];
-  readonly launchMs: number;
-  readonly homeMs: number;
   readonly console = new ConsoleBuffer();
   readonly background = new Set<string>();
   readonly held = new Set<string>();
   readonly keys: string[] = [];
   readonly requests: RecordedRequest[] = [];
-  readonly emit: (type: RokuEvent["type"], text: string) => void;
+  readonly emit: Emit;
   name: string;
   access: AccessMode;
   power: Power = "on";
@@ -61,23 +56,21 @@ export class Model {
   installFault: InstallFault | null = null;
 
   constructor(options: RokuSimulatorOptions) {
-    this.identity = identify(options);
-    this.apps = (options.apps ?? defaultApps(this.identity.kind)).map((app) => ({ ...app }));
-    this.channels = options.channels ?? CHANNELS;
-    this.volume = options.volume ?? 18;
-    this.homeMs = options.homeMs ?? 0;
-    this.launchMs = options.launchMs ?? 50;
-    this.name = options.name;
-    this.access = options.access ?? "enabled";
-    this.emit = (type, text) => options.onEvent?.({ type, text });
+    this.options = resolve(options);
+    const { name, access, apps, volume } = this.options;
+    this.name = name;
+    this.access = access;
+    this.apps = apps;
+    this.volume = volume;
+    this.emit = emitter(options);
   }
 
   get isTv(): boolean {
-    return this.identity.kind === "tv";
+    return this.options.kind === "tv";
   }
 
   get hasVolume(): boolean {
-    return this.isTv || this.identity.kind === "soundbar";
+    return this.isTv || this.options.kind === "soundbar";
   }
 }
 
@@ -95,8 +88,4 @@ export function findApp(model: Model, id: string): SimulatedApp | undefined {
 
 export function appType(app: SimulatedApp): string | null {
   return app.type === undefined ? (app.id.startsWith("tvinput.") ? "tvin" : "appl") : app.type;
-}
-
-export function appName(model: Model, id: string): string {
-  return findApp(model, id)?.name ?? id;
 }

@@ -1,5 +1,6 @@
 /** The options of a simulated Roku, and its defaults. */
 import { digest, macOf } from "../bench/identity.ts";
+import type { SetOptions } from "../bench/set.ts";
 
 export type AccessMode = "enabled" | "permissive" | "limited" | "disabled";
 export type RokuKind = "tv" | "stick" | "box" | "soundbar";
@@ -21,63 +22,34 @@ export interface SimulatedChannel {
   name: string;
 }
 
-/** Something that happened, with a text for people. */
-export interface RokuEvent {
-  readonly type:
-    | "key"
-    | "text"
-    | "launch"
-    | "exit"
-    | "input"
-    | "install"
-    | "install-failed"
-    | "delete"
-    | "power"
-    | "wake"
-    | "refused"
-    | "discovery";
-  readonly text: string;
-}
-
 export type Power = "on" | "standby" | "deep";
 
-export interface RokuSimulatorOptions {
-  /** The name given by its owner: `user-device-name`. */
-  name: string;
-  /** Default: derived from the name. */
+export interface RokuSimulatorOptions extends SetOptions {
   serial?: string;
   kind?: RokuKind;
   access?: AccessMode;
-  /** The address to bind and to announce. */
-  host?: string;
   /** The ECP port; 0 is any free port. */
   port?: number;
   vendor?: string;
-  model?: string;
   mac?: string;
   softwareVersion?: string;
   screenSize?: string;
   /** Whether it answers searches. */
   ssdp?: boolean;
   ssdpDelayMs?: number;
-  /** Default null: developer mode is off. */
+  /** Null: developer mode is off. */
   developer?: DeveloperOptions | null;
-  /** The UDP port for magic packets; 0 is any free port. */
-  wakePort?: number;
   /** Firmware 11: no WAKEUP, no `ecp-setting-mode`, no audio-device, no exit-app, home is an app of its own. */
   legacy?: boolean;
-  /** Sources disagree on `/launch` in limited mode (1.2): field reports say it works. Default true. */
+  /** Sources disagree on `/launch` in limited mode (1.2): field reports say it works. */
   limitedLaunch?: boolean;
-  apps?: SimulatedApp[];
-  /** The channels of a TV. */
-  channels?: SimulatedChannel[];
-  /** The volume at the start, 0 to 100. Default 18. */
+  apps?: readonly SimulatedApp[];
+  /** The volume at the start, 0 to 100. */
   volume?: number;
-  /** The time until a launched app is in front. Default 50. */
+  /** The time until a launched app is in front. */
   launchMs?: number;
-  /** The time until Home leaves an app. Default 0. */
+  /** The time until Home leaves an app. */
   homeMs?: number;
-  onEvent?: (event: RokuEvent) => void;
 }
 
 export interface DeveloperOptions {
@@ -86,9 +58,23 @@ export interface DeveloperOptions {
   consolePort?: number;
   /** Whether a Delete form may lack the `archive` field. Default true, for the usual deploy tool; false follows 2.1. */
   archiveOptional?: boolean;
-  /** The realm of the installer; emulators use other names. Default `rokudev`. */
-  realm?: string;
 }
+
+const DEFAULTS = {
+  host: "127.0.0.1",
+  kind: "tv",
+  access: "enabled",
+  port: 0,
+  screenSize: "43",
+  ssdp: true,
+  ssdpDelayMs: 0,
+  developer: null,
+  legacy: false,
+  limitedLaunch: true,
+  volume: 18,
+  launchMs: 50,
+  homeMs: 0,
+} satisfies Partial<RokuSimulatorOptions>;
 
 const MODELS: Record<RokuKind, { vendor: string; model: string; modelNumber: string }> = {
   tv: { vendor: "Lumora", model: "43L520", modelNumber: "L520X" },
@@ -98,29 +84,19 @@ const MODELS: Record<RokuKind, { vendor: string; model: string; modelNumber: str
 };
 
 /** What never changes while a set exists. */
-export type Identity = ReturnType<typeof identify>;
+export type RokuOptions = ReturnType<typeof resolve>;
 
-export function identify(options: RokuSimulatorOptions) {
-  const { kind = "tv", legacy = false } = options;
-  const { vendor, model, modelNumber } = MODELS[kind];
-  const serial = options.serial ?? `X0${digest(options.name).slice(0, 10).toUpperCase()}`;
+export function resolve(options: RokuSimulatorOptions) {
+  const { serial = `X0${digest(options.name).slice(0, 10).toUpperCase()}` } = options;
   /** Hex derived from the serial, for ids that only have to be stable. */
   const seed = digest(serial);
-  return {
-    serial,
-    seed,
-    kind,
-    legacy,
-    vendor: options.vendor ?? vendor,
-    model: options.model ?? model,
-    modelNumber,
-    host: options.host ?? "127.0.0.1",
-    mac: options.mac ?? macOf(seed),
-    softwareVersion: options.softwareVersion ?? (legacy ? "11.0.0" : "15.2.4"),
-    screenSize: options.screenSize ?? "43",
-    limitedLaunch: options.limitedLaunch ?? true,
-    developer: options.developer ?? null,
+  const all = { ...DEFAULTS, mac: macOf(seed), ...options };
+  const usual = {
+    ...MODELS[all.kind],
+    softwareVersion: all.legacy ? "11.0.0" : "15.2.4",
+    apps: all.kind === "tv" ? [...INPUTS, ...APPS] : APPS,
   };
+  return { ...usual, ...all, serial, seed };
 }
 
 // Owners can rename inputs, so one has the name of a device (1.4).
@@ -150,7 +126,3 @@ export const CHANNELS: readonly SimulatedChannel[] = [
   { number: "5.1", name: "KDEM" },
   { number: "5.2", name: "KDEM+" },
 ];
-
-export function defaultApps(kind: RokuKind): readonly SimulatedApp[] {
-  return kind === "tv" ? [...INPUTS, ...APPS] : APPS;
-}

@@ -2,6 +2,7 @@
 import { pushCapped, words } from "../bench/set.ts";
 import { goHome, launch, SKIP_MS, skip, togglePause } from "./apps.ts";
 import type { Model } from "./model.ts";
+import { CHANNELS } from "./options.ts";
 
 /** The keys a set accepts, as it names them (1.8). `PowerToggle` and `Sleep` are refused. */
 const KEYS = words(`
@@ -97,7 +98,11 @@ const POWER: Readonly<Record<string, (model: Model) => void>> = {
 };
 
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
-  Home: (model) => (model.homeMs === 0 ? goHome(model) : void setTimeout(goHome, model.homeMs, model)),
+  Home: (model) => {
+    const { homeMs } = model.options;
+    if (homeMs === 0) goHome(model);
+    else setTimeout(goHome, homeMs, model);
+  },
   Play: (model) => model.playback && togglePause(model.playback),
   Fwd: (model) => model.playback && skip(model.playback, SKIP_MS),
   Rev: (model) => model.playback && skip(model.playback, -SKIP_MS),
@@ -122,8 +127,8 @@ function changeVolume(model: Model, by: number): void {
 }
 
 function changeChannel(model: Model, by: number): void {
-  const { active, channel, channels } = model;
+  const { active, channel } = model;
   if (active !== "tvinput.dtv" || channel === null) return;
-  const next = (channels.indexOf(channel) + by + channels.length) % channels.length;
-  model.channel = channels[next] ?? null;
+  const next = (CHANNELS.indexOf(channel) + by + CHANNELS.length) % CHANNELS.length;
+  model.channel = CHANNELS[next] ?? null;
 }

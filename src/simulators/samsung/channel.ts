@@ -3,6 +3,7 @@ import type { WebSocket } from "ws";
 import { type JsonObject, objectIn, parseObject } from "../bench/json.ts";
 import { pushCapped } from "../bench/set.ts";
 import type { Model, OpenPrompt, ReceivedKey } from "./model.ts";
+import { APPS } from "./options.ts";
 
 interface ChannelRequest {
   readonly secure: boolean;
@@ -28,7 +29,7 @@ export class Channel {
     this.#name = Buffer.from(asked.query.get("name") ?? "", "base64").toString() || "a remote";
     socket.on("error", () => socket.terminate());
     socket.on("ping", (data) => {
-      if (model.traits.answersPings) socket.pong(data);
+      if (model.options.traits.answersPings) socket.pong(data);
     });
     socket.on("message", (data) => this.#handle(data.toString()));
     // No source says whether a real prompt outlives its connection.
@@ -37,7 +38,8 @@ export class Channel {
 
   /** Admits or refuses the client by its token, or shows a prompt. */
   open(): void {
-    const { traits, tokens, received } = this.#model;
+    const { options, tokens, received } = this.#model;
+    const { traits, asks } = options;
     const token = this.#request.query.get("token");
     pushCapped(received.tokens, token);
     if (traits.socketWakes) setTimeout(() => this.#wake(), traits.socketWakesMs);
@@ -47,10 +49,9 @@ export class Channel {
       this.#send({ event: "ms.voiceApp.hide", from: "host" });
     }
     if (traits.tokens && !this.#request.secure && !traits.tokensInPlain) return this.#refuse();
-    if (this.#model.asks === "never")
-      return this.#admit(traits.tokens && token === null ? this.#model.newToken() : null);
+    if (asks === "never") return this.#admit(traits.tokens && token === null ? this.#model.newToken() : null);
     const isKnown = traits.tokens ? token !== null && tokens.has(token) : tokens.has(this.#name);
-    if (isKnown && this.#model.asks === "first") this.#admit(null);
+    if (isKnown && asks === "first") this.#admit(null);
     else if (token !== null && !isKnown) this.#refuse();
     else if (this.#model.power === "on") this.#showPrompt();
   }
@@ -77,7 +78,8 @@ export class Channel {
 
   #showPrompt(): void {
     const model = this.#model;
-    const { prompting, promptMs, promptEndsMs } = model;
+    const { prompting } = model;
+    const { promptMs, promptEndsMs } = model.options;
     if (prompting === "unshown") return this.#timeOut();
     // Only one prompt is shown at a time.
     if (model.prompt) return this.#refuse();
@@ -92,7 +94,7 @@ export class Channel {
         this.#prompt = null;
         pushCapped(model.received.prompts, answer);
         model.emit("prompt-end", `the request of ${this.#name} is ${answer}`);
-        if (answer === "allowed") this.#admit(model.traits.tokens ? model.newToken() : this.#name);
+        if (answer === "allowed") this.#admit(model.options.traits.tokens ? model.newToken() : this.#name);
         else if (answer === "denied") this.#refuse();
         else if (answer === "over") this.#timeOut();
       },
@@ -103,7 +105,8 @@ export class Channel {
   }
 
   #admit(grant: string | null): void {
-    const { traits, tokens } = this.#model;
+    const { tokens } = this.#model;
+    const { traits } = this.#model.options;
     if (grant !== null) tokens.add(grant);
     this.#isAdmitted = true;
     const token = grant ?? (traits.newTokens ? this.#model.newToken() : null);
@@ -143,7 +146,7 @@ export class Channel {
   #handleControl(params: JsonObject): void {
     const model = this.#model;
     const { Cmd, DataOfCmd, TypeOfRemote } = params;
-    if (!this.#isAdmitted || model.traits.refusesKeys) {
+    if (!this.#isAdmitted || model.options.traits.refusesKeys) {
       if (TypeOfRemote === "SendRemoteKey")
         pushCapped(model.received.keys, { code: String(DataOfCmd), how: "Click", outcome: "refused" });
       // The channel accepted the client, and refuses after its first key (3.4).
@@ -151,7 +154,7 @@ export class Channel {
       return;
     }
     if (TypeOfRemote === "SendRemoteKey" && typeof DataOfCmd === "string" && KEY_COMMANDS.includes(String(Cmd))) {
-      if (/^KEY_(HDMI\d|AV1)$/.test(DataOfCmd) && !model.traits.hdmiKeys) return;
+      if (/^KEY_(HDMI\d|AV1)$/.test(DataOfCmd) && !model.options.traits.hdmiKeys) return;
       model.receiveKey(DataOfCmd, Cmd as ReceivedKey["how"]);
     }
     // Without a focused field the text is lost, without a response (3.3).
@@ -169,8 +172,8 @@ export class Channel {
   #handleEvent({ event, data, to }: JsonObject): void {
     if (to !== "host") return;
     const model = this.#model;
-    if (event === "ed.installedApp.get" && model.traits.listsApps) {
-      const list = model.apps.map(({ id, name, type = 2 }) => ({
+    if (event === "ed.installedApp.get" && model.options.traits.listsApps) {
+      const list = APPS.map(({ id, name, type = 2 }) => ({
         appId: id,
         app_type: type,
         icon: "",

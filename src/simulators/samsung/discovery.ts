@@ -9,18 +9,13 @@ const RENDERER = "urn:schemas-upnp-org:device:MediaRenderer:1";
 const CONTROL = "urn:schemas-upnp-org:service:RenderingControl:1";
 const SERVER = "SHP, UPnP/1.0, Samsung UPnP SDK/1.0";
 
-export function createDiscovery(model: Model, port: () => number, delayMs: number): Discovery {
-  const { host, duid } = model.identity;
-  const targets = [REMOTE, ...(model.hasRenderer ? [RENDERER, CONTROL] : [])];
-  return createResponder({
-    host,
-    delayMs,
-    replies: (asked) =>
-      targets
-        .filter((target) => asked === "ssdp:all" || asked === target.toLowerCase())
-        .map((target) => {
-          const uuid = target === REMOTE ? duid : rendererUuid(model);
-          return upnpReply({ location: `http://${host}:${port()}/dmr`, server: SERVER, target, uuid });
-        }),
-  });
+export function createDiscovery(model: Model, port: () => number): Discovery {
+  const { host, duid, rendererPort } = model.options;
+  const targets = [REMOTE, ...(rendererPort === null ? [] : [RENDERER, CONTROL])];
+  return createResponder(host, (wants) =>
+    targets.filter(wants).map((target) => {
+      const uuid = target === REMOTE ? duid : rendererUuid(model);
+      return upnpReply({ location: `http://${host}:${port()}/dmr`, server: SERVER, target, uuid });
+    }),
+  );
 }

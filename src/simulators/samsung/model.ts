@@ -1,14 +1,7 @@
 /** The state of a set, what it received, and the effects of its keys. */
 import { randomInt } from "node:crypto";
-import { pushCapped } from "../bench/set.ts";
-import {
-  APPS,
-  identify,
-  type Prompting,
-  type SamsungEvent,
-  type SamsungSimulatorOptions,
-  traitsOf,
-} from "./options.ts";
+import { type Emit, emitter, pushCapped } from "../bench/set.ts";
+import { APPS, type Prompting, resolve, type SamsungOptions, type SamsungSimulatorOptions } from "./options.ts";
 
 export interface ReceivedKey {
   readonly code: string;
@@ -23,10 +16,8 @@ export interface OpenPrompt {
 }
 
 export class Model {
-  readonly identity;
-  readonly traits;
+  readonly options: SamsungOptions;
   readonly tokens: Set<string>;
-  readonly apps;
   readonly received = {
     keys: [] as ReceivedKey[],
     texts: [] as string[],
@@ -38,9 +29,7 @@ export class Model {
     /** How each closed prompt ended. */
     prompts: [] as string[],
   };
-  readonly asks: "first" | "always" | "never";
-  readonly promptMs: number;
-  readonly promptEndsMs: number;
+  readonly emit: Emit;
   name: string;
   prompting: Prompting;
   prompt: OpenPrompt | null = null;
@@ -53,27 +42,15 @@ export class Model {
   focused = false;
   text = "";
   togglePower = () => {};
-  readonly #onEvent: (event: SamsungEvent) => void;
-  readonly frame: boolean;
-  readonly hasRenderer: boolean;
   #keyAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: SamsungSimulatorOptions) {
-    this.identity = identify(options);
-    this.traits = traitsOf(options);
-    this.tokens = new Set(options.tokens);
-    this.apps = [...(options.apps ?? APPS)];
-    this.asks = options.asks ?? "first";
-    this.promptMs = options.promptMs ?? 500;
-    this.promptEndsMs = options.promptEndsMs ?? 30_000;
+    this.options = resolve(options);
+    this.tokens = new Set(this.options.tokens);
     this.name = options.name;
-    this.prompting = options.prompt ?? "accept";
-    this.frame = options.frame ?? false;
-    this.hasRenderer = options.rendererPort !== null;
-    this.#onEvent = options.onEvent ?? (() => {});
+    this.prompting = this.options.prompt;
+    this.emit = emitter(options);
   }
-
-  emit = (type: SamsungEvent["type"], text: string): void => this.#onEvent({ type, text });
 
   /** Eight digits, as sets give (smart-tvs.md 3.2). */
   newToken(): string {
@@ -85,7 +62,7 @@ export class Model {
   /** Handles a key of the channel. In standby only power has an effect; a key that comes too fast is lost (3.4). */
   receiveKey(code: string, how: ReceivedKey["how"]): void {
     const now = performance.now();
-    const isFast = how !== "Release" && now - this.#keyAt < this.traits.keyMs;
+    const isFast = how !== "Release" && now - this.#keyAt < this.options.traits.keyMs;
     const outcome = isFast ? "fast" : this.power === "standby" && code !== "KEY_POWER" ? "asleep" : "taken";
     this.#keyAt = now;
     pushCapped(this.received.keys, { code, how, outcome });
@@ -99,7 +76,7 @@ export class Model {
 
   #receiveHeldKey(code: string, how: "Press" | "Release", now: number): void {
     if (how === "Press") this.#pressedAt = now;
-    else if (code === "KEY_POWER" && this.frame)
+    else if (code === "KEY_POWER" && this.options.frame)
       now - this.#pressedAt >= 2_900 ? this.togglePower() : this.applyKey(code);
     else this.applyKey(code);
   }
@@ -108,8 +85,8 @@ export class Model {
   applyKey(code: string): void {
     if (code === "KEY_POWER") {
       // A short press toggles the art of a Frame, which stays on (3.3).
-      if (this.frame && this.power === "on") this.art = !this.art;
-      if (!this.frame || this.power === "standby") this.togglePower();
+      if (this.options.frame && this.power === "on") this.art = !this.art;
+      if (!this.options.frame || this.power === "standby") this.togglePower();
     }
     if (code === "KEY_HOME") this.front = null;
     if (code === "KEY_VOLUP") this.volume = Math.min(100, this.volume + 1);
@@ -119,7 +96,7 @@ export class Model {
 
   /** Starts an app; false for an unknown id or in standby. */
   launch(id: string, by: "rest" | "channel", link = ""): boolean {
-    const app = this.apps.find((one) => one.id === id);
+    const app = APPS.find((one) => one.id === id);
     if (!app || this.power !== "on") return false;
     pushCapped(this.received.launches, { id, by, link });
     this.emit("launch", `launched ${app.name}${link === "" ? "" : ` with ${link}`}`);
@@ -130,6 +107,6 @@ export class Model {
   /** Leaves an app. */
   stop(id: string): void {
     if (this.front === id) this.front = null;
-    this.emit("close", `closed ${this.apps.find((one) => one.id === id)?.name ?? id}`);
+    this.emit("close", `closed ${APPS.find((one) => one.id === id)?.name ?? id}`);
   }
 }

@@ -1,11 +1,12 @@
 /** The options of a simulated Samsung set, and its defaults. */
-import type { Certificate } from "../bench/certificate.ts";
+import { type Certificate, sharedCertificate } from "../bench/certificate.ts";
 import { digest, macOf, uuidOf } from "../bench/identity.ts";
+import type { SetOptions } from "../bench/set.ts";
 
-export interface SimulatedApp {
+interface SimulatedApp {
   id: string;
   name: string;
-  version?: string;
+  version: string;
   /** 4 is a native app, whose state REST does not report (smart-tvs.md 3.3). Default 2. */
   type?: 2 | 4;
 }
@@ -16,67 +17,60 @@ export interface SimulatedApp {
  */
 export type Prompting = "accept" | "deny" | "wait" | "unshown";
 
-/** Something that happened, with a text for people. */
-export interface SamsungEvent {
-  readonly type:
-    | "prompt"
-    | "prompt-end"
-    | "key"
-    | "text"
-    | "launch"
-    | "close"
-    | "volume"
-    | "power"
-    | "wake"
-    | "discovery";
-  readonly text: string;
-}
-
-export interface SamsungSimulatorOptions {
-  /** The name given by its owner; REST puts `[TV]` before it. */
-  name: string;
-  /** Default: derived from the name. */
+export interface SamsungSimulatorOptions extends SetOptions {
   duid?: string;
-  /** The address to bind and to announce. */
-  host?: string;
-  /** The year of the model: tokens and `PowerState` from 2018 on, no list of apps from 2020 on. Default 2021. */
+  /** The year of the model: tokens and `PowerState` from 2018 on, no list of apps from 2020 on. */
   year?: number;
   /** Differences from sets of the year. */
   traits?: Partial<Traits>;
   model?: string;
-  /** Default 8002; 0 is any free port. Sets before 2018 have none. */
+  /** 0 is any free port. Sets before 2018 have none. */
   securePort?: number;
-  /** Default 8001; 0 is any free port, null is closed. */
+  /** 0 is any free port, null is closed. */
   plainPort?: number | null;
-  /** The port of its renderer. Default 9197; 0 is any free port, null is a set without one. */
+  /** The port of its renderer; 0 is any free port, null is a set without one. */
   rendererPort?: number | null;
-  /** The UDP port for magic packets; 0, the default, is any free port. */
-  wakePort?: number;
   wifiMac?: string;
-  /** The interface in use: only its address wakes the set, and REST reports only the wireless one. Default wireless. */
+  /** The interface in use: only its address wakes the set, and REST reports only the wireless one. */
   network?: "wired" | "wireless";
   frame?: boolean;
+  /** By default one that all sets of this process share: no source says whether real sets do; clients must not rely on it. */
   certificate?: Certificate;
-  /** Default "accept". */
   prompt?: Prompting;
-  /** The time until a prompt is answered. Default 500. */
+  /** The time until a prompt is answered. */
   promptMs?: number;
-  /** The time until an unanswered prompt ends. Default 30 000 (smart-tvs.md 3.2). */
+  /** The time until an unanswered prompt ends (smart-tvs.md 3.2). */
   promptEndsMs?: number;
-  /** The setting Access Notification: prompts once, for every connection, or never. Default "first". */
+  /** The setting Access Notification: prompts once, for every connection, or never. */
   asks?: "first" | "always" | "never";
   /** Known tokens. */
   tokens?: readonly string[];
-  /** What power off leads to: `standby`, in which REST still answers, or `off`. Default "standby". */
+  /** What power off leads to: `standby`, in which REST still answers, or `off`. */
   standby?: "standby" | "off";
-  /** The time from a magic packet until the ports are open. Default 1000. */
+  /** The time from a magic packet until the ports are open. */
   bootMs?: number;
-  /** Whether it answers searches. Default true. */
+  /** Whether it answers searches. */
   ssdp?: boolean;
-  ssdpDelayMs?: number;
-  apps?: readonly SimulatedApp[];
-  onEvent?: (event: SamsungEvent) => void;
 }
+
+const DEFAULTS = {
+  host: "127.0.0.1",
+  year: 2021,
+  model: "QE55Q60AAUXXH",
+  securePort: 8002,
+  plainPort: 8001,
+  rendererPort: 9197,
+  network: "wireless",
+  frame: false,
+  prompt: "accept",
+  promptMs: 500,
+  promptEndsMs: 30_000,
+  asks: "first",
+  tokens: [],
+  standby: "standby",
+  bootMs: 1_000,
+  ssdp: true,
+} satisfies Partial<SamsungSimulatorOptions>;
 
 /** How sets differ by year and firmware. */
 export interface Traits {
@@ -113,7 +107,7 @@ export interface Traits {
   announcesFocus: boolean;
 }
 
-export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Traits {
+function traitsOf(year: number): Traits {
   return {
     tokens: year >= 2018,
     tokensInPlain: false,
@@ -132,26 +126,23 @@ export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Trai
     answersPings: true,
     hidesIdentity: false,
     announcesFocus: true,
-    ...traits,
   };
 }
 
 /** What never changes while a set exists. */
-export function identify(options: SamsungSimulatorOptions) {
-  const duid = options.duid ?? uuidOf(`samsung ${options.name}`);
+export type SamsungOptions = ReturnType<typeof resolve>;
+
+export function resolve(options: SamsungSimulatorOptions) {
+  const { duid = uuidOf(`samsung ${options.name}`) } = options;
   const seed = digest(duid);
-  const { year = 2021, network = "wireless" } = options;
-  const wifiMac = options.wifiMac ?? macOf(seed);
-  const wiredMac = macOf(digest(seed));
+  const all = { ...DEFAULTS, wifiMac: macOf(seed), ...options };
   return {
+    ...all,
     duid,
-    seed,
-    year,
-    network,
-    wifiMac,
-    host: options.host ?? "127.0.0.1",
-    model: options.model ?? "QE55Q60AAUXXH",
-    usedMac: network === "wired" ? wiredMac : wifiMac,
+    traits: { ...traitsOf(all.year), ...options.traits },
+    certificate: options.certificate ?? sharedCertificate("SmartViewSDK"),
+    /** The address of the interface in use. */
+    mac: all.network === "wired" ? macOf(digest(seed)) : all.wifiMac,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The UPnP renderer of a set: its description and its volume (smart-tvs.md 3.3). */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { element, soapAnswer, soapFault, upnpDescription } from "../bench/documents.ts";
+import { soapAnswer, soapFault, tag, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
@@ -9,7 +9,7 @@ const SERVICE = "urn:schemas-upnp-org:service:RenderingControl:1";
 const CONTROL = "/upnp/control/RenderingControl1";
 
 /** The renderer has a UUID of its own. */
-export const rendererUuid = ({ identity }: Model) => uuidOf(`${identity.duid} renderer`);
+export const rendererUuid = ({ options }: Model) => uuidOf(`${options.duid} renderer`);
 
 export function answerRenderer(model: Model, request: IncomingMessage, body: string, response: ServerResponse): void {
   const { method = "GET", url = "/", headers } = request;
@@ -59,9 +59,9 @@ function description(model: Model): string {
       deviceType: "urn:schemas-upnp-org:device:MediaRenderer:1",
       friendlyName: `[TV] ${model.name}`,
       manufacturer: "Samsung Electronics",
-      modelName: model.identity.model,
+      modelName: model.options.model,
       UDN: `uuid:${rendererUuid(model)}`,
     },
-    [element("service", {}, service)],
+    [tag("service", service)],
   );
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
+import { APPS } from "./options.ts";
 
 export function answerRest(model: Model, request: IncomingMessage, _body: string, response: ServerResponse): void {
   const { method = "GET", url = "/" } = request;
@@ -10,7 +11,7 @@ export function answerRest(model: Model, request: IncomingMessage, _body: string
     response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
   if (url.replace(/\/$/, "") === "/api/v2") return void send(200, infoOf(model));
   const id = /^\/api\/v2\/applications\/([^/?]+)\/?$/.exec(url)?.[1];
-  const app = model.apps.find((one) => one.id === decodeURIComponent(id ?? ""));
+  const app = APPS.find((one) => one.id === decodeURIComponent(id ?? ""));
   // Apps of type 4 have no state (3.3).
   if (!app || app.type === 4) return void send(404, { code: 404, message: "Not found", status: 404 });
   if (method === "POST" && !model.launch(app.id, "rest"))
@@ -18,16 +19,15 @@ export function answerRest(model: Model, request: IncomingMessage, _body: string
   if (method === "DELETE") model.stop(app.id);
   if (method === "POST" || method === "DELETE") return void send(200, { ok: true });
   const isFront = model.power === "on" && model.front === app.id;
-  send(200, { id: app.id, name: app.name, running: isFront, version: app.version ?? "", visible: isFront });
+  send(200, { id: app.id, name: app.name, running: isFront, version: app.version, visible: isFront });
 }
 
 function infoOf(model: Model): object {
-  const { duid, model: modelName, year, network, wifiMac, host } = model.identity;
-  const { traits } = model;
+  const { duid, model: modelName, year, network, wifiMac, host, traits } = model.options;
   const name = `[TV] ${model.name}`;
   const who = { duid: `uuid:${duid}`, id: `uuid:${duid}`, udn: `uuid:${duid}`, type: "Samsung SmartTV" };
   const device = {
-    FrameTVSupport: String(model.frame),
+    FrameTVSupport: String(model.options.frame),
     OS: "Tizen",
     ...(traits.reportsPower && { PowerState: model.power }),
     TokenAuthSupport: String(traits.tokens),
@@ -48,7 +48,7 @@ function infoOf(model: Model): object {
     ...(!traits.hidesIdentity && { id: `uuid:${duid}` }),
     // JSON as a text within JSON, as on real sets.
     isSupport: JSON.stringify({
-      FrameTVSupport: String(model.frame),
+      FrameTVSupport: String(model.options.frame),
       TokenAuthSupport: String(traits.tokens),
       remote_available: "true",
     }),

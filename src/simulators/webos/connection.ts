@@ -126,13 +126,13 @@ export class Connection extends SocketConnection {
 
   /** Registration: smart-tvs.md 2.3, from step 3 on. */
   #register({ id, payload }: Message, request: ReceivedRequest): void {
-    const { power, behaviour, firmware, clientKeys, prompt } = this.#model;
+    const { power, options, firmware, clientKeys, prompt, prompting } = this.#model;
     const refuse = (reason: string) => {
       request.outcome = reason;
       this.#send({ id, ...failureOf(new Refusal(reason), "error") });
     };
     // Right after power-off, and in Quick Start+ standby at any time (smart-tvs.md 2.5).
-    if (power === "standby" && behaviour.standby !== "active-standby") {
+    if (power === "standby" && options.standby !== "active-standby") {
       request.outcome = "closed";
       return this.socket.close(1008, "Try Again Later (EWS)");
     }
@@ -149,13 +149,13 @@ export class Connection extends SocketConnection {
       clientKeys.set(made, granted);
       this.#admit(id, made, granted);
     };
-    if (behaviour.prompting === "none") return admitNew();
+    if (prompting === "none") return admitNew();
     // Another client waits for this text; no source says that a second connection gets it too.
     if (prompt !== null) return refuse("409 register already in progress");
     this.#send({ id, type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
     this.#prompt = showPrompt(this.#model, textsIn(manifest["permissions"]), (answer) => {
       if (answer === "accepted") admitNew();
-      else if (answer === "denied") refuse(behaviour.denial);
+      else if (answer === "denied") refuse(options.denial);
     });
   }
 
@@ -220,14 +220,14 @@ function keyOf(id: unknown): string {
 }
 
 /** As logged of a set on release 6.4.0, including `deviceOSVersion` 4.1.0 (home-assistant/core#131981). */
-function helloOf({ firmware, identity }: Model, id: unknown): Payload {
+function helloOf({ firmware, options }: Model, id: unknown): Payload {
   const payload = {
     protocolVersion: 1,
     deviceType: "tv",
     deviceOS: "webOS",
     deviceOSVersion: "4.1.0",
     deviceOSReleaseVersion: firmware.release,
-    deviceUUID: identity.uuid,
+    deviceUUID: options.uuid,
     pairingTypes: firmware.pairingTypes,
   };
   return { ...(firmware.hello === "with-id" ? { id } : {}), type: "hello", payload };
@@ -246,10 +246,10 @@ function showPrompt(
   permissions: readonly string[],
   answered: (answer: "accepted" | "denied" | "cancelled") => void,
 ): OpenPrompt {
-  const { prompting, promptMs } = model.behaviour;
+  const { prompting } = model;
   const shown = pushCapped(model.received.prompts, { permissions, answer: "open" });
   const decide = () => prompt.end(prompting === "deny" ? "denied" : "accepted");
-  const timer = prompting === "wait" ? undefined : setTimeout(decide, promptMs);
+  const timer = prompting === "wait" ? undefined : setTimeout(decide, model.options.promptMs);
   const prompt: OpenPrompt = {
     end(answer) {
       if (model.prompt !== prompt) return;

@@ -1,6 +1,6 @@
 /** Discovery: a set runs four UPnP stacks, each with a description. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { element, upnpDescription } from "../bench/documents.ts";
+import { tag, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { Listener } from "../bench/listeners.ts";
 import type { Discovery } from "../bench/set.ts";
@@ -31,17 +31,17 @@ export function createStacks(model: Model): readonly Stack[] {
 }
 
 function createStack(model: Model, target: string): Stack {
-  const { host, uuid: own } = model.identity;
+  const { host, uuid: own } = model.options;
   const uuid = uuidOf(`${own} ${target}`);
   const description = () => {
     const device = {
       deviceType: "urn:schemas-upnp-org:device:Basic:1",
       friendlyName: model.name,
       manufacturer: "LG Electronics",
-      modelName: model.identity.model,
+      modelName: model.options.model,
       UDN: `uuid:${uuid}`,
     };
-    return upnpDescription(device, [element("service", {}, { serviceType: target })]);
+    return upnpDescription(device, [tag("service", { serviceType: target })]);
   };
   const answer = (_request: IncomingMessage, response: ServerResponse) => {
     response.writeHead(200, { "Content-Type": "text/xml", Server: serverOf(model) }).end(description());
@@ -53,18 +53,19 @@ function createStack(model: Model, target: string): Stack {
   };
 }
 
-export function createDiscovery(model: Model, stacks: readonly Stack[], delayMs: number): Discovery {
-  const { host } = model.identity;
-  const responder = createResponder({
+export function createDiscovery(model: Model, stacks: readonly Stack[]): Discovery {
+  const { host, ssdpDelayMs } = model.options;
+  const server = serverOf(model);
+  const responder = createResponder(
     host,
-    delayMs,
-    replies: (asked) =>
+    (wants) =>
       stacks
-        .filter(({ target }) => asked === "ssdp:all" || asked === target.toLowerCase())
-        .map(({ target, uuid, listener }) =>
-          upnpReply({ location: `http://${host}:${listener.port}/`, server: serverOf(model), target, uuid }),
+        .filter(({ target }) => wants(target))
+        .map(({ target, uuid, listener: { port } }) =>
+          upnpReply({ location: `http://${host}:${port}/`, server, target, uuid }),
         ),
-  });
+    ssdpDelayMs,
+  );
   return {
     get on() {
       return responder.on;

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { objectIn } from "../bench/json.ts";
 import { pushCapped } from "../bench/set.ts";
 import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
-import { BROWSER, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
+import { BROWSER, CHANNELS, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 import {
   bringToFront,
   changeChannel,
@@ -121,8 +121,8 @@ function launchApp(model: Model, payload: Payload): Payload {
   return { id, sessionId: sessionId(id) };
 }
 
-function launchPoint(app: SimulatedApp, { identity, behaviour }: Model, caller: Caller): Payload {
-  const icon = behaviour.iconAt(caller.url("http", `/resources/${identity.seed.slice(0, 40)}/${app.id}.png`));
+function launchPoint(app: SimulatedApp, { options }: Model, caller: Caller): Payload {
+  const icon = options.iconAt(caller.url("http", `/resources/${options.seed.slice(0, 40)}/${app.id}.png`));
   return {
     id: app.id,
     launchPointId: `${app.id}_default`,
@@ -156,8 +156,8 @@ const audio: Endpoints = {
 };
 
 function volumeOf(model: Model, { changed, cause }: Payload): Payload {
-  const { firmware, muted, behaviour } = model;
-  const { soundOutput } = behaviour;
+  const { firmware, muted } = model;
+  const { soundOutput } = model.options;
   if (firmware.volume === "flat") {
     const scenario = `mastervolume_${soundOutput}`;
     const status = { scenario, active: false, volumeMax: MAX, volume: levelOf(model), muted };
@@ -178,7 +178,7 @@ function volumeOf(model: Model, { changed, cause }: Payload): Payload {
   return { volumeStatus, callerId: "secondscreen.client" };
 }
 
-const onArc = (model: Model) => model.behaviour.soundOutput === "external_arc";
+const onArc = (model: Model) => model.options.soundOutput === "external_arc";
 const levelOf = (model: Model) => (onArc(model) ? -1 : model.volume);
 
 function step(model: Model, by: 1 | -1): Payload {
@@ -189,16 +189,22 @@ function step(model: Model, by: 1 | -1): Payload {
 /** Newer firmware returns the new level. */
 function stepped(model: Model): Payload {
   if (model.firmware.volume === "flat") return DONE;
-  return { volume: levelOf(model), soundOutput: model.behaviour.soundOutput };
+  return { volume: levelOf(model), soundOutput: model.options.soundOutput };
 }
 
 const inputs: Endpoints = {
   "tv/getExternalInputList": reading("READ_INPUT_DEVICE_LIST", "inputs", (model) => ({
-    devices: model.inputs.map((input, at) => ({ ...input, port: at + 1, favorite: false, subList: [], subCount: 0 })),
+    devices: model.options.inputs.map((input, at) => ({
+      ...input,
+      port: at + 1,
+      favorite: false,
+      subList: [],
+      subCount: 0,
+    })),
   })),
   "tv/switchInput": action("CONTROL_INPUT_TV", (model, payload) => {
     const id = textIn(payload, "inputId");
-    const input = model.inputs.find((one) => one.id === id);
+    const input = model.options.inputs.find((one) => one.id === id);
     // No source gives the error code of an unknown input.
     if (input === undefined) throw applicationError(-1, `no such input: ${id}`);
     bringToFront(model, input.appId);
@@ -209,21 +215,21 @@ const inputs: Endpoints = {
   // By channel id; no source gives the error code of an unknown one.
   "tv/openChannel": action("CONTROL_INPUT_TV", (model, payload) => {
     const id = textIn(payload, "channelId");
-    const channel = model.behaviour.channels.find((one) => channelOf(one)["channelId"] === id);
+    const channel = CHANNELS.find((one) => channelOf(one)["channelId"] === id);
     if (channel === undefined) throw applicationError(-1, `no such channel: ${id}`);
     tune(model, channel);
     return DONE;
   }),
   "tv/getCurrentChannel": reading("READ_CURRENT_CHANNEL", "channel", (model) => {
-    const { active, activeSince, behaviour, channel, power } = model;
-    const settled = Date.now() - activeSince >= behaviour.channelMs;
+    const { active, activeSince, options, channel, power } = model;
+    const settled = Date.now() - activeSince >= options.channelMs;
     // Fails with 500 in the first 2 s or so of live TV (smart-tvs.md 2.4).
     if (power !== "on" || active !== LIVE_TV || channel === null || !settled)
       throw applicationError(-1000, "live TV is not ready");
     return channelOf(channel);
   }),
   "tv/getChannelList": action("READ_TV_CHANNEL_LIST", (model, _payload, caller) => {
-    if (model.behaviour.tuner) return { channelList: model.behaviour.channels.map(channelOf) };
+    if (model.options.tuner) return { channelList: CHANNELS.map(channelOf) };
     // A set without a tuner closes the socket (smart-tvs.md 2.5).
     caller.hangUp();
     return null;
@@ -299,11 +305,11 @@ const SYSTEM_INFO = "system/getSystemInfo";
 
 const system: Endpoints = {
   [SYSTEM_INFO]: action(null, systemInfo),
-  "com.webos.service.connectionmanager/getinfo": action("READ_NETWORK_STATE", ({ identity }) => ({
+  "com.webos.service.connectionmanager/getinfo": action("READ_NETWORK_STATE", ({ options }) => ({
     subscribed: false,
-    wiredInfo: { macAddress: identity.mac },
-    wifiInfo: { macAddress: identity.wifiMac },
-    p2pInfo: { macAddress: `06${identity.wifiMac.slice(2)}` },
+    wiredInfo: { macAddress: options.mac },
+    wifiInfo: { macAddress: options.wifiMac },
+    p2pInfo: { macAddress: `06${options.wifiMac.slice(2)}` },
   })),
   "system.notifications/createToast": action("WRITE_NOTIFICATION_TOAST", (model, payload) => {
     const message = pushCapped(model.received.toasts, textIn(payload, "message"));
@@ -311,12 +317,12 @@ const system: Endpoints = {
     return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
   }),
   // Only signed manifests get its permission; others get 401 (smart-tvs.md 2.3).
-  "com.webos.service.update/getCurrentSWInformation": action("READ_UPDATE_INFO", ({ firmware, identity }) => ({
+  "com.webos.service.update/getCurrentSWInformation": action("READ_UPDATE_INFO", ({ firmware, options }) => ({
     product_name: `webOSTV ${firmware.release}`,
-    model_name: identity.model,
+    model_name: options.model,
     major_ver: firmware.release.split(".")[0],
     minor_ver: firmware.release.split(".").slice(1).join("."),
-    device_id: identity.mac,
+    device_id: options.mac,
   })),
   "com.webos.service.networkinput/getPointerInputSocket": action("CONTROL_MOUSE_AND_KEYBOARD", (model, _, caller) => {
     const path = `/resources/${randomBytes(20).toString("hex")}/netinput.pointer.sock`;
@@ -325,11 +331,11 @@ const system: Endpoints = {
   }),
 };
 
-function systemInfo({ identity, behaviour }: Model): Payload {
+function systemInfo({ options }: Model): Payload {
   return {
     features: { "3d": false, dvr: true },
-    receiverType: behaviour.tuner ? "dvb" : "none",
-    modelName: identity.model,
+    receiverType: options.tuner ? "dvb" : "none",
+    modelName: options.model,
   };
 }
 

@@ -1,19 +1,17 @@
 /** The state of a set, what it received, and its subscriptions. */
+import { type Emit, emitter } from "../bench/set.ts";
 import { FIRMWARE, type Firmware } from "./firmware.ts";
 import {
   APPS,
   CHANNELS,
   HOME,
-  type Identity,
-  INPUTS,
-  identify,
   LIVE_TV,
   type Power,
   type Prompting,
+  resolve,
   type SimulatedApp,
   type SimulatedChannel,
-  type SimulatedInput,
-  type WebosEvent,
+  type WebosOptions,
   type WebosSimulatorOptions,
 } from "./options.ts";
 import type { Payload } from "./wire.ts";
@@ -82,38 +80,21 @@ export interface OpenPrompt {
   end(answer: "accepted" | "denied" | "cancelled"): void;
 }
 
-/** How the set behaves. Only `prompting` changes while it exists. */
-function behaviourOf(options: WebosSimulatorOptions) {
-  const prompting: Prompting = options.prompt ?? "accept";
-  return {
-    prompting,
-    promptMs: options.promptMs ?? 500,
-    denial: options.denial ?? "403 User denied access",
-    standby: options.standby ?? "off",
-    soundOutput: options.soundOutput ?? "tv_speaker",
-    tuner: options.tuner ?? true,
-    channels: options.channels ?? CHANNELS,
-    channelMs: options.channelMs ?? 2000,
-    iconAt: options.iconAt ?? ((address: string) => address),
-  };
-}
-
 /** The whole state of a set, which the other files read and change. */
 export class Model {
-  readonly identity: Identity;
+  readonly options: WebosOptions;
   readonly firmware: Firmware;
-  readonly behaviour: ReturnType<typeof behaviourOf>;
   readonly feeds = new Feeds();
   readonly received = new Received();
-  readonly apps: SimulatedApp[];
-  readonly inputs: SimulatedInput[];
+  readonly apps: readonly SimulatedApp[];
   /** Permissions by client key, as granted at pairing (aiowebostv#719). */
   readonly clientKeys: Map<string, ReadonlySet<string>>;
   readonly running: Set<string>;
   /** The valid paths of pointer sockets. */
   readonly pointerPaths = new Set<string>();
-  readonly emit: (type: WebosEvent["type"], text: string) => void;
+  readonly emit: Emit;
   name: string;
+  prompting: Prompting;
   power: Power = "on";
   /** The `processing` value while the power changes. */
   processing: string | null = null;
@@ -133,20 +114,19 @@ export class Model {
   togglePower: () => void = () => {};
 
   constructor(options: WebosSimulatorOptions) {
-    this.identity = identify(options);
-    this.firmware = { ...FIRMWARE[options.firmware ?? "2021"], ...options.traits };
-    this.behaviour = behaviourOf(options);
-    const { tuner, channels } = this.behaviour;
+    this.options = resolve(options);
+    const { firmware, traits, tuner, clientKeys, name, prompt } = this.options;
+    this.firmware = { ...FIRMWARE[firmware], ...traits };
     this.active = tuner ? LIVE_TV : HOME;
-    this.channel = tuner ? (channels[0] ?? null) : null;
+    this.channel = tuner ? (CHANNELS[0] ?? null) : null;
     this.running = new Set([this.active]);
-    const player = { id: this.firmware.mediaApp, title: "Media Player", system: true, hidden: true };
-    this.apps = [...(options.apps ?? APPS), player].map((app) => ({ ...app }));
-    this.inputs = (options.inputs ?? INPUTS).map((input) => ({ ...input }));
-    const keys = Object.entries(options.clientKeys ?? {});
-    this.clientKeys = new Map(keys.map(([key, granted]) => [key, new Set(granted)]));
-    this.name = options.name;
-    this.emit = (type, text) => options.onEvent?.({ type, text });
+    this.apps = [...APPS, { id: this.firmware.mediaApp, title: "Media Player", system: true, hidden: true }];
+    this.clientKeys = new Map(
+      Object.entries<readonly string[]>(clientKeys).map(([key, granted]) => [key, new Set(granted)]),
+    );
+    this.name = name;
+    this.prompting = prompt;
+    this.emit = emitter(options);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The options of a simulated LG set, and its defaults. */
-import type { Certificate } from "../bench/certificate.ts";
+import { type Certificate, sharedCertificate } from "../bench/certificate.ts";
 import { digest, macOf, uuidOf } from "../bench/identity.ts";
+import type { SetOptions } from "../bench/set.ts";
 import type { Firmware, FirmwareYear } from "./firmware.ts";
 
 export interface SimulatedApp {
@@ -41,96 +42,48 @@ export type Standby = "off" | "quick-start" | "active-standby";
 
 export type Power = "on" | "standby";
 
-/** Something that happened, with a text for people. */
-export interface WebosEvent {
-  readonly type:
-    | "prompt"
-    | "prompt-end"
-    | "registered"
-    | "button"
-    | "pointer"
-    | "text"
-    | "launch"
-    | "close"
-    | "volume"
-    | "toast"
-    | "power"
-    | "wake"
-    | "refused"
-    | "discovery";
-  readonly text: string;
-}
-
-export interface WebosSimulatorOptions {
-  /** The name given by its owner: `friendlyName`. */
-  name: string;
-  /** The `deviceUUID`. Default: derived from the name. */
+export interface WebosSimulatorOptions extends SetOptions {
+  /** The `deviceUUID`. */
   uuid?: string;
-  /** The address to bind and to announce. */
-  host?: string;
-  /** The port of wss. Default 3001; 0 is any free port, null is closed. */
+  /** The port of wss; 0 is any free port, null is closed. */
   securePort?: number | null;
-  /** The port of ws. Default 3000; 0 is any free port, null is closed. */
+  /** The port of ws; 0 is any free port, null is closed. */
   plainPort?: number | null;
-  /** The UDP port for magic packets; 0, the default, is any free port. */
-  wakePort?: number;
-  /** Default "2021": both ports are open, and an old manifest can still pair. */
+  /** By default both ports are open, and an old manifest can still pair. */
   firmware?: FirmwareYear;
   /** Differences from the firmware of the year. */
   traits?: Partial<Firmware>;
   model?: string;
   /** The wired address. */
   mac?: string;
-  /** Default: a certificate that all sets of this process share. See `createCertificate`. */
+  /** By default one that all sets of this process share. See `createCertificate`. */
   certificate?: Certificate;
-  /** Default "accept". */
   prompt?: Prompting;
-  /** The time until a prompt is answered. Default 500. */
+  /** The time until a prompt is answered. */
   promptMs?: number;
-  /** The error of a denied prompt. Default `403 User denied access`; some firmware sends `403 cancelled` (smart-tvs.md 2.3). */
+  /** The error of a denied prompt; some firmware sends `403 cancelled` (smart-tvs.md 2.3). */
   denial?: string;
   /** Known client keys with their permissions. */
   clientKeys?: Readonly<Record<string, readonly string[]>>;
-  /** Whether it answers searches; 2026 firmware can switch that off (smart-tvs.md 2.1). Default true. */
+  /** Whether it answers searches; 2026 firmware can switch that off (smart-tvs.md 2.1). */
   ssdp?: boolean;
   ssdpDelayMs?: number;
   standby?: Standby;
-  /** The time from `turnOff` until the silent sockets close. Default 4000, as on webOS 6 (smart-tvs.md 2.5). */
+  /** The time from `turnOff` until the silent sockets close: 4000 on webOS 6 (smart-tvs.md 2.5). */
   socketsCloseMs?: number;
-  /** The time from then until the ports close. Default 10 000. */
+  /** The time from then until the ports close. */
   portsCloseMs?: number;
-  /** The time from a magic packet until the ports are open. Default 2000. */
+  /** The time from a magic packet until the ports are open. */
   bootMs?: number;
   /** With a soundbar on ARC the volume is -1, `setVolume` is ignored, and steps work (smart-tvs.md 2.5). */
   soundOutput?: "tv_speaker" | "external_arc";
-  /** Without a tuner the set closes the socket at `getChannelList` (smart-tvs.md 2.5). Default true. */
+  /** Without a tuner the set closes the socket at `getChannelList` (smart-tvs.md 2.5). */
   tuner?: boolean;
-  apps?: readonly SimulatedApp[];
   inputs?: readonly SimulatedInput[];
-  /** The channels of the tuner. */
-  channels?: readonly SimulatedChannel[];
   /** Changes the icon URL in launch points, given the real one. */
   iconAt?: (address: string) => string;
-  /** The time from the start of live TV until `getCurrentChannel` works. Default 2000 (smart-tvs.md 2.4). */
+  /** The time from the start of live TV until `getCurrentChannel` works (smart-tvs.md 2.4). */
   channelMs?: number;
-  onEvent?: (event: WebosEvent) => void;
-}
-
-/** What never changes while a set exists. */
-export type Identity = ReturnType<typeof identify>;
-
-export function identify(options: WebosSimulatorOptions) {
-  const uuid = options.uuid ?? uuidOf(options.name);
-  /** Hex derived from the UUID, for ids that only have to be stable. */
-  const seed = digest(uuid);
-  return {
-    uuid,
-    seed,
-    host: options.host ?? "127.0.0.1",
-    model: options.model ?? "OLED55C14LB",
-    mac: options.mac ?? macOf(seed),
-    wifiMac: macOf(digest(seed)),
-  };
 }
 
 export const LIVE_TV = "com.webos.app.livetv";
@@ -154,7 +107,7 @@ export const APPS: readonly SimulatedApp[] = [
   { id: "com.webos.app.screensaver", title: "Screen Saver", system: true, hidden: true },
 ];
 
-export const INPUTS: readonly SimulatedInput[] = [
+const INPUTS: readonly SimulatedInput[] = [
   { id: "HDMI_1", label: "PlayStation 5", appId: "com.webos.app.hdmi1", connected: true },
   { id: "HDMI_2", label: "HDMI 2", appId: "com.webos.app.hdmi2", connected: false },
   { id: "HDMI_3", label: "HDMI 3", appId: "com.webos.app.hdmi3", connected: false },
@@ -165,3 +118,39 @@ export const CHANNELS: readonly SimulatedChannel[] = [
   { number: "7-1", name: "KGO" },
   { number: "11-1", name: "KNTV" },
 ];
+
+const DEFAULTS = {
+  host: "127.0.0.1",
+  securePort: 3001,
+  plainPort: 3000,
+  firmware: "2021",
+  model: "OLED55C14LB",
+  prompt: "accept",
+  promptMs: 500,
+  denial: "403 User denied access",
+  clientKeys: {},
+  ssdp: true,
+  ssdpDelayMs: 0,
+  standby: "off",
+  socketsCloseMs: 4_000,
+  portsCloseMs: 10_000,
+  bootMs: 2_000,
+  soundOutput: "tv_speaker",
+  tuner: true,
+  inputs: INPUTS,
+  iconAt: (address: string) => address,
+  channelMs: 2_000,
+} satisfies Partial<WebosSimulatorOptions>;
+
+/** The common name on the certificate of every set (smart-tvs.md 1.3). */
+export const COMMON_NAME = "LGE TV SSG";
+
+/** What never changes while a set exists. */
+export type WebosOptions = ReturnType<typeof resolve>;
+
+export function resolve(options: WebosSimulatorOptions) {
+  const { uuid = uuidOf(options.name), certificate = sharedCertificate(COMMON_NAME) } = options;
+  /** Hex derived from the UUID, for ids that only have to be stable. */
+  const seed = digest(uuid);
+  return { ...DEFAULTS, mac: macOf(seed), ...options, uuid, seed, certificate, wifiMac: macOf(digest(seed)) };
+}

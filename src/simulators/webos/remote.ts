@@ -1,7 +1,7 @@
 /** Effects on a set, from the network or its remote. */
 import { pushCapped, words } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
-import { HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
+import { CHANNELS, HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
 
 export function setVolume(model: Model, level: number, cause: string): void {
   const bounded = Math.max(0, Math.min(100, level));
@@ -42,7 +42,7 @@ export function bringToFront(model: Model, id: string): void {
   model.active = id;
   model.activeSince = Date.now();
   model.running.add(id);
-  if (id === LIVE_TV && model.behaviour.tuner) model.channel ??= model.behaviour.channels[0] ?? null;
+  if (id === LIVE_TV && model.options.tuner) model.channel ??= CHANNELS[0] ?? null;
   setPlayback(model, null);
   model.feeds.changed("app");
 }
@@ -54,8 +54,8 @@ export function closeApp(model: Model, id: string): void {
 }
 
 /** The app shown when the one in front is closed. No source says which app sets without a home app show. */
-function fallback({ firmware, behaviour }: Model): string {
-  return firmware.homeApp || !behaviour.tuner ? HOME : LIVE_TV;
+function fallback({ firmware, options }: Model): string {
+  return firmware.homeApp || !options.tuner ? HOME : LIVE_TV;
 }
 
 function goHome(model: Model): void {
@@ -70,10 +70,9 @@ export function setPlayback(model: Model, playState: PlayState | null): void {
 }
 
 export function changeChannel(model: Model, by: 1 | -1): void {
-  const { channels } = model.behaviour;
   if (model.active !== LIVE_TV || model.channel === null) return;
-  const at = channels.indexOf(model.channel) + by + channels.length;
-  tune(model, channels[at % channels.length] ?? model.channel);
+  const at = CHANNELS.indexOf(model.channel) + by + CHANNELS.length;
+  tune(model, CHANNELS[at % CHANNELS.length] ?? model.channel);
 }
 
 /** Has no visible effect while another app than live TV is in front. */

@@ -60,8 +60,8 @@ export const addons: Methods = {
       type: either(oneOf("media", "window", "script", "androidapp", "unknown")),
       properties: names("Favourite.Fields.Favourite", FAVOURITE),
     },
-    ({ favourites }, { properties }) => {
-      const found = favourites.map((one) => ({
+    ({ options }, { properties }) => {
+      const found = options.favourites.map((one) => ({
         ...pick(properties, { ...one, thumbnail: "" }),
         title: one.title,
         type: one.type,

@@ -42,14 +42,13 @@ export function quit(model: Model): void {
   model.shutDown("ended", "clean");
 }
 
-function propertiesOf({ volume, muted, identity }: Model): Record<string, unknown> {
-  const [major = 20, minor = 1] = identity.version.split(".").map(Number);
+function propertiesOf({ volume, muted }: Model): Record<string, unknown> {
   return {
     volume,
     muted,
     name: "Kodi",
     language: "en_GB",
-    version: { major, minor, revision: "20230312-nogitfound", tag: "stable" },
+    version: { major: 20, minor: 1, revision: "20230312-nogitfound", tag: "stable" },
     sorttokens: ["The ", "The.", "The_"],
   };
 }

@@ -106,9 +106,9 @@ function changeSpeed(model: Model, direction: 1 | -1): void {
 }
 
 function changeChannel(model: Model, by: number): void {
-  const { channels, playing } = model;
+  const { channels } = model.options;
   // Has an effect only while a channel plays.
-  if (by !== 0 && !playing?.channel) return;
+  if (by !== 0 && !model.playing?.channel) return;
   const at = channels.findIndex(({ id }) => id === model.lastChannel);
   const next = channels[(Math.max(0, at) + by + channels.length) % channels.length];
   if (next !== undefined) openChannel(model, next);

@@ -218,14 +218,14 @@ function openItem(model: Model, item: unknown): void {
   if (item === undefined) throw invalidParams();
   if (playlistid !== undefined) return openInList(model, Number(playlistid), Number(at));
   if (typeof channelid === "number") {
-    const channel = model.channels.find(({ id }) => id === channelid);
+    const channel = model.options.channels.find(({ id }) => id === channelid);
     // An unknown channel crashes Kodi 20.1 with SIGSEGV, without a response (ran).
     if (channel === undefined) throw new Crashed("Player.Open");
     return openChannel(model, channel);
   }
   // A missing folder is accepted and only clears a playlist (Kodi 20.1, ran).
   if (typeof file !== "string") return model.notify("Playlist.OnClear", { playlistid: 2 });
-  const known = model.media.find((media) => media.file === file);
+  const known = model.options.media.find((media) => media.file === file);
   if (known !== undefined) open(model, known);
   else if (file.startsWith("plugin://")) openPlugin(model, file);
   else if (/^[a-z]+:\/\//.test(file)) open(model, { file });

@@ -29,7 +29,7 @@ export const playlist: Methods = {
 /** The items of a call. Each must be a URL or a file that the player has. */
 function itemsIn(model: Model, given: unknown): ListItem[] {
   return (Array.isArray(given) ? given : [given]).map((one: { file: string }) => {
-    const media = model.media.find(({ file }) => file === one.file);
+    const media = model.options.media.find(({ file }) => file === one.file);
     if (!media && !/^[a-z]+:\/\//.test(one.file)) throw invalidParams();
     return { file: one.file, title: media?.title ?? one.file };
   });

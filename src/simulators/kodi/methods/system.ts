@@ -44,8 +44,8 @@ const CHANNEL_FIELDS = ["thumbnail", "channeltype", "channel", "channelnumber", 
 export const pvr: Methods = {
   "PVR.GetProperties": method(
     { properties: required(names("PVR.Property.Name", ["available", "recording", "scanning"])) },
-    ({ channels }, { properties }) =>
-      pick(properties, { available: channels.length > 0, recording: false, scanning: false }),
+    ({ options }, { properties }) =>
+      pick(properties, { available: options.channels.length > 0, recording: false, scanning: false }),
   ),
   "PVR.GetChannels": method(
     {
@@ -55,9 +55,9 @@ export const pvr: Methods = {
     },
     (model, { channelgroupid, properties }) => {
       // Fails without a tuner (Kodi 20.1, ran).
-      if (model.channels.length === 0) throw failed();
+      if (model.options.channels.length === 0) throw failed();
       const wantsRadio = channelgroupid === "allradio" || channelgroupid === 2;
-      const found = model.channels
+      const found = model.options.channels
         .filter(({ radio = false }) => radio === wantsRadio)
         .map((channel) => {
           const { id, name, number, radio } = channel;
@@ -72,8 +72,8 @@ export const pvr: Methods = {
 };
 
 const LABELS: Readonly<Record<string, (model: Model) => string>> = {
-  "Network.MacAddress": ({ identity }) => identity.mac,
-  "System.BuildVersion": ({ identity }) => `${identity.version} Debian package version: 2:${identity.version}+dfsg-1`,
+  "Network.MacAddress": ({ options }) => options.mac,
+  "System.BuildVersion": () => "20.1 Debian package version: 2:20.1+dfsg-1",
   "System.FriendlyName": ({ name }) => name,
   "Player.Art(thumb)": ({ playing }) => playing?.thumbnail ?? "",
   "Player.Art(poster)": ({ playing }) => playing?.poster ?? "",
@@ -122,7 +122,7 @@ function addonName({ addons, folder }: Model): string {
 /** Fails with -32100 if the operating system does not allow it (players.md 7.2). */
 const powerCommand = (what: "shutdown" | "suspend" | "hibernate") =>
   method({}, (model) => {
-    if (!model.identity.can[what]) throw failed();
+    if (!model.options.power[what]) throw failed();
     if (what === "shutdown") model.notify("System.OnQuit", { exitcode: 64 });
     else model.notify("System.OnSleep", null);
     model.shutDown("asleep", "clean");
@@ -133,8 +133,8 @@ const ABILITIES = ["canshutdown", "cansuspend", "canhibernate", "canreboot"];
 export const system: Methods = {
   "System.GetProperties": method(
     { properties: required(names("System.Property.Name", ABILITIES)) },
-    ({ identity }, { properties }) => {
-      const can = Object.entries(identity.can).map(([name, value]) => [`can${name}`, value]);
+    ({ options }, { properties }) => {
+      const can = Object.entries(options.power).map(([name, value]) => [`can${name}`, value]);
       return pick(properties, Object.fromEntries(can));
     },
   ),
@@ -150,7 +150,7 @@ export const system: Methods = {
 };
 
 /** Settings by their ids (Kodi 20.1, ran). */
-function settingsOf({ name, webPort, identity, password, screenshots }: Model): Record<string, unknown> {
+function settingsOf({ name, webPort, options, password, screenshots }: Model): Record<string, unknown> {
   const port = webPort();
   return {
     "services.devicename": name,
@@ -158,7 +158,7 @@ function settingsOf({ name, webPort, identity, password, screenshots }: Model): 
     // The setting of the port stays while the web server is off.
     "services.webserverport": port ?? 8080,
     "services.webserverauthentication": password !== null,
-    "services.webserverusername": identity.user,
+    "services.webserverusername": options.user,
     "debug.screenshotpath": screenshots?.folder ?? "",
   };
 }
