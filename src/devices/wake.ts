@@ -174,7 +174,8 @@ class Asking {
   #noteFailure(error: unknown, isLate: boolean): void {
     if (this.#signal.aborted) throw this.#signal.reason;
     if (!(error instanceof ZapdError) || isFinal(error)) throw error;
-    this.failure = error;
+    // An ask that this ended early does not outdate what one that took its time has found.
+    if (!isLate || !this.isUnproven) this.failure = error;
     // A device that starts may first open a port on which it cannot prove its identity.
     if (this.isUnproven) this.#pauseMs = standbyPauseMs;
     else if (!isLate && (error.code !== "device_unreachable" || hasReason(error, "closed"))) {

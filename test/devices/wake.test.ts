@@ -175,6 +175,8 @@ test("one that does not prove its identity is waited for, since it may be starti
   expect(set.asked.length).toBeLessThan(6);
   const stranger = await play({ isOn: () => failing("protocol", "device_unproven") }, command);
   expect(stranger.outcome).toBe("device_unproven: fails by protocol");
+  const slow = await play({ isOn: (ms) => (ms < 3_000 ? failing("protocol", "device_unproven") : "silence") }, command);
+  expect(slow.outcome).toBe("device_unproven: fails by protocol");
 });
 
 test.each([
