@@ -6,6 +6,8 @@ import type { Outcome, Tool, ToolContext } from "./tool.ts";
 
 const question = "pin";
 const maxPinLength = 64;
+/** A device that shows a code does so within this time; a longer wait is for somebody who accepts the request at the device. */
+const codeTimeoutMs = 5_000;
 
 /**
  * Runs a tool. Where the device must be paired first and shows a code, the person is asked for it, and the tool then runs.
@@ -22,7 +24,9 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
   } catch (error) {
     const asksPin = canAsk && pin === undefined && !tool.annotations.readOnlyHint;
     if (!asksPin || !(error instanceof ApiError) || error.code !== "pairing_required") throw error;
-    const begun = await api.pairDevice({ id, body: { begin: true }, signal }).catch(() => null);
+    // Without `begin`: what is left here does not end a request that somebody else waits for at the device.
+    const within = AbortSignal.any([signal, AbortSignal.timeout(codeTimeoutMs)]);
+    const begun = await api.pairDevice({ id, body: {}, signal: within }).catch(() => null);
     if (begun === null) throw error;
     if (begun.step === undefined) return tool.run(args, context);
     if (begun.step !== "code") {

@@ -5,6 +5,7 @@ import { ApiError, type Client } from "../../src/api/client.ts";
 import { runPaired } from "../../src/mcp/pairing.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { tools } from "../../src/mcp/tools.ts";
+import { sleep } from "../../src/system/sleep.ts";
 
 interface Listed {
   readonly name: string;
@@ -83,15 +84,16 @@ test("each has an input and an output schema with descriptions", () => {
   expect(JSON.stringify(listed).length).toBeLessThan(36_000);
 });
 
-/** A set that shows a code for pairing. */
-function setWithCode(step: "code" | "confirm") {
+/** A set that shows a code for pairing, asks for a login, or waits until somebody accepts. */
+function setWithCode(step: "code" | "confirm" | "login") {
   const calls: string[] = [];
   let isPaired = false;
   const refused = new ApiError({ code: "pairing_required", message: "Den is not paired", hint: "zapd pair Den" }, "");
   const api = {
-    async pairDevice({ body }: { body: { begin?: boolean; pin?: string } }) {
-      calls.push(body.begin ? "begin" : `pin ${body.pin}`);
-      if (body.begin) return { device: { name: "Den" }, step, form: "digits", length: 4 };
+    async pairDevice({ body, signal }: { body: { begin?: boolean; pin?: string }; signal: AbortSignal }) {
+      calls.push(body.pin === undefined ? `pair ${JSON.stringify(body)}` : `pin ${body.pin}`);
+      if (step === "confirm") await sleep(60_000, signal);
+      if (body.pin === undefined) return { device: { name: "Den" }, step, form: "digits", length: 4 };
       isPaired = body.pin === "1234";
       if (!isPaired) throw new ApiError({ code: "pairing_failed", message: "wrong code" }, "");
       return {};
@@ -129,7 +131,7 @@ test("a set that shows a code is paired during the call, where the person can be
   });
   await expect(ask("set_volume", volume, { answerTo: () => "0000" })).rejects.toMatchObject({ code: "pairing_failed" });
   expect(await ask("set_volume", volume, { answerTo: () => "1234" })).toMatchObject({ data: { confirmed: null } });
-  expect(calls).toEqual(["volume", "begin", "pin 0000", "pin 1234", "volume"]);
+  expect(calls).toEqual(["volume", "pair {}", "pin 0000", "pin 1234", "volume"]);
 });
 
 test("no question for a tool that only reads, for a prompt at the set, a second time, or where the client cannot ask", async () => {
@@ -142,9 +144,14 @@ test("no question for a tool that only reads, for a prompt at the set, a second 
     required,
   );
   expect(code.calls).toEqual(["volume", "cancel", "volume"]);
+  const login = setWithCode("login");
+  await expect(login.ask("set_volume", { level: 5, wait_ms: 1 }, {})).rejects.toMatchObject(required);
+  expect(login.calls).toEqual(["volume", "pair {}", "cancel"]);
+  // A person may wait at the same prompt: it is left to them.
   const confirm = setWithCode("confirm");
-  await expect(confirm.ask("set_volume", { level: 5, wait_ms: 1 }, {})).rejects.toMatchObject(required);
-  expect(confirm.calls).toEqual(["volume", "begin", "cancel"]);
+  const signal = AbortSignal.timeout(20);
+  await expect(confirm.ask("set_volume", { level: 5, wait_ms: 1 }, { signal })).rejects.toMatchObject(required);
+  expect(confirm.calls).toEqual(["volume", "pair {}"]);
 });
 
 test("a volume step is not confirmed merely because the device reports a volume", async () => {
