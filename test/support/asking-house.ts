@@ -17,6 +17,8 @@ export class AskingSet {
   readonly typed: string[] = [];
   /** It answers to what was entered once this ends. */
   thinks: Promise<unknown> = Promise.resolve();
+  /** Whether zapd has asked to be paired. */
+  isAsked = false;
   /** It asks its user once this ends. */
   begins: Promise<unknown> = Promise.resolve();
   #user = Promise.withResolvers<Paired>();
@@ -93,6 +95,7 @@ export function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
     }),
     async pair({ port }) {
       const set = setAt(port);
+      set.isAsked = true;
       await set.begins;
       return set.pairing();
     },

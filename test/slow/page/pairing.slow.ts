@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "puppeteer-core";
 import { type AskingHouse, AskingSet, openAskingHouse } from "../../support/asking-house.ts";
 import { pressNamed, shows, until, write } from "../../support/browser.ts";
+import { until as eventually } from "../../support/http-device.ts";
 import { mistyped } from "../../support/mistyped.ts";
 import { demoFor, describePage } from "./stage.ts";
 
@@ -154,6 +155,7 @@ describePage("pairing", (visit) => {
       set.begins = begins.promise;
       const { page, name } = await asked(set);
       await shows(page, `Contacting ${name}`);
+      await eventually("the set is asked to pair", () => set.isAsked);
       await page.keyboard.press("Escape");
       await isClosed(page);
       await Bun.sleep(300);

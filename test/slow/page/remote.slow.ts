@@ -200,6 +200,8 @@ describePage("the remote", (visit) => {
   }, 60_000);
 
   test("ten keys move what plays by ten seconds, and the page shows where it is then", async () => {
+    // What played before would be paused in its place, since it plays on while this is opened.
+    await api("POST", "/devices/Cinema/playback", { do: "stop" });
     await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
     await api("POST", "/devices/Cinema/playback", { do: "pause" });
     await api("POST", "/devices/Cinema/playback", { do: "seek", position_ms: 20_000 });
