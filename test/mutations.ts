@@ -37,7 +37,7 @@ function mutate(file: string, tests: readonly string[]): boolean {
     testRunner: "command",
     commandRunner: { command: `bun test --bail ${tests.join(" ")}` },
     mutate: [file],
-    // Texts are for people: no test holds their words.
+    // Texts are for people: most of their words are held by no test.
     mutator: { excludedMutations: ["StringLiteral"] },
     thresholds: { high: 95, low: least, break: least },
     reporters: ["clear-text", "html"],
@@ -47,7 +47,6 @@ function mutate(file: string, tests: readonly string[]): boolean {
     tsconfigFile: "dist/mutations/none.json",
     tempDirName: `dist/mutations/${name}`,
     ignorePatterns: ["dist", ".git"],
-    checkers: [],
     concurrency: 2,
   };
   mkdirSync(join(root, "dist/mutations"), { recursive: true });
@@ -64,6 +63,11 @@ function mutate(file: string, tests: readonly string[]): boolean {
 const wanted = process.argv.slice(2);
 const chosen = Object.entries(held).filter(([file]) => wanted.length === 0 || wanted.includes(basename(file, ".ts")));
 const failed = chosen.filter(([file, tests]) => !mutate(file, tests)).map(([file]) => file);
-if (chosen.length === 0) process.stderr.write(`There is no such file: ${Object.keys(held).join(", ")}\n`);
+if (chosen.length === 0)
+  process.stderr.write(
+    `Name some of these: ${Object.keys(held)
+      .map((file) => basename(file, ".ts"))
+      .join(", ")}\n`,
+  );
 if (failed.length > 0) process.stderr.write(`Too many mutants were not noticed: ${failed.join(", ")}\n`);
 process.exitCode = failed.length > 0 || chosen.length === 0 ? 1 : 0;

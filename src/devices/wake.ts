@@ -174,7 +174,7 @@ class Asking {
   #noteFailure(error: unknown, isLate: boolean): void {
     if (this.#signal.aborted) throw this.#signal.reason;
     if (!(error instanceof ZapdError) || isFinal(error)) throw error;
-    // An ask that this ended early does not outdate what one that took its time has found.
+    // That our own limit cut an ask short says less than an earlier answer, which did not prove who gave it.
     if (!isLate || !this.isUnproven) this.failure = error;
     // A device that starts may first open a port on which it cannot prove its identity.
     if (this.isUnproven) this.#pauseMs = standbyPauseMs;
