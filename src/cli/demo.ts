@@ -1,6 +1,7 @@
 /** `zapd demo`: eight simulated sets and a daemon with a temporary state folder. No packet leaves this machine, and no file stays. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -155,7 +156,7 @@ interface DemoSet {
 interface Basics {
   readonly name: string;
   readonly host: string;
-  onEvent(event: { readonly text: string }): void;
+  onEvent(event: { readonly text: string; readonly url?: string }): void;
 }
 
 interface StartedSet {
@@ -244,11 +245,24 @@ const sets: readonly DemoSet[] = [
 /** Starts a set at a loopback address of its own where the system has more than one, as Linux does. Prints what is done to the set. */
 async function startSet({ name, make }: DemoSet, own: string): Promise<StartedSet> {
   const host = (await canBind(own, 0)) ? own : "127.0.0.1";
-  const onEvent = ({ text }: { text: string }) => show(`${printable(`${name.padEnd(12)} ${text}`)}\n`);
+  const onEvent: Basics["onEvent"] = ({ text, url }) => {
+    show(`${printable(`${name.padEnd(12)} ${text}`)}\n`);
+    if (url !== undefined) requestMedia(url, host);
+  };
   const portAt = async (usual: number) => (host === own && (await canBind(own, usual)) ? usual : 0);
   const set = await make({ name, host, onEvent }, portAt);
   await set.simulator.start();
   return set;
+}
+
+/** Requests media as a player does, from the address of the set, but only from this machine. What is served is not used. */
+function requestMedia(url: string, host: string): void {
+  const { protocol, hostname } = URL.parse(url) ?? {};
+  if (protocol !== "http:" || !hostname?.startsWith("127.")) return;
+  const request = http.get(url, { localAddress: host, agent: false, timeout: 10_000 }, (response) => response.resume());
+  request.on("timeout", () => request.destroy());
+  // A set that cannot read the media shows nothing of it here.
+  request.on("error", () => {});
 }
 
 function canBind(host: string, port: number): Promise<boolean> {

@@ -146,6 +146,48 @@ process.exit(exitCode);`;
   ]);
 });
 
+test.skipIf(inOwnNetwork === null)("the sets of the demo request the media that they are told to play", async () => {
+  const script = `
+const served = [];
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch(request, server) {
+    served.push(server.requestIP(request).address);
+    return new Response("a film");
+  },
+});
+const [program, ...words] = process.argv.slice(1);
+const demo = Bun.spawn([program, ...words, "demo", "--no-page"], { stdout: "pipe", stderr: "inherit" });
+const printed = new TextDecoder();
+let text = "";
+// A demo whose reader has gone ends, so the reader is kept.
+const reader = demo.stdout.getReader();
+while (!text.includes("Ctrl-C ends")) text += printed.decode((await reader.read()).value, { stream: true });
+const api = "http://127.0.0.1:7272/v1/devices/";
+const post = (path, body) => fetch(api + path, { method: "POST", body: JSON.stringify(body) });
+await post("Cinema/pair", { user: "kodi", password: "popcorn" });
+await post("Kitchen/pair", {});
+const url = server.url.href + "film.mp4";
+for (const name of ["Cinema", "Kitchen", "Attic", "Terrace"])
+  console.log(name, (await post(name + "/media", { url, mime: "video/mp4" })).status);
+for (let tries = 0; tries < 400 && served.length < 4; tries++) await Bun.sleep(25);
+console.log(served.sort().join(" "));
+demo.kill("SIGINT");
+await demo.exited;
+process.exit();`;
+  const [unshare = "", ...words] = inOwnNetwork ?? [];
+  const { stdout, stderr } = await home.run(unshare, [...words, process.execPath, "-e", script, ...programWords()]);
+  expect([stderr, stdout.split("\n")]).toEqual([
+    "",
+    [
+      ...["Cinema", "Kitchen", "Attic", "Terrace"].map((name) => `${name} 200`),
+      "127.0.0.5 127.0.0.6 127.0.0.8 127.0.0.9",
+      "",
+    ],
+  ]);
+});
+
 describe("a command finds the daemon that runs", () => {
   /** A daemon with a config and a state of its own, which nothing in the environment names. */
   async function serveElsewhere(name: string): Promise<Running & { socket: string }> {

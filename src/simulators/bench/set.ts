@@ -18,6 +18,8 @@ export interface Discovery extends Part {
 export interface SetEvent {
   readonly type: string;
   readonly text: string;
+  /** The address of the media that it is to play. Nothing is requested from there: that is up to the owner of the set. */
+  readonly url?: string;
 }
 
 /** What every simulator takes. */
@@ -31,10 +33,10 @@ export interface SetOptions {
   onEvent?: (event: SetEvent) => void;
 }
 
-export type Emit = (type: string, text: string) => void;
+export type Emit = (type: string, text: string, url?: string) => void;
 
 export function emitter({ onEvent }: Pick<SetOptions, "onEvent">): Emit {
-  return (type, text) => onEvent?.({ type, text });
+  return (type, text, url) => onEvent?.({ type, text, ...(url !== undefined && { url }) });
 }
 
 /** The resolved options of a set, of which the base uses these. */

@@ -86,7 +86,8 @@ export class Player {
     const known = this.#options.media.find(({ url }) => url === contentId);
     this.end("INTERRUPTED");
     const fails = known?.fails ?? (PLAYED.test(contentType) ? null : "LOAD_FAILED");
-    this.#options.onEvent?.({ type: "load", text: `${fails === null ? "plays" : "cannot play"} ${contentId}` });
+    const text = `${fails === null ? "plays" : "cannot play"} ${contentId}`;
+    this.#options.onEvent?.({ type: "load", text, url: contentId });
     if (fails !== null) return fails;
     const durationMs = known?.durationMs === undefined ? 120_000 : known.durationMs;
     this.#begin(media, durationMs, USUAL);

@@ -70,7 +70,7 @@ function load(model: Model, uri: string, metadata: string): Result {
   if (isMissing(uri) && stack.missingFile === 716) return 716;
   if (model.transport === "PLAYING" && stack.loadPlaying !== 200) return stack.loadPlaying;
   model.load({ uri, metadata });
-  model.emit("play", `plays ${uri}`);
+  model.emit("play", `plays ${uri}`, uri);
   return {};
 }
 

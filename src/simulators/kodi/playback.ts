@@ -42,7 +42,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   const plugin = path.startsWith("plugin://");
   const player = kind === "audio" || plugin ? 0 : 1;
   model.screensaver = false;
-  model.emit("open", `open ${path}`);
+  model.emit("open", `open ${path}`, path);
   afterStartDelay(model, () => {
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);

@@ -116,7 +116,6 @@ function launchApp(model: Model, payload: Payload): Payload {
   const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
   const params = objectIn(payload["params"]);
   launch(model, { id, contentId, params, target: null });
-  // The media is listed in `payload`, in the form of DLNA.
   if (id === model.firmware.mediaApp && Array.isArray(params["payload"])) setPlayback(model, "playing");
   return { id, sessionId: sessionId(id) };
 }

@@ -1,4 +1,5 @@
 /** Effects on a set, from the network or its remote. */
+import { objectIn } from "../bench/json.ts";
 import { pushCapped, words } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
 import { CHANNELS, HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
@@ -33,7 +34,10 @@ export function launch(model: Model, launched: Launched): void {
   const { id, params, target } = pushCapped(model.received.launches, launched);
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   const text = `launched "${titleOf(model, id)}"${target === null ? "" : ` ${target}`}${words.join("")}`;
-  model.emit("launch", text);
+  // The media is listed in `payload`, in the form of DLNA.
+  const [media] = Array.isArray(params["payload"]) ? params["payload"] : [];
+  const url = objectIn(media)["fullPath"];
+  model.emit("launch", text, typeof url === "string" ? url : undefined);
   bringToFront(model, id);
 }
 
