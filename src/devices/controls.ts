@@ -11,7 +11,7 @@ import {
   shownParts,
 } from "../platforms/platform.ts";
 import type { Device } from "./device.ts";
-import { awaitEffect } from "./effects.ts";
+import { awaitEffect, tryReadParts } from "./effects.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { requireCapability } from "./failures.ts";
 import type { Turn } from "./queue.ts";
@@ -19,6 +19,8 @@ import type { Turn } from "./queue.ts";
 const timeoutMs = 15_000;
 /** A position this near counts as reached, since players seek to a key frame. */
 const nearMs = 10_000;
+/** At a position before this one, a file that starts anew cannot be told from one that plays on. */
+const justStartedMs = 5_000;
 
 const playbackParts = ["playback"] as const;
 
@@ -91,15 +93,52 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
     changes: shownParts,
     callerTexts: [item.url, ...(item.title ? [item.title] : [])],
     work: async (connection, signal, endpoint) => {
-      await requireCapability(connection.media, "media").play({ ...item, url: toAsciiUrl(item.url) }, signal);
+      const media = requireCapability(connection.media, "media");
       // A picture starts no playback.
-      if (item.mime?.startsWith("image/")) return null;
-      const isDone = ({ playback }: Partial<PlatformState>) =>
-        statusAfter.play?.includes(playback?.status ?? "") ?? false;
-      const effect = { parts: shownParts, isReported: !hidesPlayback(connection), isDone };
-      return awaitEffect({ device, endpoint, connection }, effect, signal);
+      const isReported = !hidesPlayback(connection) && item.mime?.startsWith("image/") !== true;
+      const before = isReported ? await tryReadParts(connection, shownParts, signal) : null;
+      await media.play({ ...item, url: toAsciiUrl(item.url) }, signal);
+      if (!isReported) return null;
+      const playing = new PlayingSince(before);
+      const effect = { parts: shownParts, isReported, isDone: (state: Partial<PlatformState>) => playing.isNew(state) };
+      const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
+      return confirmed === false && playing.isUnknown ? null : confirmed;
     },
   });
+}
+
+/** Tells whether a device plays what it was given, and not what it played before the command. */
+class PlayingSince {
+  readonly #before: Partial<PlatformState>;
+  #hasChanged: boolean;
+  #isPlaying = false;
+
+  constructor(before: Partial<PlatformState> | null) {
+    this.#before = before ?? {};
+    this.#hasChanged = !isPlaying(this.#before);
+  }
+
+  isNew(state: Partial<PlatformState>): boolean {
+    this.#isPlaying = isPlaying(state);
+    this.#hasChanged ||= !this.#isPlaying || this.#differs(state);
+    return this.#isPlaying && this.#hasChanged;
+  }
+
+  /** Whether it plays, and shows too little to tell the new file from the old one. */
+  get isUnknown(): boolean {
+    return this.#isPlaying && (this.#before.playback?.position_ms ?? 0) < justStartedMs;
+  }
+
+  #differs({ app, playback }: Partial<PlatformState>): boolean {
+    const { app: appBefore, playback: before } = this.#before;
+    if (app?.id !== appBefore?.id || playback?.title !== before?.title) return true;
+    if (playback?.duration_ms !== before?.duration_ms) return true;
+    return (playback?.position_ms ?? 0) < (before?.position_ms ?? 0);
+  }
+}
+
+function isPlaying({ playback }: Partial<PlatformState>): boolean {
+  return statusAfter.play?.includes(playback?.status ?? "") ?? false;
 }
 
 /** Devices put a URL into a request unchanged, where it may hold no space and only ASCII (RFC 9112, 3.2). */

@@ -1,0 +1,68 @@
+/** Whether a device is seen to play a file: the one that it was given, not the one that it played before. */
+import { expect, test } from "bun:test";
+import { playMedia } from "../../src/devices/controls.ts";
+import type { PlatformState } from "../../src/platforms/platform.ts";
+import { idle } from "../support/fake-platform.ts";
+import { neverAborted, openHouse } from "./harness.ts";
+
+type Playback = NonNullable<PlatformState["playback"]>;
+
+const playing = (more: Partial<Playback> = {}): PlatformState => ({
+  ...idle,
+  playback: {
+    status: "playing",
+    position_ms: null,
+    duration_ms: null,
+    title: null,
+    artist: null,
+    rate: 1,
+    live: null,
+    ...more,
+  },
+});
+const film = playing({ title: "Film", position_ms: 60_000, duration_ms: 90_000 });
+
+/** What is confirmed of a device that shows one state before it takes the file, and then the others, one at each read. */
+async function confirmedOf(before: PlatformState, ...after: PlatformState[]) {
+  const shown = [...after];
+  let isTaken = false;
+  const house = await openHouse((set) => ({
+    ...set.connection(),
+    state: { read: async () => (isTaken ? ((shown.length > 1 ? shown.shift() : shown[0]) ?? before) : before) },
+    playback: { does: new Set(), do: async () => {} },
+    media: {
+      play: async () => {
+        isTaken = true;
+      },
+    },
+  }));
+  const device = house.devices.deviceOf(await house.add("Player"));
+  const item = { url: "http://192.0.2.1/other.mp4", mime: "video/mp4", title: null, image: null };
+  try {
+    return await playMedia(device, item, { signal: neverAborted });
+  } finally {
+    await house.remove();
+  }
+}
+
+test.concurrent.each<readonly [string, boolean | null, readonly [PlatformState, ...PlatformState[]]]>([
+  ["nothing played before", true, [idle, playing()]],
+  ["nothing plays after it", false, [idle, idle]],
+  ["the old file plays on", false, [film, playing({ title: "Film", position_ms: 61_000, duration_ms: 90_000 })]],
+  ["the old file plays on, and then the new one", true, [film, film, playing({ title: "Other", position_ms: 0 })]],
+  ["the old file ends, and nothing plays", false, [film, film, idle]],
+  ["between the two nothing plays", true, [playing(), idle, playing()]],
+  [
+    "the new file has no title, and starts from its beginning",
+    true,
+    [film, playing({ title: "Film", position_ms: 200, duration_ms: 90_000 })],
+  ],
+  [
+    "the old file had just started, and the new one shows nothing of its own",
+    null,
+    [playing({ position_ms: 300 }), playing({ position_ms: 400 })],
+  ],
+  ["neither title nor position is shown, and something played before", null, [playing(), playing()]],
+])("%s: confirmed is %p", async (_, confirmed, [before, ...after]) => {
+  expect(await confirmedOf(before, ...after)).toBe(confirmed);
+});
