@@ -1,23 +1,14 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
 import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type {
-  Archive,
-  Capability,
-  Connection,
-  Key,
-  Platform,
-  Ports,
-  Sighting,
-  Target,
-} from "../../src/platforms/platform.ts";
-import { keptSecret, nobody, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
+import type { Capability, Connection, Key, Platform, Ports, Sighting, Target } from "../../src/platforms/platform.ts";
+import { keptSecret, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 
-/** A simulated device, as this suite sees it: in words that every platform has. */
 /** Standby still answers; in deep sleep nothing does. */
 export type Sleep = "standby" | "deep";
 
+/** A simulated device, as this suite sees it: in words that every platform has. */
 export interface SimulatedSet {
   readonly identity: string;
   readonly host: string;
@@ -35,8 +26,6 @@ export interface SimulatedSet {
   readyForKey?(key: Key): Promise<void>;
   /** Opens a field that takes text, where there must be one. */
   readyForText?(): Promise<void> | void;
-  /** Writes a line on the developer console, where there is one. */
-  say?(line: string): void;
   stop(): Promise<void>;
 }
 
@@ -73,14 +62,6 @@ export interface Contract {
   /** An app that each set has, and an id in the platform's form that none has. */
   readonly app: { readonly platformId: string; readonly name: string };
   readonly unknownApp: string;
-  /** For platforms with a developer mode: a package that a set takes, its password, and what the package is. */
-  readonly developer?: DeveloperContract;
-}
-
-export interface DeveloperContract {
-  readonly password: string;
-  readonly package: { readonly name: string; readonly version: string };
-  archive(): Archive;
 }
 
 export const never = new AbortController().signal;
@@ -100,8 +81,8 @@ export interface Bench extends Contract {
   start(name?: string, asleep?: Sleep): Promise<SimulatedSet>;
   /** A set called One, and a connection to it through a relay; `timeout` is what one answer may take. */
   line(timeout?: number, asleep?: Sleep): Promise<Line>;
-  /** A set and a connection to it past the relay; `again` makes another one. */
-  direct(): Promise<{ set: SimulatedSet; target: Target; connection: Connection; again(): Connection }>;
+  /** A set and a connection to it past the relay. */
+  direct(): Promise<{ set: SimulatedSet; target: Target; connection: Connection }>;
   /** Whether its sets have a capability. */
   can(capability: Capability): boolean;
   readonly anyKeys: readonly [Key, Key];
@@ -183,13 +164,7 @@ export function createBench(contract: Contract): Bench {
     },
     async direct() {
       const set = await start();
-      const { connection, target } = await connect(set, set.port, 1_500);
-      const again = () => {
-        const another = platform.connect(target, platformHostOf(), nobody);
-        after(() => another.close());
-        return another;
-      };
-      return { set, target, connection, again };
+      return { set, ...(await connect(set, set.port, 1_500)) };
     },
   };
 }

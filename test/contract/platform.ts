@@ -7,7 +7,6 @@ import { kinds } from "../../src/platforms/platform.ts";
 import { answer, startHttpDevice, until } from "../support/http-device.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { type Bench, type Contract, createBench, failure, never } from "./bench.ts";
-import { developmentContract } from "./development.ts";
 import { drivingContract } from "./driving.ts";
 import { troubleContract } from "./trouble.ts";
 
@@ -18,7 +17,6 @@ export function platformContract(contract: Contract): void {
   identityContract(bench);
   drivingContract(bench);
   troubleContract(bench);
-  if (contract.developer) developmentContract(bench, contract.developer);
 }
 
 function identityContract(bench: Bench): void {
