@@ -1,44 +1,12 @@
 /** What a Roku can be told beyond keys and apps, at the simulated set; and that each part of its state is asked for alone. */
-import { afterEach, describe, expect, test } from "bun:test";
-import type { ZapdError } from "../../../src/api/errors.ts";
-import type { Capability, Connection, StatePart } from "../../../src/platforms/platform.ts";
-import { roku } from "../../../src/platforms/roku/adapter.ts";
+import { describe, expect, test } from "bun:test";
+import type { Capability, StatePart } from "../../../src/platforms/platform.ts";
 import { readActiveChannel, readChannels } from "../../../src/platforms/roku/controls.ts";
-import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import type { RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
-import { platformHostOf, targetOf } from "../../support/platform-host.ts";
-import { plugInRoku } from "../../support/sets.ts";
+import { never, tidy } from "../harness.ts";
+import { drive, refusal } from "./harness.ts";
 
-const never = new AbortController().signal;
-const open: Connection[] = [];
-afterEach(() => {
-  for (const connection of open.splice(0)) connection.close();
-});
-
-async function drive(options: Partial<RokuSimulatorOptions> = {}) {
-  const set = await plugInRoku(options);
-  const platformHost = platformHostOf();
-  const sighting = await roku.identify(set, platformHost, never);
-  const { target, told } = targetOf<RokuMemory, unknown>(sighting, set);
-  const connection = roku.connect(target, platformHost, told.emit);
-  open.push(connection);
-  const { has, withheld } = roku.describe(target.facts, target.memory, false);
-  const asked = async (work: () => Promise<unknown> | undefined) => {
-    const before = set.requests.length;
-    await work();
-    return set.requests
-      .slice(before)
-      .map(({ path }) => path.replace("/query/", ""))
-      .sort();
-  };
-  return { set, connection, has, withheld, asked };
-}
-
-const refusal = (work: Promise<unknown> | undefined) =>
-  (work ?? Promise.resolve()).then(
-    () => null,
-    (error: ZapdError) => error,
-  );
+tidy();
 
 const controls: readonly Capability[] = ["volume", "mute", "inputs", "channels", "playback", "media", "icons", "seek"];
 
@@ -78,28 +46,7 @@ describe("volume", () => {
   });
 });
 
-test("inputs are those of its apps, by the words of their keys, and are shown when they are selected", async () => {
-  const { set, connection } = await drive();
-  expect(await connection.inputs?.list(never)).toContainEqual({ id: "hdmi1", name: "Blu-ray player" });
-  expect((await connection.inputs?.list(never))?.map(({ id }) => id)).toEqual([
-    "hdmi1",
-    "hdmi2",
-    "hdmi3",
-    "av",
-    "tuner",
-  ]);
-  await connection.inputs?.select("av", never);
-  expect([set.state.input, (await connection.state?.read(never))?.input]).toEqual(["tvinput.cvbs", "av"]);
-});
-
 describe("channels", () => {
-  test("are listed, tuned to, and read back", async () => {
-    const { set, connection } = await drive();
-    expect((await connection.channels?.list(never))?.[1]).toEqual({ id: "5.1", number: "5.1", name: "KDEM" });
-    expect(await connection.channels?.select("5.1", never)).toBe(true);
-    expect([set.state.channel, set.state.input]).toEqual(["5.1", "tvinput.dtv"]);
-  });
-
   test("that a set does not tune to are not confirmed", async () => {
     const { connection } = await drive();
     expect(await connection.channels?.select("99.9", never)).toBe(false);
@@ -154,19 +101,6 @@ describe("a file by its address", () => {
   });
 });
 
-test("the icon of an app is its own bytes; of one that it has not, none", async () => {
-  const { connection } = await drive();
-  const icon = await connection.icon?.("12", never);
-  expect(
-    Buffer.from(icon ?? [])
-      .subarray(1, 4)
-      .toString(),
-  ).toBe("PNG");
-  expect(await connection.icon?.("4711", never)).toBeNull();
-  const limited = await drive({ access: "limited" });
-  expect(await refusal(limited.connection.icon?.("12", never))).toMatchObject({ code: "device_refused" });
-});
-
 describe("parts of the state", () => {
   const documents: readonly (readonly [StatePart, string])[] = [
     ["power", "device-info"],
@@ -177,8 +111,19 @@ describe("parts of the state", () => {
     ["volume", "audio-device"],
   ];
 
+  const watched = async () => {
+    const one = await drive();
+    const asked = async (work: () => Promise<unknown> | undefined) => {
+      const before = one.set.requests.length;
+      await work();
+      const paths = one.set.requests.slice(before).map(({ path }) => path.replace("/query/", ""));
+      return paths.sort();
+    };
+    return { ...one, asked };
+  };
+
   test("cost the one document that tells them, and say nothing of the rest", async () => {
-    const { connection, asked } = await drive();
+    const { connection, asked } = await watched();
     await connection.state?.read(never);
     for (const [part, document] of documents) {
       let seen = {};
@@ -192,7 +137,7 @@ describe("parts of the state", () => {
   });
 
   test("are asked for together with who answers, where that was never said", async () => {
-    const { connection, asked } = await drive();
+    const { connection, asked } = await watched();
     expect(await asked(() => connection.state?.readParts?.(["playback"], never))).toEqual([
       "device-info",
       "media-player",
@@ -200,7 +145,7 @@ describe("parts of the state", () => {
   });
 
   test("agree: an input plays nothing, what is off shows nothing, and what came on is read whole", async () => {
-    const { set, connection, asked } = await drive();
+    const { set, connection, asked } = await watched();
     set.play({ durationMs: 60_000 });
     expect(await connection.state?.read(never)).toMatchObject({ playback: { status: "playing" } });
     await connection.inputs?.select("hdmi2", never);

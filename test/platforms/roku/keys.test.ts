@@ -1,51 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Key, keys } from "../../../src/platforms/platform.ts";
+import { keys } from "../../../src/platforms/platform.ts";
 import { paths } from "../../../src/platforms/roku/ecp.ts";
 import { rokuKeys } from "../../../src/platforms/roku/keys.ts";
 
-/** The words a set takes, from protocols/roku.md 1.8, and not from the table under test. */
-const onEverySet = ["Home", "Rev", "Fwd", "Play", "Select", "Left", "Right", "Down", "Up", "Back"];
-const moreOnEverySet = ["InstantReplay", "Info", "Backspace", "Search", "Enter"];
-const volume = ["VolumeUp", "VolumeDown", "VolumeMute"];
-const power = ["PowerOff", "PowerOn", "Power"];
-const ofTvs = [
-  "ChannelUp",
-  "ChannelDown",
-  "InputTuner",
-  "InputHDMI1",
-  "InputHDMI2",
-  "InputHDMI3",
-  "InputHDMI4",
-  "InputAV1",
-];
-
-/** Keys that no Roku has, each with why. */
-const absent: Partial<Record<Key, string>> = {
-  stop: "there is no such button; leaving an app is another command",
-  skip: "there is no such button; InstantReplay only goes back",
-};
-
-describe("the table of keys", () => {
-  test("holds every key there is, but those that no Roku has", () => {
-    const expected = keys.filter((key) => absent[key] === undefined);
-    expect(new Set(Object.keys(rokuKeys))).toEqual(new Set<string>(expected));
-  });
-
-  test("uses words that sets take, each where it may be missing only with what it needs", () => {
-    for (const [key, entry] of Object.entries(rokuKeys)) {
-      const { word, needs } = entry;
-      const expected = volume.includes(word)
-        ? "volume"
-        : power.includes(word)
-          ? "power"
-          : ofTvs.includes(word)
-            ? "inputs"
-            : undefined;
-      expect([key, word, needs]).toEqual([key, word, expected]);
-      if (needs === undefined) expect([...onEverySet, ...moreOnEverySet]).toContain(word);
-    }
-  });
+test("keys that a set may lack say what they need; of the rest, no Roku has stop and skip", () => {
+  const needing = (what?: string) => keys.filter((key) => rokuKeys[key] && rokuKeys[key].needs === what);
+  const inputs = ["hdmi1", "hdmi2", "hdmi3", "hdmi4", "av", "tuner"].map((input) => `input-${input}`);
+  const needs = {
+    volume: ["volume-up", "volume-down", "mute"],
+    power: ["power", "power-on", "power-off"],
+    inputs: ["channel-up", "channel-down", ...inputs],
+  };
+  for (const [what, wanted] of Object.entries(needs)) expect(needing(what) as string[]).toEqual(wanted);
+  const none = new Set<string>([...Object.values(needs).flat(), ...needing()]);
+  expect(keys.filter((key) => !none.has(key))).toEqual(["stop", "skip"]);
 });
 
 /** One word of a path as a set reads it: printable ASCII, nothing that ends a path, decoded once. */
@@ -67,20 +36,8 @@ describe("a character", () => {
       if (!oneWord || decodeURIComponent(path.slice(14)) !== character)
         throw new Error(`U+${point.toString(16)} became ${path}`);
     }
-  });
-
-  test("is no form field: a space is %20, a plus %2B, a slash %2F, a percent %25", () => {
-    expect([" ", "+", "/", "%", "?", "#", "é", "€", "📺"].map(paths.character)).toEqual([
-      "/keypress/Lit_%20",
-      "/keypress/Lit_%2B",
-      "/keypress/Lit_%2F",
-      "/keypress/Lit_%25",
-      "/keypress/Lit_%3F",
-      "/keypress/Lit_%23",
-      "/keypress/Lit_%C3%A9",
-      "/keypress/Lit_%E2%82%AC",
-      "/keypress/Lit_%F0%9F%93%BA",
-    ]);
+    // Half a character, which no path can hold.
+    expect(() => paths.character("\ud83d")).toThrow();
   });
 });
 

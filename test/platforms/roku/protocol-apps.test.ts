@@ -38,11 +38,6 @@ describe("apps", () => {
     ]);
   });
 
-  test("names keep what they hold: entities, marks, quotes, letters of every script", () => {
-    const list = `<apps><app id="1">Tubi &amp; TV</app><app id="2">Kids' Corner&#174; &lt;3</app><app id="3">•「日本」"x"</app></apps>`;
-    expect(readApps(list).map((app) => app.name)).toEqual(["Tubi & TV", "Kids' Corner® <3", '•「日本」"x"']);
-  });
-
   test("the sideloaded one, private ones, and inputs that have no key", () => {
     const list =
       '<apps><app id="dev" type="appl" version="1.0.1">Mine</app><app id="31012_ab12" subtype="rsga">P</app><app id="tvinput.hdmi9" type="tvin">X</app></apps>';

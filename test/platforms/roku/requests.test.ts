@@ -73,14 +73,6 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
   ecp.http.close();
 });
 
-test("half a character, which no path can hold, is refused before anything is sent", async () => {
-  const ecp = new Ecp(target, platformHost, nobody);
-  const before = set.heard.length;
-  expect(() => paths.character("\ud83d")).toThrow();
-  expect(set.heard.length).toBe(before);
-  ecp.http.close();
-});
-
 test("a redirect of a set is an error of the set, wherever it leads", async () => {
   const elsewhere = await startHttpDevice(() => answer(200));
   for (const status of [301, 302, 303, 307, 308]) {
