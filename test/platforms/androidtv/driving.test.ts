@@ -113,13 +113,15 @@ test("a launch without effect is unconfirmed, and a link in place of an app is o
 
 test("stop tells which app it left, also while something is cast to the TV", async () => {
   const one = await line();
-  for (const [shown, left] of [
-    [null, undefined],
-    ["com.netflix.ninja", "Netflix"],
-    ["com.google.android.apps.mediashell", "com.google.android.apps.mediashell"],
+  for (const [shown, left, level] of [
+    [null, undefined, 20],
+    ["com.netflix.ninja", "Netflix", 32],
+    ["com.google.android.apps.mediashell", "com.google.android.apps.mediashell", 60],
   ] as const) {
     one.set.show(shown);
-    await Bun.sleep(20);
+    // What is told behind it has come: of the shell nothing is told.
+    one.set.setVolume(level / 4);
+    await until("it is told", async () => (await state(one)).volume?.level === level);
     expect((await one.connection.apps?.stop?.(never))?.name).toBe(left);
   }
   expect(one.set.keys.map(({ code }) => code)).toEqual([3, 3]);

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { Capability, MediaItem } from "../../../src/platforms/platform.ts";
-import { webos } from "../../../src/platforms/webos/adapter.ts";
+import type { MediaItem } from "../../../src/platforms/platform.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
@@ -15,9 +14,9 @@ tidy();
 
 const film: MediaItem = { url: "http://192.168.1.5/film.mp4", mime: "video/mp4", title: "Film", image: null };
 const parts = ({ connection }: Line) => {
-  const { volume, playback, media, inputs, channels, icon, notify } = connection;
-  if (!volume || !playback || !media || !inputs || !channels || !icon || !notify) return expect.unreachable();
-  return { volume, playback, media, inputs, channels, icon, notify };
+  const { volume, playback, media, inputs, channels, icon } = connection;
+  if (!volume || !playback || !media || !inputs || !channels || !icon) return expect.unreachable();
+  return { volume, playback, media, inputs, channels, icon };
 };
 const uris = ({ set }: Line) => set.received.requests.map(({ uri }) => uri.replace("ssap://", ""));
 
@@ -110,19 +109,6 @@ describe("a file by its address", () => {
 });
 
 describe("inputs and channels", () => {
-  test("inputs have the ids that the state shows", async () => {
-    const one = await line();
-    const { inputs } = parts(one);
-    expect(await inputs.list(never)).toEqual([
-      { id: "hdmi1", name: "PlayStation 5" },
-      { id: "hdmi2", name: "HDMI 2" },
-      { id: "hdmi3", name: "HDMI 3" },
-    ]);
-    await inputs.select("hdmi2", never);
-    expect((await state(one)).input).toBe("hdmi2");
-    expect((await failure(inputs.select("hdmi4", never))).code).toBe("invalid_payload");
-  });
-
   test("of two inputs of a kind each has its own id, as has one of an unknown kind", async () => {
     const input = (id: string, app: string) => ({ id, label: id, appId: `com.webos.app.${app}`, connected: true });
     const av = input("AV_1", "externalinput.av1");
@@ -163,12 +149,6 @@ describe("inputs and channels", () => {
     expect(uris(one)).not.toContain("tv/getChannelList");
     expect(one.told.ended).toEqual([]);
   });
-});
-
-test("a message is shown", async () => {
-  const one = await line();
-  await parts(one).notify("Dinner is ready", never);
-  expect(one.set.received.toasts).toEqual(["Dinner is ready"]);
 });
 
 describe("icons", () => {
@@ -224,17 +204,4 @@ describe("icons", () => {
     const huge = await another(false, 200, {}, new Uint8Array(2 * 1024 * 1024 + 1));
     expect((await failure(icon(huge))).code).toBe("device_error");
   });
-});
-
-test("all of it is withheld until the TV is paired, and what no TV has is never named", async () => {
-  const one = await line();
-  const { facts, memory } = one.target;
-  const controls: Capability[] = ["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"];
-  const unpaired = webos.describe({ ...facts, access: "unpaired" }, memory, false);
-  const paired = webos.describe({ ...facts, access: "full" }, memory, true);
-  for (const control of controls) {
-    expect([control, unpaired.has.has(control), unpaired.withheld.has(control)]).toEqual([control, true, true]);
-    expect([control, paired.withheld.has(control)]).toEqual([control, false]);
-  }
-  for (const lacked of ["seek", "artwork", "screenshot"] as const) expect(paired.has.has(lacked)).toBe(false);
 });

@@ -99,15 +99,6 @@ describe("power", () => {
     await until("it is heard", () => one.told.states.some(({ power }) => power === "off"));
   });
 
-  test("changes made on the TV are pushed as they happen, part by part", async () => {
-    const one = await line();
-    await state(one);
-    one.told.states.length = 0;
-    one.set.press("MUTE");
-    await until("it is told", () => one.told.states.some(({ volume }) => volume?.muted === true));
-    expect(one.told.states.flatMap((patch) => Object.keys(patch))).toEqual(["volume"]);
-  });
-
   test("power-off leaves a set in standby in standby, and power turns it on", async () => {
     const one = await line({ standby: "active-standby" });
     await state(one);
