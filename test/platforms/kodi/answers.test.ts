@@ -1,27 +1,17 @@
 /** What is made of answers that the simulated Kodi does not give: of other versions, of other systems, of several players. */
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
-import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { lineTo, never, tidy } from "../harness.ts";
 import { type Said, startAnswering } from "./harness.ts";
 
-const never = new AbortController().signal;
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+tidy();
 
 async function connect(answers: Readonly<Record<string, Said>>, timeout = 5_000) {
   const player = await startAnswering(answers);
-  cleanups.push(() => player.stop());
-  const platformHost = platformHostOf({ timeout });
-  const sighting = await kodi.identify(player.address, platformHost, never);
-  const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, player.address);
-  const connection = kodi.connect(target, platformHost, told.emit);
-  cleanups.push(() => connection.close());
-  return { player, connection, target };
+  return lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, { lead: player.address, timeout });
 }
 
 /** A tuner with two channels, of which it shows one. */
@@ -106,11 +96,11 @@ test("one whose tuner has not started cannot say so, and its folder for pictures
 });
 
 test("the keyboard of the system takes text as Kodi's own does", async () => {
-  const { connection, player } = await connect({
+  const { connection, set } = await connect({
     "GUI.GetProperties": () => ({ currentwindow: { id: 10_156, label: "" } }),
   });
   await connection.text?.type("Dune", never);
-  expect(player.asked).toContain("Input.SendText");
+  expect(set.asked).toContain("Input.SendText");
 });
 
 test("a function that an older one lacks is named as such, with what helps", async () => {

@@ -1,6 +1,9 @@
 /** Players of this platform, and what was done to them. */
+import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../../src/simulators/kodi.ts";
 import { answer, startHttpDevice } from "../../support/http-device.ts";
+import { type Line, lineTo } from "../harness.ts";
 
 export async function startKodi(options: Partial<KodiSimulatorOptions> = {}): Promise<KodiSimulator> {
   const simulator = createKodiSimulator({ name: "One", port: 0, tcpPort: 0, mdns: false, startMs: 5, ...options });
@@ -11,6 +14,16 @@ export async function startKodi(options: Partial<KodiSimulatorOptions> = {}): Pr
 /** The calls that do something, of all that came in. */
 export function doneTo({ calls }: KodiSimulator): string[] {
   return calls.map(({ method }) => method).filter((method) => !/\.Get[A-Z]|\.Ping$/.test(method));
+}
+
+/** A connection to a player that is followed over its socket, through another port than its own where one is given. */
+export function lineToKodi(
+  player: KodiSimulator,
+  port = player.port,
+): Promise<Line<KodiSimulator, KodiMemory, KodiSecret>> {
+  const { host, uuid, ports } = player;
+  const announced = { type: "_xbmc-jsonrpc-h._tcp", uuid };
+  return lineTo(kodi, player, { lead: { host, port, announced }, ports: { websocket: ports.tcp ?? 0 } });
 }
 
 /** What a Kodi answers to a method: a result, a failure by its code, or nothing at all. */

@@ -1,44 +1,17 @@
-import { afterEach, expect, test } from "bun:test";
-import { kodi } from "../../../src/platforms/kodi/adapter.ts";
-import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { expect, test } from "bun:test";
 import { readPlaying } from "../../../src/platforms/kodi/protocol.ts";
 import { PushedState } from "../../../src/platforms/kodi/pushed.ts";
-import type { KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
-import { platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { startRelay } from "../../support/relay.ts";
-import { doneTo, startKodi } from "./harness.ts";
+import { cleanups, never, passing, tidy } from "../harness.ts";
+import { doneTo, lineToKodi, startKodi } from "./harness.ts";
 
-const never = new AbortController().signal;
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function plugIn(): Promise<KodiSimulator> {
-  const player = await startKodi();
-  cleanups.push(() => player.stop());
-  return player;
-}
-
-/** A connection to a player, over another port than its own where one is given, and what it tells. */
-async function connect(player: KodiSimulator, port = player.port) {
-  const platformHost = platformHostOf();
-  const lead = { host: player.host, port };
-  const said = { type: "_xbmc-jsonrpc-h._tcp", uuid: player.uuid };
-  const sighting = await kodi.identify({ ...lead, announced: said }, platformHost, never);
-  const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, lead, {
-    ports: { websocket: player.ports.tcp ?? 0 },
-  });
-  const connection = kodi.connect(target, platformHost, told.emit);
-  cleanups.push(() => connection.close());
-  return { connection, told };
-}
+const passed = passing();
+tidy();
 
 test("what happens on the machine itself is told as it happens, each part for itself", async () => {
-  const player = await plugIn();
-  const { connection, told } = await connect(player);
+  const { set: player, connection, told } = await lineToKodi(await startKodi());
   let level = 0;
   // It is followed from the first reading on, as soon as its socket is open.
   await until("it is told", async () => {
@@ -63,16 +36,16 @@ test("what it tells while it is read is newer than what is read", () => {
   expect(pushed.fresh).toMatchObject({ folder: "plugin.video.x", volume: { level: 30 } });
 });
 
-test("a scan of the library, and add-ons that notify all the time, neither spoil a reading nor keep it fresh", async () => {
+test("a scan of the library, and add-ons that notify all the time, neither spoil a reading nor keep it fresh", () => {
   const pushed = new PushedState();
   const reading = { playing: null, volume: { level: 20, muted: false }, screensaver: false, folder: null };
   const since = performance.now();
   for (const method of ["VideoLibrary.OnUpdate", "Other.Tick"]) pushed.apply(method, { id: 1 });
   pushed.store(reading, since);
   expect(pushed.fresh).toEqual(reading);
-  await Bun.sleep(600);
+  passed.ms = 600;
   for (const method of ["VideoLibrary.OnUpdate", "Application.OnVolumeChanged"]) pushed.apply(method, { volume: 21 });
-  await Bun.sleep(500);
+  passed.ms = 1_100;
   expect(pushed.fresh).toBeNull();
   expect(pushed.isKnown).toBe(true);
 });
@@ -93,10 +66,10 @@ test("a player that winds tells how fast, so that its position is known", () => 
 });
 
 test("an answer that was on its way when it said that it sleeps does not make it awake", async () => {
-  const player = await plugIn();
+  const player = await startKodi();
   const relay = await startRelay(player.host, player.port);
   cleanups.push(() => relay.stop());
-  const { connection, told } = await connect(player, relay.port);
+  const { connection, told } = await lineToKodi(player, relay.port);
   await until("it is followed", async () => {
     await connection.state?.read(never);
     return player.state.clients.websocket > 0;
@@ -115,8 +88,7 @@ test("an answer that was on its way when it said that it sleeps does not make it
 });
 
 test("pictures that are paused beside the music do not pause that", async () => {
-  const player = await plugIn();
-  const { connection } = await connect(player);
+  const { set: player, connection } = await lineToKodi(await startKodi());
   const status = async () => (await connection.state?.read(never))?.playback?.status;
   player.play({ kind: "audio", path: "/media/song.flac" });
   await until("it is followed", async () => (await status()) === "playing" && player.state.clients.websocket > 0);

@@ -4,9 +4,10 @@ import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { failureOf } from "../../support/failure.ts";
 import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { cleanups, never, tidy } from "../harness.ts";
 import { doneTo, startKodi } from "./harness.ts";
 
-const never = new AbortController().signal;
+tidy();
 
 test.each([
   ["it is driven over that, where it announces it", true],
@@ -19,6 +20,7 @@ test.each([
   const sighting = await kodi.identify({ ...lead, announced: said }, platformHostOf(), never);
   await before.stop();
   const now = await startKodi({ mac: "02:00:5e:00:53:31", webServer: false });
+  cleanups.push(() => now.stop());
   const { tcp: port } = now.ports;
   if (port === null) throw new Error("it has no socket");
   const txt = { uuid: isOwn ? uuid : "0a1b2c3d-0000-4000-8000-00000000b172" };
@@ -27,12 +29,8 @@ test.each([
   const known = { ...sighting, memory: { ...sighting.memory, socket: port } };
   const { target, told } = targetOf<KodiMemory, KodiSecret>(known, lead);
   const connection = kodi.connect(target, platformHost, told.emit);
-  try {
-    const outcome = await failureOf(Promise.resolve(connection.keys?.press("left", never)));
-    expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: is not running/);
-    expect(doneTo(now)).toEqual(isOwn ? ["Input.Left"] : []);
-  } finally {
-    connection.close();
-    await now.stop();
-  }
+  cleanups.push(() => connection.close());
+  const outcome = await failureOf(Promise.resolve(connection.keys?.press("left", never)));
+  expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: is not running/);
+  expect(doneTo(now)).toEqual(isOwn ? ["Input.Left"] : []);
 });
