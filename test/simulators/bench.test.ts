@@ -45,13 +45,14 @@ test("a port refuses, hangs, drops, sends garbage or is slow until the fault end
 
 test("a set is found at its own address, not found while it is unplugged, and comes back at its old ports", async () => {
   const sets = await Promise.all(["127.0.0.2", "127.0.0.3"].map((host) => plugInRoku({ ssdp: true, host })));
-  const found = await search("roku:ecp");
-  for (const { host, serial } of sets)
-    expect(found.filter(({ text }) => text.includes(serial)).map(({ from }) => from)).toEqual([host]);
+  const of = (serial: string, found: Awaited<ReturnType<typeof search>>) =>
+    found.filter(({ text }) => text.includes(serial)).map(({ from }) => from);
+  const found = await search("roku:ecp", (found) => sets.every(({ serial }) => of(serial, found).length > 0));
+  for (const { host, serial } of sets) expect(of(serial, found)).toEqual([host]);
   const [one] = sets;
   const before = [one?.port, one?.ports];
   await one?.stop();
-  expect((await search("roku:ecp", 200)).some(({ text }) => text.includes(one?.serial ?? ""))).toBe(false);
+  expect(of(one?.serial ?? "", await search("roku:ecp", () => false, 200))).toEqual([]);
   await one?.start();
   expect([one?.port, one?.ports]).toEqual(before);
 });

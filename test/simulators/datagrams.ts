@@ -1,13 +1,25 @@
 import { createSocket } from "node:dgram";
 
-export function search(target: string, listenMs = 400): Promise<{ text: string; from: string; port: number }[]> {
+interface Found {
+  readonly text: string;
+  readonly from: string;
+  readonly port: number;
+}
+
+/** Asks once, and listens until these answers are enough, and a little longer for one that comes twice; or so long. */
+export function search(target: string, enough: (found: readonly Found[]) => boolean, withinMs = 5_000) {
   const socket = createSocket("udp4");
-  const found: { text: string; from: string; port: number }[] = [];
-  socket.on("message", (datagram, from) =>
-    found.push({ text: datagram.toString(), from: from.address, port: from.port }),
-  );
-  return new Promise((resolve, reject) => {
+  const found: Found[] = [];
+  return new Promise<readonly Found[]>((resolve, reject) => {
+    const end = () => void socket.close(() => resolve(found));
+    let timer = setTimeout(end, withinMs);
     socket.on("error", reject);
+    socket.on("message", (datagram, { address, port }) => {
+      found.push({ text: datagram.toString(), from: address, port });
+      if (!enough(found)) return;
+      clearTimeout(timer);
+      timer = setTimeout(end, 50);
+    });
     socket.bind(0, "127.0.0.1", () => {
       socket.setMulticastInterface("127.0.0.1");
       const lines = [
@@ -18,7 +30,6 @@ export function search(target: string, listenMs = 400): Promise<{ text: string; 
         "MX: 1",
       ];
       socket.send([...lines, "", ""].join("\r\n"), 1900, "239.255.255.250");
-      setTimeout(() => socket.close(() => resolve(found)), listenMs);
     });
   });
 }

@@ -1,5 +1,5 @@
 // Run by deno.test.ts under Deno. The process must end by itself, which an open socket would prevent.
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import WebSocket from "ws";
 import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
@@ -19,6 +19,24 @@ function expect(what: string, holds: boolean): void {
   if (!holds) throw new Error(`not so: ${what}`);
 }
 
+/** What a socket has received, as it is then. */
+function hear(socket: Socket): () => string {
+  let received = "";
+  socket.on("data", (piece: Uint8Array) => {
+    received += Buffer.from(piece).toString("latin1");
+  });
+  socket.on("error", () => {});
+  return () => received;
+}
+
+async function expectFound(target: string, word: string): Promise<void> {
+  const answers = await search(target, (found) => found.some(({ text }) => text.includes(word)));
+  expect(
+    `the set of ${target} is found`,
+    answers.some(({ text }) => text.includes(word)),
+  );
+}
+
 const fails = (work: Promise<unknown>): Promise<boolean> =>
   work.then(
     () => false,
@@ -33,24 +51,16 @@ async function roku(): Promise<void> {
     await response.arrayBuffer();
     return response.status;
   };
-  const found = await search("roku:ecp", 1_500);
-  expect(
-    "the set is found",
-    found.some(({ text }) => text.includes(set.serial)),
-  );
+  await expectFound("roku:ecp", set.serial);
   expect("it answers", (await status("GET", "/query/apps")) === 200);
   expect("it takes keys", (await status("POST", "/keypress/Lit_%E2%82%AC")) === 200 && set.text === "€");
   expect("icons are drawn", (await status("GET", "/query/icon/12")) === 200);
   const socket = connect(set.ports.installer ?? 0, set.host);
-  let text = "";
-  socket.on("data", (piece: Uint8Array) => {
-    text += Buffer.from(piece).toString("latin1");
-  });
-  socket.on("error", () => {});
+  const text = hear(socket);
   socket.write("POST /plugin_install HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 67108864\r\n\r\n");
   socket.write(new Uint8Array(67_108_864));
   await new Promise<void>((resolve) => socket.on("close", () => resolve()));
-  expect("the installer hangs up", text.startsWith("HTTP/1.1 401 "));
+  expect("the installer hangs up", text().startsWith("HTTP/1.1 401 "));
   await set.sleep("deep");
   expect("asleep it is silent", await fails(status("GET", "/")));
   await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
@@ -73,20 +83,16 @@ async function kodi(): Promise<void> {
   expect("it is announced", set.state.discoverable);
   expect("a call without an id gets no answer", await fails(post({ ...ping, id: undefined })));
   const bare = connect(set.ports.tcp ?? 0, set.host);
-  let received = "";
-  bare.on("data", (piece: Uint8Array) => {
-    received += Buffer.from(piece).toString();
-  });
-  bare.on("error", () => {});
+  const received = hear(bare);
   bare.write(JSON.stringify(ping));
-  await until("bare TCP answers", () => received.includes("pong"));
+  await until("bare TCP answers", () => received().includes("pong"));
   const socket = new WebSocket(`ws://${set.host}:${set.ports.tcp}/jsonrpc`);
   const events: string[] = [];
   socket.on("error", (error) => events.push(String((error as { code?: string }).code)));
   socket.on("close", (code) => events.push(String(code)));
   await new Promise((resolve) => socket.once("open", resolve));
   set.play({});
-  await until("playing is reported", () => received.includes("Player.OnAVStart"));
+  await until("playing is reported", () => received().includes("Player.OnAVStart"));
   socket.close();
   await until("the close is broken", () => events.join() === "WS_ERR_INVALID_UTF8,1006");
   await set.sleep();
@@ -101,11 +107,7 @@ async function samsung(): Promise<void> {
   const ports = { securePort: 0, plainPort: 0, rendererPort: 0 };
   const set = createSamsungSimulator({ name: "Other runtime", ...ports, promptMs: 5, standby: "off", bootMs: 20 });
   await set.start();
-  const found = await search("urn:samsung.com:device:RemoteControlReceiver:1", 1_500);
-  expect(
-    "the set is found",
-    found.some(({ text }) => text.includes(set.duid)),
-  );
+  await expectFound("urn:samsung.com:device:RemoteControlReceiver:1", set.duid);
   const info = await (await fetch(`http://${set.host}:${set.ports.plain}/api/v2/`)).json();
   expect("it says who it is", info.device.duid === `uuid:${set.duid}`);
   const path = `/api/v2/channels/samsung.remote.control?name=${btoa("deno")}`;
@@ -131,11 +133,7 @@ async function webos(): Promise<void> {
   await set.start();
   const { host, ports } = set;
   const refuses = () => fails(openClient(`wss://${host}:${ports.secure}/`).then(({ socket }) => socket.terminate()));
-  const found = await search("urn:lge-com:service:webos-second-screen:1", 1_500);
-  expect(
-    "the set is found",
-    found.some(({ text }) => text.includes(`:${ports.description}/`)),
-  );
+  await expectFound("urn:lge-com:service:webos-second-screen:1", `:${ports.description}/`);
   const client = await paired(set);
   const volume = await client.subscribe("audio/getVolume");
   set.press("VOLUMEUP");
@@ -165,11 +163,7 @@ async function cast(): Promise<void> {
   const set = createCastSimulator({ name: "Other runtime", port: 0, heartbeatMs: 100 });
   await set.start();
   const socket = connectTls({ host: set.host, port: set.port, rejectUnauthorized: false });
-  let received = "";
-  socket.on("data", (piece: Uint8Array) => {
-    received += Buffer.from(piece).toString("latin1");
-  });
-  socket.on("error", () => {});
+  const received = hear(socket);
   const say = (namespace: string, content: object) =>
     socket.write(
       writeMessage({
@@ -182,11 +176,9 @@ async function cast(): Promise<void> {
   await new Promise((resolve) => socket.once("secureConnect", resolve));
   say("tp.connection", { type: "CONNECT" });
   say("receiver", { type: "LAUNCH", requestId: 1, appId: "233637DE" });
-  await until(
-    "it tells what runs",
-    () => received.includes('"displayName":"YouTube"') && received.includes('"requestId":1'),
-  );
-  await until("it pings", () => received.includes("PING"));
+  const words = ['"displayName":"YouTube"', '"requestId":1'];
+  await until("it tells what runs", () => words.every((word) => received().includes(word)));
+  await until("it pings", () => received().includes("PING"));
   await until("who is silent is hung up on", () => socket.destroyed || socket.closed);
   await set.stop();
 }
@@ -197,16 +189,11 @@ async function androidTv(): Promise<void> {
   await set.start();
   const talk = (port: number) => {
     const socket = connectTls({ host: set.host, port, rejectUnauthorized: false, ...own });
-    let received = 0;
-    socket.on("data", (piece: Uint8Array) => {
-      received += piece.length;
-    });
-    socket.on("error", () => {});
-    return { socket, received: () => received };
+    return { socket, received: hear(socket) };
   };
   const stranger = talk(set.ports.remote);
   await new Promise((resolve) => stranger.socket.once("close", resolve));
-  expect("a stranger hears nothing", stranger.received() === 0 && set.state.rejected === 1);
+  expect("a stranger hears nothing", stranger.received() === "" && set.state.rejected === 1);
   const pairing = talk(set.ports.pairing);
   const ask = (message: object) => pairing.socket.write(encodeWithLength({ 1: 2, 2: 200, ...message }));
   ask({ 10: { 1: "atvremote", 2: "a client" } });

@@ -1,11 +1,11 @@
 /** The simulated renderers behave as each program was observed to (players.md 8). */
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
-import { createSocket } from "node:dgram";
 import { createServer } from "node:http";
 import { createDlnaSimulator, type DlnaSimulator, type StackName } from "../../src/simulators/dlna.ts";
 import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
+import { search } from "./datagrams.ts";
 
 const running: { stop(): unknown }[] = [];
 afterEach(async () => {
@@ -131,28 +131,14 @@ test("a subscriber is notified at once and of each change until it unsubscribes"
 test("searches for its own version, for older ones, and for everything are answered once each", async () => {
   const uuid = randomUUID();
   await plugIn("rygel", { ssdp: true, uuid });
-  const socket = createSocket("udp4");
-  running.push({ stop: () => socket.close() });
-  const answers: string[] = [];
-  socket.on("message", (bytes) => {
-    const said = bytes.toString();
-    if (said.includes(uuid)) answers.push(/^ST: (.*?)\r$/m.exec(said)?.[1] ?? "");
-  });
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  socket.setMulticastInterface("127.0.0.1");
-  const search = async (target: string, count: number) => {
-    answers.length = 0;
-    const text = `M-SEARCH * HTTP/1.1\r\nMAN: "ssdp:discover"\r\nMX: 1\r\nST: ${target}\r\n\r\n`;
-    socket.send(text, 1_900, "239.255.255.250");
-    await until(`answers to ${target}`, () => answers.length >= count);
-    return [...answers];
+  const answered = async (target: string, count: number, withinMs?: number) => {
+    const own = (found: Awaited<ReturnType<typeof search>>) => found.filter(({ text }) => text.includes(uuid));
+    const found = own(await search(target, (found) => own(found).length >= count, withinMs));
+    return found.map(({ text }) => /^ST: (.*?)\r$/m.exec(text)?.[1]);
   };
   const type = "urn:schemas-upnp-org:device:MediaRenderer:";
-  expect(await search(`${type}1`, 1)).toEqual([`${type}1`]);
-  expect(await search(`${type}2`, 1)).toEqual([`${type}2`]);
-  expect(new Set(await search("ssdp:all", 6)).size).toBe(6);
-  answers.length = 0;
-  socket.send(`M-SEARCH * HTTP/1.1\r\nMAN: "ssdp:discover"\r\nST: ${type}3\r\n\r\n`, 1_900, "239.255.255.250");
-  await Bun.sleep(100);
-  expect(answers).toEqual([]);
+  expect(await answered(`${type}1`, 1)).toEqual([`${type}1`]);
+  expect(await answered(`${type}2`, 1)).toEqual([`${type}2`]);
+  expect(new Set(await answered("ssdp:all", 6)).size).toBe(6);
+  expect(await answered(`${type}3`, 1, 100)).toEqual([]);
 });
