@@ -10,7 +10,6 @@ import type { Composition } from "../../src/platforms/platform.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import type { Answered } from "../support/daemon.ts";
 import { type House, openHouseWith } from "../support/house-of.ts";
-import { until } from "../support/http-device.ts";
 import { stubPlatform } from "./stub.ts";
 import { type StubSet, startStub } from "./stub-set.ts";
 
@@ -125,16 +124,4 @@ test("its user splits it and joins it again, under names and ids that stay", asy
   expect(await ask("GET", `/devices/${split[1].id}`)).toMatchObject({ id, name: "Den" });
   expect(await ask("DELETE", `/devices/${split[1].id}`)).toMatchObject({ id });
   expect(await ask("GET", "/devices")).toEqual([]);
-});
-
-test("with one of them gone the rest goes on, and nothing is sent twice", async () => {
-  const { stub, box, ask } = await composedRoom();
-  await box.stop();
-  expect((await ask(...press("home"))).device.status).toBe("online");
-  expect(stub.pressed).toEqual(["HOME"]);
-  expect((await ask("GET", "/devices/Den/state")).state).toMatchObject({ volume: { level: 21 }, playback: null });
-  expect(await ask(...press("up"))).toBe("device_unreachable");
-  await stub.stop();
-  expect(await ask(...press("mute"))).toBe("device_unreachable");
-  await until("it is off", async () => (await ask("GET", "/devices/Den")).status === "offline");
 });

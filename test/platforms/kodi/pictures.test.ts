@@ -2,7 +2,6 @@
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import { pathOf } from "../../../src/platforms/kodi/protocol.ts";
-import type { Facts } from "../../../src/platforms/platform.ts";
 
 test("a picture is named once more in an address, whatever it is called", () => {
   const icon = "image://%2fhome%2fkodi%2f.kodi%2faddons%2fplugin.video.one%2ficon.png/";
@@ -42,30 +41,11 @@ test("no name leaves the place of pictures, or breaks the request", () => {
   }
 });
 
-test("pictures are the web server's; those of the screen want a folder that its user sets", () => {
-  const facts: Facts = {
-    name: "One",
-    kind: "player",
-    manufacturer: null,
-    model: null,
-    serial: null,
-    macs: [],
-    softwareVersion: null,
-    access: "full",
-  };
-  const pictures = ["icons", "artwork", "screenshot"] as const;
-  const works = (memory: object, access: Facts["access"] = "full") => {
-    const { has, withheld } = kodi.describe({ ...facts, access }, memory, true);
-    return pictures.filter((one) => has.has(one) && !withheld.has(one));
-  };
-  expect(works({})).toEqual(["icons", "artwork"]);
-  expect(works({ socketOnly: null, screenshots: true })).toEqual([...pictures]);
-  expect(works({ screenshots: true }, "unpaired")).toEqual([]);
-  const { has } = kodi.describe(facts, { socketOnly: 9_090, screenshots: true }, true);
-  expect(pictures.filter((one) => has.has(one))).toEqual([]);
-  const hints = (access: Facts["access"]) => kodi.describe({ ...facts, access }, {}, false).hint;
-  expect([hints("full"), hints("unpaired")]).toEqual([
-    expect.stringContaining("Screenshot folder"),
-    expect.stringContaining("zapd pair"),
-  ]);
+test("a Kodi that has its socket alone has no pictures", () => {
+  const unknown = { manufacturer: null, model: null, serial: null, macs: [], softwareVersion: null };
+  const facts = { name: "One", kind: "player", access: "full", ...unknown } as const;
+  const pictures = (memory: object) =>
+    (["icons", "artwork", "screenshot"] as const).filter((one) => kodi.describe(facts, memory, true).has.has(one));
+  expect(pictures({ socketOnly: null, screenshots: true })).toEqual(["icons", "artwork", "screenshot"]);
+  expect(pictures({ socketOnly: 9_090, screenshots: true })).toEqual([]);
 });

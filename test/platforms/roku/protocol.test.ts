@@ -77,15 +77,6 @@ describe("device-info", () => {
     });
   });
 
-  test("without a serial is known by its udn or its device id, and by nothing where it says neither", () => {
-    const without = (facts: Record<string, string>) => readDeviceInfo(info(facts, "<serial-number/>"));
-    expect(without({ "user-device-name": "x" }).ids).toEqual([]);
-    expect(without({ udn: "UUID:29-A", "device-id": "S7" }).ids).toEqual(["29-a", "S7"]);
-    expect(without({ "device-id": "S7" }).ids[0]).toBe("S7");
-    for (const text of ["Not found", "<html><body>Not found</body></html>"])
-      expect(failure(() => readDeviceInfo(text))).toBe("device_error");
-  });
-
   test("is read whatever its root is called", () => {
     expect(readDeviceInfo("<device><serial-number>X1</serial-number></device>").ids[0]).toBe("X1");
   });

@@ -62,7 +62,7 @@ describe("an answer to the search", () => {
   });
 });
 
-/** SECURITY.md T6: the place that an answer points to is its sender, written as it is, or it is not looked at. */
+/** The place that an answer points to is its sender, written as it is, or it is not looked at. */
 const bad = [
   ...[
     "http://127.0.0.1:8060/",
@@ -140,7 +140,7 @@ const bad = [
   "http://192.168.1.40:80 60/",
 ];
 
-describe("LOCATION", () => {
+describe("T6 LOCATION", () => {
   for (const location of bad) {
     test(`${JSON.stringify(location.slice(0, 60))} is refused`, () => {
       expect(at(location)).toBeNull();
