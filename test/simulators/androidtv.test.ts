@@ -3,10 +3,10 @@ import { expect, spyOn, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
-import { connect, type TLSSocket } from "node:tls";
+import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { until } from "../support/http-device.ts";
-import { plugInAndroidTv } from "../support/sets.ts";
+import { listen, plugInAndroidTv } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
 
 interface Remote extends EventEmitter {
@@ -121,30 +121,23 @@ test("as on hardware unpaired clients, keys before the handshake, silence, and f
   const known = createCertificateFor("known", "rsa");
   const { raw } = new X509Certificate(known.cert);
   const set = await plugInAndroidTv({ paired: [raw], pingMs: 40 });
-  const talk = (port: number, shown: object, bytes: Uint8Array) => {
-    let heard = 0;
-    const socket: TLSSocket = connect({ host: set.host, port, rejectUnauthorized: false, ...shown });
-    socket.on("data", (piece: Buffer) => {
-      heard += piece.length;
-    });
-    socket.on("error", () => {});
-    const over = new Promise<void>((resolve) => socket.on("close", () => resolve()));
-    socket.write(bytes);
-    return { over, heard: () => heard };
+  const talk = (port: number, shown: ConnectionOptions, bytes: Uint8Array) => {
+    const line = listen(set.host, port, shown);
+    line.socket.write(bytes);
+    return { ...line, over: () => until("it is hung up on", line.closed) };
   };
   const home = Buffer.from([6, 0x52, 4, 8, 3, 16, 3]);
   const stranger = talk(set.ports.remote, createCertificateFor("stranger", "rsa"), home);
-  await stranger.over;
-  expect([stranger.heard(), set.state.rejected]).toEqual([0, 1]);
-  await talk(set.ports.pairing, {}, home).over;
+  await stranger.over();
+  expect([stranger.text(), set.state.rejected]).toEqual(["", 1]);
+  await talk(set.ports.pairing, {}, home).over();
   const rude = talk(set.ports.remote, known, home);
-  await until("it is spoken to", () => rude.heard() > 0);
+  await until("it is spoken to", () => rude.text() !== "");
   await Bun.sleep(50);
   expect(set.keys).toEqual([]);
-  const { over } = talk(set.ports.remote, known, Buffer.from([0xff, 0xff, 0xff, 0x7f, 1]));
-  await over;
+  await talk(set.ports.remote, known, Buffer.from([0xff, 0xff, 0xff, 0x7f, 1])).over();
   // Silent after the handshake: it is disconnected after three pings.
   const features = Buffer.from([5, 10, 3, 8, 239, 4, 2, 18, 0]);
-  await talk(set.ports.remote, known, features).over;
+  await talk(set.ports.remote, known, features).over();
   expect(set.state.clients).toBe(1);
 });

@@ -2,10 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
-import { connect } from "node:tls";
 import type { CastSimulator, CastSimulatorOptions } from "../../src/simulators/cast.ts";
 import { until } from "../support/http-device.ts";
-import { plugInCast } from "../support/sets.ts";
+import { listen, plugInCast } from "../support/sets.ts";
 
 type Done<T> = (error: Error | null, result: T) => void;
 type Status = Readonly<Record<string, unknown>>;
@@ -124,14 +123,10 @@ describe("npm castv2-client", () => {
 test("as on hardware a message before CONNECT, a frame that is too long, and silence are refused", async () => {
   const set = await plugInCast({ heartbeatMs: 150 });
   const talk = async (bytes: Uint8Array) => {
-    const received: Buffer[] = [];
-    const socket = connect({ host: set.host, port: set.port, rejectUnauthorized: false });
-    socket.on("data", (piece: Buffer) => received.push(piece));
-    socket.on("error", () => {});
-    const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
+    const { socket, closed, text } = listen(set.host, set.port, {});
     socket.write(bytes);
-    await closed;
-    return Buffer.concat(received).toString("latin1");
+    await until("it is hung up on", closed);
+    return text();
   };
   const field = (key: number, words: string) => Buffer.from([key, words.length, ...Buffer.from(words)]);
   const asked = Buffer.concat([

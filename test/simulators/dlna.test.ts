@@ -39,44 +39,25 @@ const sound = (set: DlnaSimulator, action: string, args = {}) =>
 const outcome = async (asked: ReturnType<typeof call>) => (await asked).code || 200;
 
 describe("differences of the programs", () => {
-  const table = {
-    kodi: { play: 200, pause: 200, unknown: 401, next: 200, loud: 100, shown: "23", instance: 718, idle: "STOPPED" },
-    gmediarender: {
-      play: 501,
-      pause: 501,
-      unknown: 501,
-      next: 501,
-      loud: 50,
-      shown: "23",
-      instance: 200,
-      idle: "STOPPED",
-    },
-    rygel: {
-      play: 701,
-      pause: 701,
-      unknown: 401,
-      next: 711,
-      loud: 50,
-      shown: "22",
-      instance: 718,
-      idle: "NO_MEDIA_PRESENT",
-    },
-  } as const;
-  for (const stack of ["kodi", "gmediarender", "rygel"] as const)
-    test(`${stack}: with nothing loaded, with too much volume, with another instance`, async () => {
+  test.each([
+    // What play, pause, an unknown action and next come to; the volume after 230, and after 23; another instance; the state.
+    ["kodi", [200, 200, 401, 200], 100, "23", 718, "STOPPED"],
+    ["gmediarender", [501, 501, 501, 501], 50, "23", 200, "STOPPED"],
+    ["rygel", [701, 701, 401, 711], 50, "22", 718, "NO_MEDIA_PRESENT"],
+  ] as const)(
+    "%s: with nothing loaded, with too much volume, with another instance",
+    async (stack, outcomes, loud, shown, instance, idle) => {
       const set = await plugIn(stack);
-      const wanted = table[stack];
-      expect(await outcome(transport(set, "Play", { Speed: 1 }))).toBe(wanted.play);
-      expect(await outcome(transport(set, "Pause"))).toBe(wanted.pause);
-      expect(await outcome(transport(set, "Juggle"))).toBe(wanted.unknown);
-      expect(await outcome(transport(set, "Next"))).toBe(wanted.next);
+      for (const [at, action] of ["Play", "Pause", "Juggle", "Next"].entries())
+        expect([action, await outcome(transport(set, action, { Speed: 1 }))]).toEqual([action, outcomes[at] ?? 0]);
       await sound(set, "SetVolume", { DesiredVolume: 230 });
-      expect(set.state.volume).toBe(wanted.loud);
+      expect(set.state.volume).toBe(loud);
       await sound(set, "SetVolume", { DesiredVolume: 23 });
-      expect((await sound(set, "GetVolume")).value("CurrentVolume")).toBe(wanted.shown);
-      expect(await outcome(transport(set, "GetTransportInfo", { InstanceID: 7 }))).toBe(wanted.instance);
-      expect((await transport(set, "GetTransportInfo")).value("CurrentTransportState")).toBe(wanted.idle);
-    });
+      expect((await sound(set, "GetVolume")).value("CurrentVolume")).toBe(shown);
+      expect(await outcome(transport(set, "GetTransportInfo", { InstanceID: 7 }))).toBe(instance);
+      expect((await transport(set, "GetTransportInfo")).value("CurrentTransportState")).toBe(idle);
+    },
+  );
 
   test("a missing file, and one without metadata", async () => {
     const [tv, kodi] = [await plugIn("tv"), await plugIn("kodi")];

@@ -1,6 +1,7 @@
 /** A raw SSAP client. */
 import { WebSocket } from "ws";
 import type { WebosSimulator } from "../../src/simulators/webos.ts";
+import { until } from "../support/http-device.ts";
 
 type Message = Record<string, unknown> & { payload?: Record<string, unknown> };
 
@@ -38,16 +39,11 @@ export async function openClient(url: string): Promise<RawClient> {
   });
 
   const next: RawClient["next"] = async (wanted) => {
-    const deadline = Date.now() + 5000;
-    for (;;) {
-      const found = heard.find((message) => !taken.has(message) && wanted(message));
-      if (found !== undefined) {
-        taken.add(found);
-        return found;
-      }
-      if (Date.now() > deadline) throw new Error(`nothing of the kind within 5 s among ${JSON.stringify(heard)}`);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
+    const find = () => heard.find((message) => !taken.has(message) && wanted(message));
+    await until("a message matches", () => find() !== undefined, 5_000, 2);
+    const found = find() ?? {};
+    taken.add(found);
+    return found;
   };
   const send = (message: unknown) => socket.send(JSON.stringify(message));
   const ask: RawClient["ask"] = async (type, uri, payload) => {

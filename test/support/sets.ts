@@ -2,6 +2,7 @@
 import { afterEach } from "bun:test";
 import { createHash, randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { strToU8, zipSync } from "fflate";
 import {
   type AndroidTvSimulator,
@@ -70,11 +71,11 @@ export interface Listening {
   closed(): boolean;
 }
 
-/** Ended after the test. */
-export function listen(host: string, port: number): Listening {
+/** Ended after the test; with TLS where there are options for that. */
+export function listen(host: string, port: number, secure?: ConnectionOptions): Listening {
   const pieces: Uint8Array[] = [];
   let closed = false;
-  const socket = connect(port, host);
+  const socket = secure ? connectTls({ host, port, rejectUnauthorized: false, ...secure }) : connect(port, host);
   clients.push(socket);
   socket.on("data", (piece: Uint8Array) => pieces.push(piece));
   socket.on("error", () => {});

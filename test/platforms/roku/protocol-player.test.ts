@@ -36,43 +36,32 @@ describe("playback", () => {
     expect(readPlayback("<player/>", "12")).toBeNull();
   });
 
-  test("of the app that is shown, with its times", () => {
-    expect(readPlayback(player("play", netflix + times), "12")).toEqual({
-      status: "playing",
-      position_ms: 6_916,
-      duration_ms: 3_600_000,
-      live: false,
-      title: null,
-    });
-  });
-
-  test("with a position and no duration, as Prime Video has it", () => {
-    expect(readPlayback(player("play", `${netflix}<position>1 ms</position>`), "12")).toMatchObject({
-      position_ms: 1,
-      duration_ms: null,
-      live: null,
-    });
-  });
-
-  test("with a runtime in place of a duration, and live", () => {
-    const live = `${netflix}<position>5 ms</position><is_live>true</is_live><runtime>9 ms</runtime>`;
-    expect(readPlayback(player("play", live), "12")).toMatchObject({ position_ms: 5, duration_ms: 9, live: true });
-  });
-
-  test("of another app than the one shown: its times are not trusted", () => {
-    const other = readPlayback(player("pause", netflix + times), "837");
-    expect(other).toMatchObject({ status: "paused", position_ms: null, duration_ms: null });
-    const atHome = readPlayback(player("pause", netflix + times), null);
-    expect(atHome).toMatchObject({ status: "paused", position_ms: null, duration_ms: null });
-  });
-
-  test("while it is not known what is shown: what the player says", () => {
-    expect(readPlayback(player("play", netflix + times), undefined)).toMatchObject({ position_ms: 6_916 });
-  });
-
-  test("that has ended is told in its app, and forgotten at home", () => {
-    expect(readPlayback(player("close", netflix), "12")).toMatchObject({ status: "stopped", position_ms: null });
-    expect(readPlayback(player("close", netflix), null)).toBeNull();
+  const live = "<position>5 ms</position><is_live>true</is_live><runtime>9 ms</runtime>";
+  const timed = { status: "playing", position_ms: 6_916, duration_ms: 3_600_000, live: false, title: null };
+  const untimed = { status: "paused", position_ms: null, duration_ms: null };
+  test.each<[what: string, state: string, said: string, shown: string | null | undefined, told: object | null]>([
+    ["of the app that is shown, with its times", "play", times, "12", timed],
+    ["while it is not known what is shown: what the player says", "play", times, undefined, timed],
+    ["of another app than the one shown: its times are not trusted", "pause", times, "837", untimed],
+    ["of an app, with home shown: its times are not trusted", "pause", times, null, untimed],
+    [
+      "with a position and no duration, as Prime Video has it",
+      "play",
+      "<position>1 ms</position>",
+      "12",
+      { position_ms: 1, duration_ms: null, live: null },
+    ],
+    [
+      "with a runtime in place of a duration, and live",
+      "play",
+      live,
+      "12",
+      { position_ms: 5, duration_ms: 9, live: true },
+    ],
+    ["that has ended is told in its app", "close", "", "12", { status: "stopped", position_ms: null }],
+    ["that has ended is forgotten at home", "close", "", null, null],
+  ])("%s", (_what, state, said, shown, told) => {
+    expect({ told: readPlayback(player(state, netflix + said), shown) }).toMatchObject({ told });
   });
 
   test("with times that are none", () => {
