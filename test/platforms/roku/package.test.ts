@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { strToU8, zipSync } from "fflate";
-import type { ZapdError } from "../../../src/api/errors.ts";
 import { readPackage } from "../../../src/platforms/roku/developer.ts";
+import { codeOf } from "../../support/failure.ts";
 import { scratchFolder } from "../../support/zip.ts";
 
 const folder = scratchFolder();
@@ -11,11 +11,6 @@ function read(files: Readonly<Record<string, string>>) {
   const bytes = zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])));
   return readPackage({ path: folder.put(bytes), bytes: bytes.length });
 }
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => null,
-    (error: ZapdError) => error,
-  );
 
 describe("a package", () => {
   test("is what its manifest says, with the files it holds", async () => {
@@ -36,21 +31,24 @@ describe("a package", () => {
   });
 
   test("without a manifest at its root is refused, and one that was zipped with its folder is told so", async () => {
-    expect(await failure(read({ "source/main.brs": "x" }))).toMatchObject({ code: "invalid_archive" });
-    const nested = await failure(read({ "my-app/manifest": "title=x", "my-app/source/main.brs": "x" }));
-    expect(nested).toMatchObject({ code: "invalid_archive", hint: expect.stringContaining("my-app/manifest") });
-    expect(await failure(read({ MANIFEST: "title=x" }))).toMatchObject({ code: "invalid_archive" });
-    expect(await failure(read({}))).toMatchObject({ code: "invalid_archive" });
+    expect(await codeOf(read({ "source/main.brs": "x" }))).toBe("invalid_archive");
+    const nested = read({ "my-app/manifest": "title=x", "my-app/source/main.brs": "x" });
+    await expect(nested).rejects.toMatchObject({
+      code: "invalid_archive",
+      hint: expect.stringContaining("my-app/manifest"),
+    });
+    expect(await codeOf(read({ MANIFEST: "title=x" }))).toBe("invalid_archive");
+    expect(await codeOf(read({}))).toBe("invalid_archive");
   });
 
   test("that is no sound ZIP is refused with a way to make one", async () => {
     const hint = expect.stringMatching(/zapd install .\/my-app$/);
     const cut = folder.put(zipSync({ manifest: strToU8("title=x") }).subarray(0, -9));
-    expect(await failure(readPackage({ path: cut, bytes: 1 }))).toMatchObject({ code: "invalid_archive", hint });
+    await expect(readPackage({ path: cut, bytes: 1 })).rejects.toMatchObject({ code: "invalid_archive", hint });
   });
 
   test("with a manifest over 64 KiB is refused", async () => {
     const noise = Array.from({ length: 9_000 }, (_, at) => `k${at}=${Math.imul(at, 2_654_435_761) >>> 0}`).join("\n");
-    expect(await failure(read({ manifest: noise }))).toMatchObject({ code: "invalid_archive" });
+    expect(await codeOf(read({ manifest: noise }))).toBe("invalid_archive");
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { ZapdError } from "../../../src/api/errors.ts";
 import { readDescription, readDeviceInfo } from "../../../src/platforms/roku/identity.ts";
+import { outcomeOf } from "../../support/failure.ts";
 import { capture, noCaptures } from "./captures.ts";
 
 /** A `device-info` with these elements, and a serial number unless it is left out. */
@@ -13,14 +13,6 @@ const info = (elements: Readonly<Record<string, string>>, serial = "<serial-numb
 const flat = <S extends { readonly facts: object }>({ facts, ...said }: S) =>
   ({ ...said, ...facts }) as Omit<S, "facts"> & S["facts"];
 const facts = (elements: Readonly<Record<string, string>>) => flat(readDeviceInfo(info(elements)));
-
-function failure(work: () => unknown): string {
-  try {
-    return `no failure: ${JSON.stringify(work())}`;
-  } catch (error) {
-    return error instanceof ZapdError ? error.code : String(error);
-  }
-}
 
 describe.skipIf(noCaptures !== null)(
   `the captures of a TCL set${noCaptures === null ? "" : ` (skipped: ${noCaptures})`}`,
@@ -176,26 +168,15 @@ describe("device-info", () => {
   });
 });
 
-describe("the description", () => {
+test("the description of another device is refused", () => {
   const description = (device: string) => `<root><device>${device}</device></root>`;
-  const type = "<deviceType>urn:roku-com:device:player:1-0</deviceType>";
-
-  test("of another device is refused", () => {
-    for (const device of [
+  for (const text of [
+    description(
       "<deviceType>urn:schemas-upnp-org:device:Basic:1</deviceType><serialNumber>1</serialNumber><manufacturer>Roku</manufacturer>",
-      "<serialNumber>1</serialNumber>",
-      "",
-    ])
-      expect(failure(() => readDescription(description(device)))).toBe("device_error");
-    expect(failure(() => readDescription("<html><body>Router</body></html>"))).toBe("device_error");
-  });
-
-  test("with the least there is gives the identity", () => {
-    expect(flat(readDescription(description(`${type}<serialNumber>X1</serialNumber>`)))).toMatchObject({
-      ids: ["X1"],
-      name: null,
-      manufacturer: null,
-      model: null,
-    });
-  });
+    ),
+    description("<serialNumber>1</serialNumber>"),
+    description(""),
+    "<html><body>Router</body></html>",
+  ])
+    expect(outcomeOf(() => readDescription(text))).toBe("device_error");
 });
