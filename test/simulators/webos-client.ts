@@ -5,29 +5,14 @@ import { until } from "../support/http-device.ts";
 
 type Message = Record<string, unknown> & { payload?: Record<string, unknown> };
 
-/** A client that sends what a test gives it and keeps every message. */
-export interface RawClient {
-  readonly socket: WebSocket;
-  readonly heard: readonly Message[];
-  readonly closed: { code: number; reason: string } | null;
-  send(message: unknown): void;
-  /** The next message that matches, received before or later, but never the same one twice. */
-  next(wanted: (message: Message) => boolean): Promise<Message>;
-  /** Sends a request and returns its response message. */
-  ask(type: string, uri: string, payload?: unknown): Promise<Message>;
-  /** The payload of the response to a request. */
-  request(path: string, payload?: unknown): Promise<Record<string, unknown> | undefined>;
-  /** Subscribes; resolves with the id after the first response. */
-  subscribe(path: string): Promise<string>;
-  /** The payload of the next push of a subscription. */
-  pushed(id: string): Promise<Record<string, unknown> | undefined>;
-}
+export type RawClient = Awaited<ReturnType<typeof openClient>>;
 
-export async function openClient(url: string): Promise<RawClient> {
+/** A client that sends what a test gives it and keeps every message. */
+export async function openClient(url: string) {
   const socket = new WebSocket(url, { rejectUnauthorized: false });
   const heard: Message[] = [];
   const taken = new Set<Message>();
-  let closed: RawClient["closed"] = null;
+  let closed: { code: number; reason: string } | null = null;
   let count = 0;
   socket.on("message", (data) => heard.push(JSON.parse(data.toString()) as Message));
   socket.on("close", (code, reason) => {
@@ -38,7 +23,8 @@ export async function openClient(url: string): Promise<RawClient> {
     socket.on("error", reject);
   });
 
-  const next: RawClient["next"] = async (wanted) => {
+  /** The next message that matches, received before or later, but never the same one twice. */
+  const next = async (wanted: (message: Message) => boolean): Promise<Message> => {
     const find = () => heard.find((message) => !taken.has(message) && wanted(message));
     await until("a message matches", () => find() !== undefined, 5_000, 2);
     const found = find() ?? {};
@@ -46,7 +32,8 @@ export async function openClient(url: string): Promise<RawClient> {
     return found;
   };
   const send = (message: unknown) => socket.send(JSON.stringify(message));
-  const ask: RawClient["ask"] = async (type, uri, payload) => {
+  /** Sends a request and returns its response message. */
+  const ask = async (type: string, uri: string, payload?: unknown): Promise<Message> => {
     count += 1;
     const id = `${type}_${count}`;
     send({ id, type, uri, payload });
@@ -58,16 +45,19 @@ export async function openClient(url: string): Promise<RawClient> {
     next,
     send,
     ask,
-    get closed() {
+    get closed(): { code: number; reason: string } | null {
       return closed;
     },
-    request: async (path, payload) => (await ask("request", `ssap://${path}`, payload)).payload,
-    async subscribe(path) {
+    /** The payload of the response to a request. */
+    request: async (path: string, payload?: unknown) => (await ask("request", `ssap://${path}`, payload)).payload,
+    /** Subscribes; resolves with the id after the first response. */
+    async subscribe(path: string) {
       const answer = await ask("subscribe", `ssap://${path}`);
       if (answer["type"] !== "response") throw new Error(JSON.stringify(answer));
       return String(answer["id"]);
     },
-    pushed: async (id) => (await next((message) => message["id"] === id)).payload,
+    /** The payload of the next push of a subscription. */
+    pushed: async (id: string) => (await next((message) => message["id"] === id)).payload,
   };
 }
 

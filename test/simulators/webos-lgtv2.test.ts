@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, rmSync } from "node:fs";
@@ -18,6 +18,9 @@ interface Client {
   readonly errors: string[];
   key: string;
 }
+
+const clients: Client[] = [];
+afterEach(() => Promise.all(clients.splice(0).map(({ tv }) => tv.disconnect())));
 
 function clientOf(
   simulator: WebosSimulator,
@@ -39,17 +42,10 @@ function clientOf(
     },
   });
   const client: Client = { tv, events, errors, key: clientKey };
+  clients.push(client);
   for (const event of ["prompt", "connect", "close"] as const) tv.on(event, () => events.push(event));
   tv.on("error", (error) => errors.push(error.message));
   return client;
-}
-
-async function withClient(client: Client, act: (client: Client) => Promise<void>): Promise<void> {
-  try {
-    await act(client);
-  } finally {
-    await client.tv.disconnect();
-  }
 }
 
 const connected = ({ tv }: Client) => once(tv, "connect");
@@ -59,38 +55,30 @@ describe("npm lgtv2 pairs", () => {
     const simulator = await plugIn();
     for (const port of ["secure", "plain"] as const) {
       const first = clientOf(simulator, port);
-      await withClient(first, async () => {
-        await connected(first);
-        expect(first.events).toEqual(["prompt", "connect"]);
-      });
+      await connected(first);
+      expect(first.events).toEqual(["prompt", "connect"]);
       expect([...simulator.clientKeys.keys()]).toContain(first.key);
       const again = clientOf(simulator, port, first.key);
-      await withClient(again, async () => {
-        await connected(again);
-        expect(again.events).toEqual(["connect"]);
-      });
+      await connected(again);
+      expect(again.events).toEqual(["connect"]);
     }
     expect(simulator.received.prompts.map(({ answer }) => answer)).toEqual(["accepted", "accepted"]);
   });
 
   test("not when it is denied", async () => {
     const client = clientOf(await plugIn({ prompt: "deny" }));
-    await withClient(client, async () => {
-      await until("it is refused", () => client.errors.length > 0);
-      expect(client.events).toEqual(["prompt"]);
-      expect(client.errors).toEqual(["403 User denied access"]);
-    });
+    await until("it is refused", () => client.errors.length > 0);
+    expect(client.events).toEqual(["prompt"]);
+    expect(client.errors).toEqual(["403 User denied access"]);
   });
 
   test("unsigned where its signed manifest is on the blacklist", async () => {
     const simulator = await plugIn({ firmware: "2026" });
     const client = clientOf(simulator);
-    await withClient(client, async () => {
-      await connected(client);
-      expect(client.errors).toEqual([]);
-      expect(await client.tv.getPowerState()).toMatchObject({ state: "on" });
-      await client.tv.getSocket("ssap://com.webos.service.networkinput/getPointerInputSocket");
-    });
+    await connected(client);
+    expect(client.errors).toEqual([]);
+    expect(await client.tv.getPowerState()).toMatchObject({ state: "on" });
+    await client.tv.getSocket("ssap://com.webos.service.networkinput/getPointerInputSocket");
     const [signed, unsigned] = simulator.received.requests.filter(({ type }) => type === "register");
     expect(signed?.outcome).toBe("403 Pairing rejected: blacklisted certificate detected");
     expect(unsigned?.outcome).toBe("answered");
@@ -99,10 +87,8 @@ describe("npm lgtv2 pairs", () => {
 
   test("at once with a set that shows no prompt", async () => {
     const client = clientOf(await plugIn({ prompt: "none" }));
-    await withClient(client, async () => {
-      await connected(client);
-      expect(client.events).toEqual(["connect"]);
-    });
+    await connected(client);
+    expect(client.events).toEqual(["connect"]);
   });
 });
 
@@ -111,88 +97,82 @@ describe("npm lgtv2 drives the set", () => {
     test(`it follows the volume of ${firmware}`, async () => {
       const simulator = await plugIn({ firmware });
       const client = clientOf(simulator);
-      await withClient(client, async ({ tv }) => {
-        await connected(client);
-        const updates: unknown[] = [];
-        tv.subscribe("ssap://audio/getVolume", (error, result) =>
-          updates.push(error ?? [result.volume, result.muted, result.changed]),
-        );
-        await until("it is told", () => updates.length === 1);
-        await tv.request("ssap://audio/setVolume", { volume: 30 });
-        simulator.setMuted(true);
-        await until("it is told twice more", () => updates.length === 3);
-        expect(updates.slice(1)).toEqual([
-          [30, false, ["volume"]],
-          [30, true, ["muted"]],
-        ]);
-      });
+      const { tv } = client;
+      await connected(client);
+      const updates: unknown[] = [];
+      tv.subscribe("ssap://audio/getVolume", (error, result) =>
+        updates.push(error ?? [result.volume, result.muted, result.changed]),
+      );
+      await until("it is told", () => updates.length === 1);
+      await tv.request("ssap://audio/setVolume", { volume: 30 });
+      simulator.setMuted(true);
+      await until("it is told twice more", () => updates.length === 3);
+      expect(updates.slice(1)).toEqual([
+        [30, false, ["volume"]],
+        [30, true, ["muted"]],
+      ]);
     });
 
   test("it lists apps, launches one, and gets an error for an unknown one", async () => {
     const simulator = await plugIn();
     const client = clientOf(simulator);
-    await withClient(client, async ({ tv }) => {
-      await connected(client);
-      const { launchPoints } = await tv.request("ssap://com.webos.applicationManager/listLaunchPoints");
-      expect(launchPoints).toContainEqual(expect.objectContaining({ id: "netflix", title: "Netflix" }));
-      const inFront: string[] = [];
-      tv.subscribe("ssap://com.webos.applicationManager/getForegroundAppInfo", (_error, { appId }) => {
-        inFront.push(appId);
-      });
-      const params = { contentTarget: "https://www.youtube.com/watch?v=abc" };
-      await tv.request("ssap://system.launcher/launch", { id: "youtube.leanback.v4", params });
-      await until("it is told", () => inFront.length === 2);
-      expect(inFront).toEqual(["com.webos.app.livetv", "youtube.leanback.v4"]);
-      expect(simulator.received.launches).toMatchObject([{ id: "youtube.leanback.v4", params }]);
-      await expect(tv.request("ssap://system.launcher/launch", { id: "nope" })).rejects.toMatchObject({
-        code: "ESSAP",
-        payload: { errorCode: -101 },
-      });
+    const { tv } = client;
+    await connected(client);
+    const { launchPoints } = await tv.request("ssap://com.webos.applicationManager/listLaunchPoints");
+    expect(launchPoints).toContainEqual(expect.objectContaining({ id: "netflix", title: "Netflix" }));
+    const inFront: string[] = [];
+    tv.subscribe("ssap://com.webos.applicationManager/getForegroundAppInfo", (_error, { appId }) => {
+      inFront.push(appId);
+    });
+    const params = { contentTarget: "https://www.youtube.com/watch?v=abc" };
+    await tv.request("ssap://system.launcher/launch", { id: "youtube.leanback.v4", params });
+    await until("it is told", () => inFront.length === 2);
+    expect(inFront).toEqual(["com.webos.app.livetv", "youtube.leanback.v4"]);
+    expect(simulator.received.launches).toMatchObject([{ id: "youtube.leanback.v4", params }]);
+    await expect(tv.request("ssap://system.launcher/launch", { id: "nope" })).rejects.toMatchObject({
+      code: "ESSAP",
+      payload: { errorCode: -101 },
     });
   });
 
   test("it presses buttons and points", async () => {
     const simulator = await plugIn();
     const client = clientOf(simulator);
-    await withClient(client, async ({ tv }) => {
-      await connected(client);
-      const pointer = await tv.getSocket("ssap://com.webos.service.networkinput/getPointerInputSocket");
-      for (const name of ["HOME", "UP", "ENTER"]) pointer.send("button", { name });
-      pointer.send("move", { dx: 3, dy: -4, down: 0 });
-      pointer.send("click");
-      await until("all came in", () => simulator.received.pointer.length === 2);
-      expect(simulator.received.buttons).toEqual(["HOME", "UP", "ENTER"]);
-      expect(simulator.received.pointer[0]).toEqual({ action: "move", dx: 3, dy: -4 });
-      expect(simulator.state.activeApp).toBe("com.webos.app.home");
-    });
+    const { tv } = client;
+    await connected(client);
+    const pointer = await tv.getSocket("ssap://com.webos.service.networkinput/getPointerInputSocket");
+    for (const name of ["HOME", "UP", "ENTER"]) pointer.send("button", { name });
+    pointer.send("move", { dx: 3, dy: -4, down: 0 });
+    pointer.send("click");
+    await until("all came in", () => simulator.received.pointer.length === 2);
+    expect(simulator.received.buttons).toEqual(["HOME", "UP", "ENTER"]);
+    expect(simulator.received.pointer[0]).toEqual({ action: "move", dx: 3, dy: -4 });
+    expect(simulator.state.activeApp).toBe("com.webos.app.home");
   });
 
   test("it learns the addresses by which the set is woken", async () => {
     const simulator = await plugIn();
     const client = clientOf(simulator, "secure", "", true);
-    await withClient(client, async ({ tv }) => {
-      await once(tv, "mac");
-      expect(tv.macs).toEqual({ wired: simulator.mac, wifi: simulator.wifiMac });
-      expect(JSON.parse(readFileSync(tv.macFile, "utf8"))).toEqual({ ...tv.macs });
-      rmSync(dirname(tv.macFile), { recursive: true });
-    });
+    const { tv } = client;
+    await once(tv, "mac");
+    expect(tv.macs).toEqual({ wired: simulator.mac, wifi: simulator.wifiMac });
+    expect(JSON.parse(readFileSync(tv.macFile, "utf8"))).toEqual({ ...tv.macs });
+    rmSync(dirname(tv.macFile), { recursive: true });
   });
 
   test("it turns the set off, gets no more answers, and wakes it", async () => {
     const simulator = await plugIn();
     const client = clientOf(simulator);
-    await withClient(client, async ({ tv }) => {
-      await connected(client);
-      await tv.request("ssap://system/turnOff");
-      await until("the set is off", () => simulator.state.power === "standby");
-      await until("the socket closes", () => client.events.includes("close"));
-      await until("the port closes", async () => !(await answers(simulator)));
-      await LGTV.wake(simulator.mac, { address: simulator.host, port: simulator.ports.wake, count: 1 });
-      await until("the set is on", () => simulator.state.power === "on");
-    });
+    const { tv } = client;
+    await connected(client);
+    await tv.request("ssap://system/turnOff");
+    await until("the set is off", () => simulator.state.power === "standby");
+    await until("the socket closes", () => client.events.includes("close"));
+    await until("the port closes", async () => !(await answers(simulator)));
+    await LGTV.wake(simulator.mac, { address: simulator.host, port: simulator.ports.wake, count: 1 });
+    await until("the set is on", () => simulator.state.power === "on");
     const again = clientOf(simulator, "secure", client.key);
-    await withClient(again, () => connected(again).then(() => {}));
-    expect(again.events).toContain("connect");
+    await connected(again);
   });
 });
 

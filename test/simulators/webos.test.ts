@@ -103,7 +103,7 @@ test("failures have two forms", async () => {
 });
 
 test("turning off: it reports its progress, leaves the socket open and silent, then closes it and the ports", async () => {
-  const simulator = await plugIn({ socketsCloseMs: 300, portsCloseMs: 100 });
+  const simulator = await plugIn({ socketsCloseMs: 1_000, portsCloseMs: 100 });
   const client = await paired(simulator);
   const power = await client.subscribe(POWER_STATE);
   const app = await client.subscribe("com.webos.applicationManager/getForegroundAppInfo");

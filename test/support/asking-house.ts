@@ -70,10 +70,10 @@ export interface AskingHouse extends House {
   add(name: string, set: AskingSet): Promise<string>;
 }
 
-export const askingPort = 4_711;
+const askingPort = 4_711;
 
 /** The platform of these sets, by their ports. */
-export function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
+function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
   const setAt = (port: number) => {
     const set = sets.get(port);
     if (!set) throw new ZapdError("device_unreachable", "did not answer");

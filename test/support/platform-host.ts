@@ -70,27 +70,6 @@ export interface Told<Memory = unknown> {
   readonly emit: Emit<Memory>;
 }
 
-/** Takes down what connections tell. */
-export function listener<Memory = unknown>(): Told<Memory> {
-  const told: Told<Memory> = {
-    learned: [],
-    remembered: [],
-    states: [],
-    ended: [],
-    emit(event) {
-      if (event.type === "state") return void told.states.push(event.patch);
-      if (event.type === "disconnected") return void told.ended.push(event.why);
-      if (event.type === "hint") return;
-      if (event.facts) told.learned.push(event.facts);
-      if (event.memory) told.remembered.push(event.memory);
-    },
-  };
-  return told;
-}
-
-/** Ignores all events. */
-export const nobody: Emit = () => {};
-
 /** The target of a device that was sighted; facts and memory from its connections are kept. */
 export function targetOf<Memory, Secret>(
   sighting: Sighting<Memory>,
@@ -98,7 +77,6 @@ export function targetOf<Memory, Secret>(
   more: { readonly ports?: Ports; readonly secret?: KeptSecret<Secret> } = {},
 ): { readonly target: Target<Memory, Secret>; readonly told: Told<Memory> } {
   let { facts, memory } = sighting;
-  const told = listener<Memory>();
   const { identity, provisional = false } = sighting;
   const { ports = {}, secret = keptSecret<Secret>() } = more;
   const target: Target<Memory, Secret> = {
@@ -115,13 +93,22 @@ export function targetOf<Memory, Secret>(
       return memory;
     },
   };
-  const emit: Emit<Memory> = (event) => {
-    told.emit(event);
-    if (event.type !== "facts") return;
-    const { macs = [], ...said } = event.facts ?? {};
-    const news = Object.entries(said).filter(([, value]) => value !== null);
-    facts = { ...facts, ...Object.fromEntries(news), ...(macs.length > 0 && { macs }) };
-    memory = { ...memory, ...event.memory };
+  const told: Told<Memory> = {
+    learned: [],
+    remembered: [],
+    states: [],
+    ended: [],
+    emit(event) {
+      if (event.type === "state") told.states.push(event.patch);
+      if (event.type === "disconnected") told.ended.push(event.why);
+      if (event.type !== "facts") return;
+      if (event.facts) told.learned.push(event.facts);
+      if (event.memory) told.remembered.push(event.memory);
+      const { macs = [], ...said } = event.facts ?? {};
+      const news = Object.entries(said).filter(([, value]) => value !== null);
+      facts = { ...facts, ...Object.fromEntries(news), ...(macs.length > 0 && { macs }) };
+      memory = { ...memory, ...event.memory };
+    },
   };
-  return { target, told: { ...told, emit } };
+  return { target, told };
 }

@@ -5,7 +5,7 @@ import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
 import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import { loopHeader } from "../../../src/transport/socket.ts";
 import { answer, startHttpDevice } from "../../support/http-device.ts";
-import { nobody, platformHostOf } from "../../support/platform-host.ts";
+import { platformHostOf } from "../../support/platform-host.ts";
 import { cleanups, lineTo, never, tidy } from "../harness.ts";
 
 tidy();
@@ -14,7 +14,7 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
   const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
   const set = await startHttpDevice(({ target }) => answer(200, target === paths.deviceInfo ? info : ""));
   const { target } = await lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address });
-  const ecp = new Ecp(target, platformHostOf(), nobody);
+  const ecp = new Ecp(target, platformHostOf(), () => {});
   cleanups.push(() => ecp.http.close());
   const { host, port } = set.address;
   const nasty = fc.constantFrom(
