@@ -1,6 +1,5 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { Key } from "../../../src/platforms/platform.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
@@ -205,14 +204,9 @@ describe("prompts and deadlines", () => {
   test("apps are listed by the TV, or else found by asking for each known app, and remembered", async () => {
     const listing = await line({ year: 2019 });
     const listed = await listing.connection.apps?.list?.(never);
-    expect(listed?.map(({ platformId }) => platformId)).toEqual([
-      "3201907018807",
-      "111299001912",
-      "3201910019365",
-      "3201901017640",
-      "3201606009684",
-      "org.tizen.browser",
-    ]);
+    expect(listed?.map(({ platformId }) => platformId).join(" ")).toBe(
+      "3201907018807 111299001912 3201910019365 3201901017640 3201606009684 org.tizen.browser",
+    );
     const silent = await line({ year: 2022 });
     const probed = await silent.connection.apps?.list?.(never);
     expect(probed?.map(({ id }) => id)).toEqual(["netflix", "youtube", "prime-video", "disney-plus", "spotify"]);
@@ -347,31 +341,17 @@ describe.concurrent("keys", () => {
   });
 
   test("for inputs are those of TVs up to 2018", async () => {
-    const keysOf = async (year: number) =>
-      [...describeOf(await line({ year })).keys].filter((key) => key.startsWith("input"));
-    expect(await keysOf(2017)).toEqual([
-      "input-tuner",
-      "input-hdmi1",
-      "input-hdmi2",
-      "input-hdmi3",
-      "input-hdmi4",
-      "input-av",
-    ] as Key[]);
-    expect(await keysOf(2022)).toEqual(["input-tuner"]);
+    const keysOf = (one: Line) => [...describeOf(one).keys].filter((key) => key.startsWith("input")).join(" ");
     const one = await line({ year: 2018 });
+    expect(keysOf(one)).toBe("input-tuner input-hdmi1 input-hdmi2 input-hdmi3 input-hdmi4 input-av");
     expect([...describeOf(one).has]).toContain("inputs");
-    expect((await one.connection.inputs?.list(never))?.map(({ id }) => id)).toEqual([
-      "hdmi1",
-      "hdmi2",
-      "hdmi3",
-      "hdmi4",
-      "av",
-      "tuner",
-    ]);
+    const listed = await one.connection.inputs?.list(never);
+    expect(listed?.map(({ id }) => id).join(" ")).toBe("hdmi1 hdmi2 hdmi3 hdmi4 av tuner");
     await one.connection.inputs?.select("hdmi2", never);
     await one.connection.inputs?.select("tuner", never);
     expect(taken(one.set)).toEqual(["KEY_HDMI2", "KEY_TV"]);
     const newer = await line({ year: 2022 });
+    expect(keysOf(newer)).toBe("input-tuner");
     expect([newer.connection.inputs, describeOf(newer).has.has("inputs")]).toEqual([undefined, false]);
   });
 
