@@ -318,16 +318,6 @@ describe.concurrent("keys", () => {
     expect(taken(one.set).sort()).toEqual(["KEY_DOWN", "KEY_LEFT", "KEY_RIGHT", "KEY_UP"]);
   });
 
-  test("are held by the TV: down, and up in any case", async () => {
-    const one = await line();
-    const caller = new AbortController();
-    const letGo = await one.connection.keys?.down?.("right", caller.signal);
-    expect(taken(one.set)).toEqual(["KEY_RIGHT Press"]);
-    caller.abort(new Error("gone"));
-    await letGo?.();
-    expect(taken(one.set)).toEqual(["KEY_RIGHT Press", "KEY_RIGHT Release"]);
-  });
-
   test("are released when the caller is gone at once", async () => {
     const one = await line();
     const caller = new AbortController();
