@@ -15,6 +15,14 @@ export interface SimulatedSet {
   readonly port: number;
   /** Its other ports, by the platform's words for them. */
   readonly ports: Ports;
+  /** Where it says who it is, where sets choose that. */
+  readonly path?: string;
+  /** What a search's answer says of it, where that tells more. */
+  readonly announced?: Readonly<Record<string, string>>;
+  /** What it has given to us already, where sets are paired. */
+  readonly secret?: unknown;
+  /** What the network shows of its hardware, where it does not tell what wakes it. */
+  readonly macs?: readonly string[];
   /** The keys it took, in its own words, in order, and the text. */
   readonly pressed: readonly string[];
   readonly typed: string;
@@ -33,16 +41,6 @@ export interface Contract {
   readonly platform: Platform;
   /** Starts a set, and says how it is to fall asleep; two of one `name` are the same set. */
   startSet(name: string, asleep: Sleep): Promise<SimulatedSet>;
-  /** Where a set says who it is, for platforms whose sets choose that. */
-  path?(set: SimulatedSet): string;
-  /** What a search's answer says of a set, for platforms that tell more there. */
-  announced?(set: SimulatedSet): Readonly<Record<string, string>>;
-  /** For platforms that pair: what each set has given to us already. */
-  readonly secret?: unknown;
-  /** The same, where each set has given another. */
-  secretOf?(set: SimulatedSet): unknown;
-  /** What the network shows of a set's hardware, for platforms whose sets do not tell what wakes them. */
-  macsOf?(set: SimulatedSet): readonly string[];
   /** A connection learns more of a set than those are told who only ask who it is. */
   readonly learnsMore?: boolean;
   /** What no set of the platform has: that is not tried. */
@@ -106,32 +104,21 @@ export function createBench(contract: Contract): Bench {
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
     const platformHost = platformHostOf({ timeout });
-    const announced = contract.announced?.(set);
-    const path = contract.path?.(set);
-    const lead = {
-      host: set.host,
-      port: set.port,
-      ...(announced && { announced }),
-      ...(path !== undefined && { path }),
-    };
+    const { host, announced, path } = set;
+    const lead = { host, port: set.port, ...(announced && { announced }), ...(path !== undefined && { path }) };
     // The time for one answer is that of the connection: who it is may take longer on a busy machine.
     const sighting = await platform.identify(lead, platformHostOf(), never);
     const known = withMacs(contract.learnsMore ? await onceConnected(sighting, set) : sighting, set);
-    const { target, told } = targetOf(known, { host: set.host, port }, given(set));
+    const { target, told } = targetOf(known, { host, port }, given(set));
     const connection = platform.connect(target, platformHost, told.emit);
     after(() => connection.close());
     return { sighting: known, target, connection, told };
   }
 
-  const given = (set: SimulatedSet) => ({
-    ports: set.ports,
-    secret: keptSecret(contract.secretOf?.(set) ?? contract.secret ?? null),
-  });
+  const given = ({ ports, secret = null }: SimulatedSet) => ({ ports, secret: keptSecret(secret) });
 
-  const withMacs = (sighting: Sighting, set: SimulatedSet): Sighting => {
-    const macs = contract.macsOf?.(set);
-    return macs ? { ...sighting, facts: { ...sighting.facts, macs } } : sighting;
-  };
+  const withMacs = (sighting: Sighting, { macs }: SimulatedSet): Sighting =>
+    macs ? { ...sighting, facts: { ...sighting.facts, macs } } : sighting;
 
   /** One set after the other: the handshakes of all sets of a file at once may take longer than one is given. */
   let connecting: Promise<unknown> = Promise.resolve();

@@ -3,17 +3,15 @@ import { dlna } from "../../../src/platforms/dlna/adapter.ts";
 import { createDlnaSimulator, type StackName } from "../../../src/simulators/dlna.ts";
 import { platformContract, type SimulatedSet } from "../../contract/platform.ts";
 
-/** Where the description of each set is. */
-const paths = new WeakMap<SimulatedSet, string>();
-
 async function startSet(stack: StackName, name: string): Promise<SimulatedSet> {
   const simulator = createDlnaSimulator({ name, uuid: randomUUID(), stack, ssdp: false });
   await simulator.start();
-  const set: SimulatedSet = {
+  return {
     identity: simulator.uuid,
     host: simulator.host,
     port: simulator.port,
     ports: {},
+    path: simulator.path,
     get pressed() {
       return simulator.commands;
     },
@@ -28,8 +26,6 @@ async function startSet(stack: StackName, name: string): Promise<SimulatedSet> {
     },
     stop: () => simulator.stop(),
   };
-  paths.set(set, simulator.path);
-  return set;
 }
 
 for (const stack of ["kodi", "gmediarender", "rygel", "tv"] as const)
@@ -40,7 +36,6 @@ for (const stack of ["kodi", "gmediarender", "rygel", "tv"] as const)
     unknownApp: "none",
     lacks: new Set(["apps", "launch", "stop", "text", "power_on"]),
     anyKeys: ["volume-up", "volume-down"],
-    path: (set) => paths.get(set) ?? "/",
     tellsNoPower: true,
     noStandby: true,
   });

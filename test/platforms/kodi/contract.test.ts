@@ -1,16 +1,17 @@
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
-import { platformContract, type SimulatedSet } from "../../contract/platform.ts";
+import { platformContract } from "../../contract/platform.ts";
 import { until } from "../../support/http-device.ts";
 import { doneTo, startKodi } from "./harness.ts";
 
 platformContract({
   platform: kodi,
-  async startSet(name): Promise<SimulatedSet> {
+  async startSet(name) {
     const simulator = await startKodi({ name, channels: [{ id: 1, number: 1, name: "One" }] });
     return {
       identity: simulator.uuid,
       host: simulator.host,
       port: simulator.port,
+      announced: { type: "_xbmc-jsonrpc-h._tcp", uuid: simulator.uuid },
       ports: { websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake },
       get pressed() {
         return doneTo(simulator);
@@ -35,7 +36,6 @@ platformContract({
   },
   app: { platformId: "plugin.video.youtube", name: "YouTube" },
   unknownApp: "plugin.video.nothing",
-  announced: (set) => ({ type: "_xbmc-jsonrpc-h._tcp", uuid: set.identity }),
   learnsMore: true,
   noStandby: true,
   typesAtOnce: true,

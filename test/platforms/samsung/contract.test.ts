@@ -1,10 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
-import type { SamsungSimulator } from "../../../src/simulators/samsung.ts";
 import { platformContract } from "../../contract/platform.ts";
 import { startSamsung, taken, token } from "./harness.ts";
-
-const sets: SamsungSimulator[] = [];
 
 platformContract({
   platform: samsung,
@@ -17,13 +14,13 @@ platformContract({
       traits: { keyMs: 0 },
       standby: asleep === "deep" ? "off" : "standby",
     });
-    sets.push(simulator);
     const { renderer, wake } = simulator.ports;
     return {
       identity: simulator.duid,
       host: simulator.host,
       port: simulator.ports.secure ?? 0,
       ports: { wake, ...(renderer !== null && { renderer }) },
+      secret: { token, certificate: simulator.fingerprint },
       get pressed() {
         return taken(simulator);
       },
@@ -43,10 +40,6 @@ platformContract({
   },
   app: { platformId: "3201907018807", name: "Netflix" },
   unknownApp: "3201000000000",
-  // All sets of this process show one certificate; it is learned at the first.
-  get secret() {
-    return { token, certificate: sets[0]?.fingerprint ?? "" };
-  },
   learnsMore: true,
   typesAtOnce: true,
 });

@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
-import { platformContract, type SimulatedSet } from "../../contract/platform.ts";
+import { platformContract } from "../../contract/platform.ts";
 import { clientKeys, key, pressedOn, startWebos } from "./harness.ts";
-
-const descriptions = new WeakMap<SimulatedSet, number>();
 
 platformContract({
   platform: webos,
-  async startSet(name, asleep): Promise<SimulatedSet> {
+  async startSet(name, asleep) {
     const simulator = await startWebos({
       name,
       uuid: randomUUID(),
@@ -16,12 +14,14 @@ platformContract({
       ssdp: true,
       standby: asleep === "deep" ? "off" : "active-standby",
     });
-    const set: SimulatedSet = {
+    return {
       identity: simulator.uuid,
       host: simulator.host,
       port: simulator.ports.secure ?? 0,
       // Its plain port is closed, so that all goes through the relay.
       ports: { wake: simulator.ports.wake },
+      announced: { port: String(simulator.ports.description), path: "/" },
+      secret: { key },
       get pressed() {
         return pressedOn(simulator);
       },
@@ -39,13 +39,9 @@ platformContract({
       readyForText: () => simulator.focus(true),
       stop: () => simulator.stop(),
     };
-    descriptions.set(set, simulator.ports.description);
-    return set;
   },
-  announced: (set) => ({ port: String(descriptions.get(set)), path: "/" }),
   app: { platformId: "netflix", name: "Netflix" },
   unknownApp: "com.example.nothing",
-  secret: { key },
   learnsMore: true,
   typesAtOnce: true,
 });
