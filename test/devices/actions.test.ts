@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ZapdError } from "../../src/api/errors.ts";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { readPress } from "../../src/devices/press.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { keys } from "../../src/platforms/platform.ts";
-import { failureOf } from "../support/failure.ts";
-import { until } from "../support/http-device.ts";
+import { outcomeOf } from "../support/failure.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
@@ -23,46 +22,9 @@ describe("a key", () => {
     expect(readPress("literal:héllo 📺")).toEqual({ text: "héllo 📺" });
     expect(readPress("literal:literal:")).toEqual({ text: "literal:" });
     expect(readPress(`literal:${"📺".repeat(1_024)}`)).toHaveProperty("text");
-  });
-
-  const bad = [
-    "",
-    " ",
-    "Home",
-    "HOME",
-    "home ",
-    "keypress/Home",
-    "volumeup",
-    "constructor",
-    "__proto__",
-    "literal:",
-    "Literal:x",
-  ];
-  const texts = [
-    "literal:a\nb",
-    "literal:\0",
-    "literal:\x7f",
-    "literal:\u0085",
-    "literal:\ud83d",
-    `literal:${"x".repeat(1_025)}`,
-  ];
-  for (const wanted of [...bad, ...texts]) {
-    test(`${JSON.stringify(wanted.slice(0, 20))} is none`, async () => {
-      expect(await failureOf(key(wanted))).toStartWith("invalid_key: ");
-      expect(house.set.done).toEqual([]);
-    });
-  }
-
-  test("that is nearly one is answered with the one that was meant", () => {
-    for (const [wanted, meant] of [
-      ["hoem", "home"],
-      ["volumeup", "volume-up"],
-      ["Select", "select"],
-      ["paly", "play"],
-    ] as const)
-      expect(() => readPress(wanted)).toThrow(
-        expect.objectContaining({ hint: expect.stringMatching(new RegExp(`^Did you mean ${meant}\\? `)) }),
-      );
+    // More that is none: test/server/bad-input.test.ts.
+    for (const none of ["constructor", "keypress/Home", "literal:a\nb", "literal:\x7f", "literal:\u0085"])
+      expect([none, outcomeOf(() => readPress(none))]).toEqual([none, "invalid_key"]);
   });
 
   test("goes to the device, text as text, power-on by its own way", async () => {
@@ -112,16 +74,14 @@ describe("a key", () => {
 });
 
 describe("a sequence", () => {
-  const sequence = (wanted: string[], delay: number, signal = neverAborted) =>
-    house.actions.sequence(tv, wanted, delay, { signal });
+  const sequence = (wanted: string[], delay: number) =>
+    house.actions.sequence(tv, wanted, delay, { signal: neverAborted });
 
-  test("sends its keys in order, with the delay between them and none after the last", async () => {
+  test("sends its keys in order, with the delay between them", async () => {
     const start = performance.now();
-    expect(await sequence(["home", "up", "literal:ab", "down"], 400)).toMatchObject({ sent: 4 });
-    const took = performance.now() - start;
+    expect(await sequence(["home", "up", "literal:ab", "down"], 100)).toMatchObject({ sent: 4 });
+    expect(performance.now() - start).toBeGreaterThanOrEqual(298);
     expect(house.set.done).toEqual(["home", "up", "text ab", "down"]);
-    expect(took).toBeGreaterThanOrEqual(1_198);
-    expect(took).toBeLessThan(1_590);
   });
 
   test("keeps its schedule though keys take time, and does not burst behind a slow one", async () => {
@@ -145,43 +105,6 @@ describe("a sequence", () => {
     // On the schedule, which a late timer before it does not move; a burst would be no gap at all.
     expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(60);
     await slow.remove();
-  });
-
-  test("is checked whole before its first key is sent", async () => {
-    expect(await failureOf(sequence(["home", "nonsense"], 0))).toStartWith("invalid_key");
-    expect(await failureOf(sequence(["home", "mute"], 0))).toStartWith("unsupported_key");
-    expect(await failureOf(sequence(["home", "literal:"], 0))).toStartWith("invalid_key");
-    expect(await failureOf(sequence(Array(12).fill("home"), 60_000))).toStartWith("invalid_payload");
-    expect(house.set.done).toEqual([]);
-  });
-
-  test("that fails says how many were sent, and sends no more", async () => {
-    const breaking = await openHouse((set) => ({
-      close: () => {},
-      keys: {
-        names: new Set(["home", "up"] as const),
-        press: (wanted, signal) =>
-          wanted === "up"
-            ? Promise.reject(new ZapdError("device_timeout", "did not answer"))
-            : set.do(wanted, signal, undefined),
-      },
-    }));
-    const record = await breaking.add("1", { name: "TV" });
-    expect(
-      await failureOf(breaking.actions.sequence(record, ["home", "home", "up", "home"], 0, { signal: neverAborted })),
-    ).toBe("device_timeout: TV did not answer; 2 of 4 keys were sent while running a sequence");
-    expect(breaking.set.done).toEqual(["home", "home"]);
-    await breaking.remove();
-  });
-
-  test("stops when its caller hangs up", async () => {
-    const caller = new AbortController();
-    const running = sequence(["home", "up", "down"], 5_000, caller.signal).catch((reason: unknown) => reason);
-    await until("the first key is sent", () => house.set.done.length === 1);
-    caller.abort("gone");
-    expect(await running).toBe("gone");
-    await key("play");
-    expect(house.set.done).toEqual(["home", "play"]);
   });
 
   test("is not cut into by another, nor by a key", async () => {
