@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
-import type { Connection, InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
+import type { InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
@@ -12,13 +12,8 @@ const app = (platformId: string, name: string): PlatformApp => ({ platformId, na
 beforeEach(async () => {
   listed = [app("12", "Netflix"), app("60", "Kids"), app("61", "KIDS!")];
   house = await openHouse((set) => {
-    const connection = set.connection();
-    const apps: Connection["apps"] = {
-      ...connection.apps,
-      list: (signal) => set.do("apps", signal, listed),
-      stop: (signal) => set.do("stop", signal, app("12", "Netflix")),
-    };
-    return { ...connection, apps };
+    const { apps, ...connection } = set.connection();
+    return { ...connection, apps: { ...apps, list: (signal) => set.do("apps", signal, listed) } };
   });
   tv = await house.add("1", { name: "TV" });
 });
@@ -69,22 +64,6 @@ describe("apps", () => {
     } finally {
       await bare.remove();
     }
-  });
-
-  test("are launched by an unlisted platform id, but not by an unknown name", async () => {
-    await house.actions.apps(tv, neverAborted);
-    expect((await launch("4242")).app.platform_id).toBe("4242");
-    expect(await failureOf(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
-    expect(await failureOf(launch("kids?"))).toStartWith("ambiguous_app");
-    expect(house.set.done.filter((one) => one.startsWith("launch"))).toEqual(["launch 4242 {}"]);
-  });
-
-  test("are left, and the app that was shown is reported; with none shown that succeeds too", async () => {
-    await house.actions.apps(tv, neverAborted);
-    expect(await house.actions.stop(tv, { signal: neverAborted })).toMatchObject({ id: "netflix", platform_id: "12" });
-    const idle = await openHouse();
-    expect(await idle.actions.stop(await idle.add("1"), { signal: neverAborted })).toBeNull();
-    await idle.remove();
   });
 });
 
