@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
@@ -15,47 +16,28 @@ beforeEach(async () => {
 afterEach(() => house.remove());
 
 const press = (key: string, signal = neverAborted) => house.actions.key(tv, key, { signal });
+const read = () => house.devices.deviceOf(tv).state(neverAborted);
+
 describe("the state", () => {
   test("is read once for all callers at the same time, and again for later ones", async () => {
     house.set.takes = 20;
-    const states = await Promise.all(Array.from({ length: 50 }, () => house.devices.deviceOf(tv).state(neverAborted)));
+    const states = await Promise.all(Array.from({ length: 50 }, () => read()));
     expect(house.set.done).toEqual(["state"]);
     expect(new Set(states.map((state) => state.observed_at)).size).toBe(1);
-    await house.devices.deviceOf(tv).state(neverAborted);
+    await read();
     expect(house.set.done).toEqual(["state", "state"]);
   });
 
-  test("is never one from before the caller's last command, even while a read runs", async () => {
+  test("is never one from before the caller's last command, even one that failed", async () => {
     house.set.takes = 30;
-    const early = house.devices.deviceOf(tv).state(neverAborted);
-    house.set.takes = 0;
-    await press("home");
-    house.set.state = { ...house.set.state, power: "on" };
-    house.set.takes = 0;
-    expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("on");
-    await early;
-    expect(house.set.done).toEqual(["home", "state", "state"]);
-  });
-
-  test("is not one from before a command that failed, either", async () => {
-    house.set.takes = 30;
-    const early = house.devices.deviceOf(tv).state(neverAborted);
+    const early = read();
     house.set.takes = 0;
     house.set.failure = new ZapdError("device_timeout", "did not answer");
     await failureOf(press("home"));
     house.set.failure = undefined;
-    await house.devices.deviceOf(tv).state(neverAborted);
+    await read();
     await early.catch(() => {});
     expect(house.set.done.filter((one) => one === "state").length).toBe(2);
-  });
-
-  test("does not wait behind commands", async () => {
-    house.set.takes = 100;
-    const pressing = press("home");
-    house.set.takes = 0;
-    await house.devices.deviceOf(tv).state(neverAborted);
-    expect(house.set.done).toEqual(["state"]);
-    await pressing;
   });
 
   test("goes on for the others when one caller hangs up, and a failure is all of theirs", async () => {
@@ -65,22 +47,22 @@ describe("the state", () => {
       .deviceOf(tv)
       .state(caller.signal)
       .catch((reason: unknown) => reason);
-    const staying = house.devices.deviceOf(tv).state(neverAborted);
+    const staying = read();
     caller.abort("gone");
     expect(await leaving).toBe("gone");
     expect((await staying).power).toBe("standby");
     house.set.failure = new ZapdError("device_refused", "refused to say");
-    const both = [1, 2].map(() => failureOf(house.devices.deviceOf(tv).state(neverAborted)));
+    const both = [1, 2].map(() => failureOf(read()));
     expect(await Promise.all(both)).toEqual(["device_refused: TV refused to say", "device_refused: TV refused to say"]);
     house.set.failure = undefined;
-    expect((await house.devices.deviceOf(tv).state(neverAborted)).power).toBe("standby");
+    expect((await read()).power).toBe("standby");
   });
 
   test("names its app as the catalog does", async () => {
     const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
     await house.catalog.refresh(tv.id, "fake", [app, { ...app, platformId: "13" }]);
     house.set.state = { ...house.set.state, app: { ...app, platformId: "13" } };
-    expect((await house.devices.deviceOf(tv).state(neverAborted)).app).toMatchObject({
+    expect((await read()).app).toMatchObject({
       id: "netflix-13",
       platform_id: "13",
       installed: true,
@@ -100,29 +82,16 @@ describe("commands", () => {
     expect(house.set.mostRunning).toBe(2);
   });
 
-  test("of a caller that hangs up end, and the next one runs", async () => {
-    house.set.takes = 5_000;
-    const caller = new AbortController();
-    const leaving = press("home", caller.signal).catch((reason: unknown) => reason);
-    await until("it has begun", () => house.set.running === 1);
-    house.set.takes = 0;
-    caller.abort("gone");
-    expect(await leaving).toBe("gone");
+  test.each<[string, (signal: AbortSignal) => Promise<void>]>([
+    ["lets go", (signal) => sleep(60_000, signal)],
+    ["does not let go", () => new Promise(() => {})],
+  ])("end at their deadline, which says what was attempted, though the platform %s then", async (_how, waits) => {
+    const work = (_one: Connection, signal: AbortSignal) => waits(signal);
+    const task = { activity: "hanging", needs: "keys", timeoutMs: 40, work } as const;
+    const hanging = failureOf(house.devices.deviceOf(tv).command({ signal: neverAborted }, task));
     await press("up");
+    expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");
     expect(house.set.done).toEqual(["up"]);
-  });
-
-  test("end at their deadline, which says what was attempted", async () => {
-    house.set.takes = 60_000;
-    const task = {
-      activity: "pressing home",
-      needs: "keys",
-      timeoutMs: 40,
-      work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
-    } as const;
-    expect(await failureOf(house.devices.deviceOf(tv).command({ signal: neverAborted }, task))).toBe(
-      "device_timeout: TV did not finish within 0 s while pressing home",
-    );
   });
 
   test("with a deadline beyond what a timer holds do not end at once", async () => {
