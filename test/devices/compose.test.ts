@@ -269,6 +269,8 @@ describe("a device of several records", () => {
       expect(await codeOf(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe(
         "storage_error",
       );
+      const again = await registry.merge(seen("alpha", "a1", { host: host(1), name: "N1", model: "still known" }));
+      expect(again.record.model).toBe("still known");
     }));
 });
 
