@@ -11,7 +11,6 @@ import { Registry } from "../../src/devices/registry.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
-import { codeOf } from "../support/failure.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
 import { platformHostOf } from "../support/platform-host.ts";
@@ -102,19 +101,6 @@ describe("a device that a scan finds", () => {
     expect(lines.at(-1)).toContain("moved  Set 1  from 192.0.2.1:9 to 192.0.2.2:9");
   });
 
-  test("at a second address stays where it is, so long as it answers there", async () => {
-    const { id } = await found("1", "192.0.2.1");
-    await found("1", "192.0.2.2");
-    expect(registry.get(id)?.host).toBe("192.0.2.1");
-  });
-
-  test("has moved too, when another device answers at the old address now", async () => {
-    const { id } = await found("1", "192.0.2.1");
-    homes.set("192.0.2.1:9", "2");
-    await found("1", "192.0.2.2");
-    expect(registry.get(id)?.host).toBe("192.0.2.2");
-  });
-
   test("is not said to be at the address that it left, once another device has moved there", async () => {
     await found("1", "192.0.2.1");
     await found("2", "192.0.2.2");
@@ -161,17 +147,6 @@ describe("a device that the user adds", () => {
     expect((await devices.adding.add({ host: "127.0.0.1", port: 82 })).record.port).toBe(82);
   });
 
-  test("again is the same, at its new address and by its new name", async () => {
-    homes.set("127.0.0.1:81", "1");
-    const first = await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
-    homes.set("127.0.0.1:82", "1");
-    expect(await codeOf(devices.adding.add({ host: "127.0.0.1:82", name: "Attic" }))).toBe("device_elsewhere");
-    homes.delete("127.0.0.1:81");
-    const second = await devices.adding.add({ host: "127.0.0.1:82", name: "Attic" });
-    expect(second.record).toMatchObject({ id: first.id, port: 82, name: "Attic" });
-    expect(registry.records.length).toBe(1);
-  });
-
   test("again by a new name stays the default one", async () => {
     homes.set("127.0.0.1:81", "1");
     await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
@@ -191,29 +166,6 @@ describe("a device that the user adds", () => {
     const second = await devices.adding.add({ host: "127.0.0.1:82", name: "den" });
     await devices.adding.add({ host: "127.0.0.1:81", name: "Attic" });
     expect(registry.defaultRecord?.id).toBe(second.id);
-  });
-
-  test("that cannot be is refused, and nothing is kept", async () => {
-    homes.set("127.0.0.1:81", "1").set("127.0.0.1:7272", "self");
-    const refused = [
-      ["invalid_host", { host: "127.0.0.1:81", port: 82 }],
-      ["invalid_host", { host: "0.0.0.0" }],
-      ["invalid_host", { host: "127.0.0.1:7272" }],
-      ["invalid_device_name", { host: "127.0.0.1:81", name: "a/b" }],
-      ["invalid_payload", { host: "127.0.0.1:81", ports: { window: 1 } }],
-      ["invalid_payload", { host: "127.0.0.1:81", platform: "other" }],
-      ["device_unreachable", { host: "127.0.0.1:83" }],
-    ] as const;
-    for (const [code, addition] of refused)
-      expect([addition, await codeOf(devices.adding.add(addition))]).toEqual([addition, code]);
-    expect(registry.records).toEqual([]);
-  });
-
-  test("under a name that another has is refused, and not kept", async () => {
-    homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
-    await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
-    expect(await codeOf(devices.adding.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
-    expect(registry.records.length).toBe(1);
   });
 });
 
@@ -239,13 +191,5 @@ describe("a device that the user changes", () => {
       "Den",
       true,
     ]);
-  });
-
-  test("takes only ports that its platform has", async () => {
-    const record = await found("1", "192.0.2.1");
-    const device = devices.deviceOf(record);
-    await devices.change(device, { ports: { door: 8 } });
-    expect(await codeOf(devices.change(device, { ports: { constructor: 8 } }))).toBe("invalid_payload");
-    expect(registry.get(record.id)?.ports).toEqual({ door: 8 });
   });
 });
