@@ -3,18 +3,16 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
-import { Catalog } from "../../src/devices/catalog.ts";
-import { Credentials } from "../../src/devices/credentials.ts";
-import { Devices } from "../../src/devices/devices.ts";
+import type { Devices } from "../../src/devices/devices.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
-import { Registry } from "../../src/devices/registry.ts";
+import type { Registry } from "../../src/devices/registry.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
 import { platformHostOf } from "../support/platform-host.ts";
-import { trustOf } from "./harness.ts";
+import { openDevices } from "./harness.ts";
 
 const folderOf = folderForEach();
 let registry: Registry;
@@ -31,7 +29,6 @@ beforeEach(async () => {
   homes = new Map();
   leads = new Map();
   lines = [];
-  registry = await Registry.open({ path: join(folder, "devices.json"), damaged: () => {} });
   config = await ConfigFile.open(join(folder, "config.toml"));
   const log = createLog({ level: "info", format: "text", colour: false, write: (line) => lines.push(line) });
   const platform = fakePlatform({
@@ -52,25 +49,14 @@ beforeEach(async () => {
     debug: () => {},
     warn: () => {},
   });
-  const credentials = await Credentials.open({
-    path: join(folder, "credentials.json"),
-    damaged: () => {},
-    hide: () => {},
-  });
-  const common = { registry, credentials, platforms: [platform], platformHost, log };
-  const trust = trustOf(common);
-  config.subscribe(({ daemon }) => void registry.setDefaultName(daemon.default_device).catch(() => {}));
-  const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
-  devices = new Devices({
-    ...common,
-    catalog,
-    trust,
+  ({ registry, devices } = await openDevices(folder, [platform], {
+    platformHost,
+    log,
     config: () => config.running,
-    onUnreachable: () => {},
-    scan: async () => {},
     discovery: () => discovery,
     nameDefault: (name) => config.patch({ "daemon.default_device": name }),
-  });
+  }));
+  config.subscribe(({ daemon }) => void registry.setDefaultName(daemon.default_device).catch(() => {}));
 });
 
 const found = (identity: string, host: string, port = 9) => {

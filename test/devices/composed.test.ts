@@ -1,29 +1,23 @@
 /** One device over two protocols: who is asked what, and what a stranger cannot gain by being one of the two. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
-import { configOf } from "../../src/config/schema.ts";
-import { Catalog } from "../../src/devices/catalog.ts";
 import { launchApp, listApps, stopApp } from "../../src/devices/commands.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
-import { Credentials } from "../../src/devices/credentials.ts";
-import { Devices } from "../../src/devices/devices.ts";
+import type { Credentials } from "../../src/devices/credentials.ts";
+import type { Devices } from "../../src/devices/devices.ts";
 import { Leases } from "../../src/devices/leases.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
-import { Registry } from "../../src/devices/registry.ts";
+import type { Registry } from "../../src/devices/registry.ts";
 import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
-import { createLog } from "../../src/system/log.ts";
 import { codeOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
-import { platformHostOf } from "../support/platform-host.ts";
-import { damaged, trustOf, withoutDiscovery } from "./harness.ts";
+import { damaged, neverAborted, openDevices } from "./harness.ts";
 
-const neverAborted = new AbortController().signal;
 const now = { signal: neverAborted };
 const host = "192.0.2.1";
 const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
@@ -61,7 +55,7 @@ class Half {
   }
 }
 
-let folder: string;
+const folder = folderForEach();
 let alpha: Half;
 let beta: Half;
 let registry: Registry;
@@ -70,36 +64,20 @@ let leases: Leases;
 let devices: Devices;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-composed-"));
   [alpha, beta] = [new Half("alpha", ["home", "up"]), new Half("beta", ["home", "mute"])];
   const composition: Composition = {
     pairs: [["alpha", "beta"]],
     leading: ["alpha", "beta"],
     preferred: { stop: ["beta"] },
   };
-  registry = await Registry.open({ path: join(folder, "devices.json"), composition, damaged });
-  const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
-  credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide: () => {} });
-  const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-  const common = {
-    registry,
-    credentials,
-    platforms: [alpha.platform(), beta.platform()],
-    platformHost: platformHostOf(),
-    log,
-  };
-  const trust = trustOf(common);
-  leases = await Leases.open({ path: join(folder, "leases.json"), damaged, failed: () => {} });
-  const rest = { catalog, trust, leases, config: () => configOf(), onUnreachable: () => {} };
-  devices = new Devices({ ...common, ...rest, ...withoutDiscovery });
+  leases = await Leases.open({ path: join(folder(), "leases.json"), damaged, failed: () => {} });
+  const platforms = [alpha.platform(), beta.platform()];
+  ({ registry, credentials, devices } = await openDevices(folder(), platforms, { composition, leases }));
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
     await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });
 });
-afterEach(() => {
-  devices.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => devices.close());
 
 const den = () => devices.find("Den");
 const recordOf = (platform: string) => {

@@ -2,12 +2,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Config, configOf } from "../../src/config/schema.ts";
+import { configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import * as commands from "../../src/devices/commands.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
-import { Devices } from "../../src/devices/devices.ts";
+import { Devices, type DevicesDependencies } from "../../src/devices/devices.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
@@ -29,18 +29,9 @@ import { platformHostOf } from "../support/platform-host.ts";
 export const neverAborted = new AbortController().signal;
 
 /** Trust, on a network whose hardware addresses nobody can tell. */
-export function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Trust {
+function trustOf(deps: Omit<TrustDependencies, "neighbours" | "now">): Trust {
   return new Trust({ ...deps, neighbours: { macOf: () => null, table: () => new Map() }, now: Date.now });
 }
-
-/** What devices are looked for and added with, where a test does neither. */
-export const withoutDiscovery = {
-  scan: async () => {},
-  discovery(): never {
-    throw new Error("nothing is looked for");
-  },
-  nameDefault: async () => {},
-};
 
 /** Told that a file is damaged, where none may be. */
 export function damaged(problem: string): never {
@@ -61,6 +52,41 @@ export async function withRegistryOf<T>(
   }
 }
 
+/** What a test gives in the place of what `openDevices` makes. */
+type Given = Partial<DevicesDependencies> & {
+  readonly composition?: Composition;
+  hide?(secret: string): void;
+};
+
+/** Devices over platforms in a folder, with all that is kept of them; nothing is looked for. */
+export async function openDevices(
+  folder: string,
+  platforms: readonly Platform[],
+  { composition, hide = () => {}, ...given }: Given = {},
+) {
+  const path = (name: string) => join(folder, name);
+  const registry =
+    given.registry ??
+    (await Registry.open({ path: path("devices.json"), damaged, ...(composition && { composition }) }));
+  const catalog = await Catalog.open({ path: path("apps.json"), damaged });
+  const credentials = await Credentials.open({ path: path("credentials.json"), damaged, hide });
+  const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+  const common = { registry, credentials, platforms, platformHost: platformHostOf(), log, ...given };
+  const devices = new Devices({
+    catalog,
+    trust: trustOf(common),
+    config: () => configOf(),
+    onUnreachable: () => {},
+    scan: async () => {},
+    discovery() {
+      throw new Error("nothing is looked for");
+    },
+    nameDefault: async () => {},
+    ...common,
+  });
+  return { registry, catalog, credentials, devices };
+}
+
 export interface House {
   readonly folder: string;
   readonly registry: Registry;
@@ -76,7 +102,6 @@ export interface House {
   readonly lost: string[];
   /** Connections made so far. */
   readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
-  config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<DeviceRecord>;
   remove(): Promise<void>;
 }
@@ -101,10 +126,6 @@ function actionsOf(devices: Devices) {
   };
 }
 
-export function defaultConfig(): Config {
-  return configOf();
-}
-
 export async function openHouse(
   connect: (set: FakeSet) => Connection = (set) => set.connection(),
   withheld: readonly Capability[] = [],
@@ -112,11 +133,7 @@ export async function openHouse(
   pair?: NonNullable<Platform["pair"]>,
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
-  const registry = await Registry.open({ path: join(folder, "devices.json"), damaged });
-  const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
   const hidden: string[] = [];
-  const hide = (secret: string) => void hidden.push(secret);
-  const credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide });
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
@@ -136,21 +153,12 @@ export async function openHouse(
     },
   });
   const lost: string[] = [];
-  const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-  const platformHost = platformHostOf();
-  const common = { registry, credentials, platforms: [platform], platformHost, log };
-  const trust = trustOf(common);
-  const devices = new Devices({
-    ...common,
-    catalog,
-    trust,
-    config: () => house.config,
+  const { registry, catalog, credentials, devices } = await openDevices(folder, [platform], {
+    hide: (secret) => hidden.push(secret),
     onUnreachable: (record) => lost.push(record.name),
-    ...withoutDiscovery,
     ...(wake && { wake }),
   });
-  let config = defaultConfig();
-  const house: House = {
+  return {
     folder,
     registry,
     catalog,
@@ -162,13 +170,6 @@ export async function openHouse(
     lost,
     connected,
     actions: actionsOf(devices),
-    get config() {
-      return config;
-    },
-    set config(given) {
-      config = given;
-      void registry.setDefaultName(given.daemon.default_device);
-    },
     async add(identity, more) {
       const sighting = sightingOf(identity, more);
       const { record } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
@@ -182,5 +183,4 @@ export async function openHouse(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  return house;
 }

@@ -1,21 +1,15 @@
 /** What reaches a part of a device: where it belongs, what it is called, and when its word counts. */
 import { describe, expect, test } from "bun:test";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import fc from "fast-check";
-import { configOf } from "../../src/config/schema.ts";
-import { Catalog } from "../../src/devices/catalog.ts";
 import { mergeStates } from "../../src/devices/compose.ts";
-import { Credentials } from "../../src/devices/credentials.ts";
-import { Devices } from "../../src/devices/devices.ts";
 import { pressKey } from "../../src/devices/press.ts";
 import type { Discovered } from "../../src/devices/record.ts";
 import type { Registry } from "../../src/devices/registry.ts";
 import type { Capability, Composition, Facts } from "../../src/platforms/platform.ts";
-import { createLog } from "../../src/system/log.ts";
 import { FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
-import { platformHostOf } from "../support/platform-host.ts";
 import { runs } from "../support/whole.ts";
-import { damaged, trustOf, withoutDiscovery, withRegistryOf } from "./harness.ts";
+import { openDevices, withRegistryOf } from "./harness.ts";
 
 const composition: Composition = { pairs: [], partial: ["part"], leading: ["alpha", "beta", "part"], preferred: {} };
 const box = "192.0.2.1";
@@ -188,7 +182,6 @@ test("its state comes second for the parts that another endpoint knows better, a
 
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
   withRegistry(async (registry, path) => {
-    const folder = dirname(path);
     const [tv, part] = [new FakeSet(), new FakeSet()];
     const platform = (name: string, set: FakeSet, has: readonly Capability[], keys: readonly ("home" | "stop")[]) =>
       fakePlatform({
@@ -203,17 +196,7 @@ test("it takes what the device lacks, and no key of one that has keys of its own
       platform("alpha", tv, ["state", "keys"], ["home"]),
       platform("part", part, ["state", "keys", "media"], ["stop"]),
     ];
-    const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-    const credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide: () => {} });
-    const common = { registry, credentials, platforms, platformHost: platformHostOf(), log };
-    const devices = new Devices({
-      ...common,
-      catalog: await Catalog.open({ path: join(folder, "apps.json"), damaged }),
-      trust: trustOf(common),
-      config: () => configOf(),
-      onUnreachable: () => {},
-      ...withoutDiscovery,
-    });
+    const { devices } = await openDevices(dirname(path), platforms, { registry });
     try {
       for (const one of [seen("part", "Renderer"), seen("alpha", "Den")]) await registry.merge(one);
       const den = devices.find("Den");
