@@ -111,33 +111,9 @@ test("twenty patches at once all land, each its own, among reloads", async () =>
   expect(statSync(daemon.configFile).mode & 0o777).toBe(0o600);
 });
 
-test("what was acknowledged is on disk, however often the daemon is killed", async () => {
-  const first = await startTestDaemon();
-  const { folder } = first;
-  writeFileSync(first.configFile, `# mine\n${text(first)}`);
-  await first.stop("SIGKILL");
-  let sent = 5_000;
-  for (let kills = 0; kills < 8; kills++) {
-    const daemon = await startTestDaemon({ folder });
-    let acknowledged = 0;
-    const killing = Bun.sleep(5 + kills * 13).then(() => daemon.stop("SIGKILL"));
-    for (let alive = true; alive; ) {
-      const value = ++sent;
-      alive = await daemon.api("PATCH", "/config", { "discovery.timeout_ms": value }).then(
-        ({ status }) => status === 200,
-        () => false,
-      );
-      if (alive) acknowledged = value;
-    }
-    await killing;
-    const toml = text(daemon);
-    const onDisk = Number((parse(toml)["discovery"] as { timeout_ms: number }).timeout_ms);
-    expect(onDisk).toBeGreaterThanOrEqual(acknowledged);
-    expect(onDisk).toBeLessThanOrEqual(sent);
-    expect(toml).toStartWith("# mine\n[daemon]\n");
-  }
-  expect(sent).toBeGreaterThan(5_005);
-  // What the kills left beside the file goes at a later start, and what is another's stays.
+test("what kills left beside the file goes at a later start, and what is another's stays", async () => {
+  const { folder, stop } = await startTestDaemon();
+  await stop("SIGKILL");
   const left = ".config.toml.4242-0123abcd.tmp";
   const fresh = ".config.toml.4242-4567abcd.tmp";
   const foreign = ".other.toml.4242-0123abcd.tmp";
