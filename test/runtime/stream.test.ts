@@ -1,11 +1,10 @@
 /** An answer that is a stream: its first word comes at once, silence does not end it, and who hangs up is seen to. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { denoFlags } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";
 import { isWhole } from "../support/whole.ts";
@@ -18,18 +17,14 @@ describe.each([
   ["bun", [process.execPath]],
   ["deno", [join(root, "node_modules/.bin/deno"), "run", ...denoFlags("start")]],
 ] as const)("under %s", (_runtime, [program, ...words]) => {
-  const folder = mkdtempSync(join(tmpdir(), "zapd-stream-"));
-  const path = join(folder, "one.sock");
+  const path = join(testFolder(), "one.sock");
   let server: ChildProcess;
   let port = 0;
   beforeAll(async () => {
     server = spawn(program, [...words, script, path, String(silentMs)], { stdio: ["ignore", "pipe", "inherit"] });
     port = await new Promise<number>((resolve) => server.stdout?.once("data", (said) => resolve(Number(said))));
   });
-  afterAll(() => {
-    server.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => server.kill("SIGKILL"));
 
   /** Asks for the stream, and calls `heard` with all that has come, whenever more does; ends with the connection. */
   function listen(to: number | string, heard: (text: string, socket: net.Socket) => void): Promise<string> {
