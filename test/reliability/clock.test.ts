@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { sourcesIn } from "../support/sources.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
@@ -30,13 +30,12 @@ const preload = `
   process.on("SIGUSR2", () => { offset = jumps[next++ % jumps.length]; });
 `;
 
-let folder = "";
+const folder = testFolder();
 let daemon: TestDaemon;
 let set: WiredRoku;
 const kodi = createKodiSimulator({ name: "Kodi", mdns: false, port: 0, tcpPort: 0 });
 const timeout = 700;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-clock-"));
   writeFileSync(join(folder, "clock.ts"), preload);
   set = await WiredRoku.start({ name: "Set" });
   await kodi.start();
@@ -53,7 +52,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await daemon.dispose();
   await Promise.all([set.stop(), kodi.stop()]);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function jumping(): string[] {

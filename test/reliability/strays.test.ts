@@ -2,16 +2,15 @@
  * R18: no error is left uncaught. Every test daemon is checked for uncaught errors when it is disposed of (support/daemon.ts); these
  * tests show that the check finds them, and that an uncaught error fails no more than its own call.
  */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startTestDaemon, straysIn } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-strays-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 /** Runs the daemon with a piece of a program in it. */
 function within(program: string): string[] {
