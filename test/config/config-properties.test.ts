@@ -1,17 +1,15 @@
 /** The config file over generated patches and generated damage. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { type Config, settingOf, settings } from "../../src/config/schema.ts";
+import { testFolder } from "../support/folder.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-config-"));
-const path = join(folder, "config.toml");
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const path = join(testFolder(), "config.toml");
 
 const annotated = readFileSync(join(import.meta.dir, "../../config.toml"), "utf8");
 const canary = "c4nary-pass";

@@ -1,34 +1,29 @@
 /** The config file: loaded, patched and reloaded (DESIGN.md 2.9). A refused patch changes no byte; the comments survive. */
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { settingOf, settings } from "../../src/config/schema.ts";
+import { folderForEach } from "../support/folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "zapd-config-"));
-let folder = root;
+const folderOf = folderForEach();
+let folder = "";
 let path = "";
-let number = 0;
 beforeEach(() => {
-  folder = join(root, String(number++));
-  mkdirSync(folder);
+  folder = folderOf();
   path = join(folder, "config.toml");
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const canary = "c4nary-pass";
 const text = () => readFileSync(path, "utf8");

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { parse } from "smol-toml";
 import { positionOf, setValue } from "../../src/config/edit.ts";
+import { seed } from "../support/whole.ts";
 
-const seed = Number(process.env["FC_SEED"] ?? Date.now());
 const blank = fc.constantFrom("", " ", "  ", "\t", " \t");
 const note = fc.tuple(
   blank,

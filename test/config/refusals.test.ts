@@ -1,46 +1,37 @@
 /** What a patch must not hold: each with its code, and not a byte of the file nor anything that runs is different afterwards. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ErrorCode } from "../../src/api/errors.ts";
-import { ZapdError } from "../../src/api/errors.ts";
+import { type ErrorCode, ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { settings } from "../../src/config/schema.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-refusals-"));
-const path = join(folder, "config.toml");
+const path = join(testFolder(), "config.toml");
 const canary = "c4nary-pass";
 let config: ConfigFile;
 beforeAll(async () => {
   writeFileSync(path, `# mine\n[daemon]\nlog_level = "info" # loud enough\n[dev]\nvendor_password = "${canary}"\n`);
   config = await ConfigFile.open(path);
 });
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
 
 async function refused(changes: Readonly<Record<string, unknown>>, code: ErrorCode): Promise<ZapdError> {
   const before = [readFileSync(path, "utf8"), statSync(path).ino, statSync(path).mtimeMs, config.running];
   const error: unknown = await config.patch(changes).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(ZapdError);
-  // It has just been said to be one.
-  const { message, hint = "" } = error as ZapdError;
-  expect([JSON.stringify(changes).slice(0, 200), (error as ZapdError).code]).toEqual([
-    JSON.stringify(changes).slice(0, 200),
-    code,
-  ]);
+  if (!(error instanceof ZapdError)) throw error;
+  const given = JSON.stringify(changes).slice(0, 200);
+  const { message, hint = "" } = error;
+  expect([given, error.code]).toEqual([given, code]);
   expect(message + hint).not.toContain(canary);
   expect(message.length).toBeLessThan(400);
   expect([readFileSync(path, "utf8"), statSync(path).ino, statSync(path).mtimeMs, config.running]).toEqual(before);
-  return error as ZapdError;
+  return error;
 }
 
 const own = (json: string): Record<string, unknown> => JSON.parse(json);
 
 describe("arrays and objects, judged before all else", () => {
   test.each([[[]], [["a"]], [{}], [{ a: 1 }], [[[]]]])("%j", async (value) => {
-    await refused({ "daemon.cors_allowed_origins": value }, "unsupported_patch_value");
     await refused({ "daemon.log_level": "nonsense", nokey: 1, "discovery.hosts": value }, "unsupported_patch_value");
     await refused({ nokey: value }, "unsupported_patch_value");
     const error = await refused({ "daemon.cors_allowed_origins": value }, "unsupported_patch_value");
@@ -155,14 +146,12 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   "mqtt.commands": [1, true, "", "all", "Control"],
   "mqtt.home_assistant": wrongBooleans,
   "fleet.artifact_origins": [
-    ...[
-      ...wrongLists,
-      "http://ci.example.org",
-      "https://ci.example.org/",
-      "https://ci.example.org/a",
-      "https://*",
-      "*",
-    ],
+    ...wrongLists,
+    "http://ci.example.org",
+    "https://ci.example.org/",
+    "https://ci.example.org/a",
+    "https://*",
+    "*",
     "https://user@ci.example.org",
     "https://ci.example.org:443",
     "ci.example.org",

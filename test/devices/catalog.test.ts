@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { App } from "../../src/api/schemas.ts";
 import { appNotFound, Catalog, describeApp, findApp, mergeApps } from "../../src/devices/catalog.ts";
 import type { PlatformApp } from "../../src/platforms/platform.ts";
 import { outcomeOf } from "../support/failure.ts";
+import { folderForEach } from "../support/folder.ts";
+import { damaged } from "./harness.ts";
 
 let count = 0;
 const app = (name: string, more: Partial<PlatformApp> = {}): PlatformApp => ({
@@ -18,7 +18,6 @@ const app = (name: string, more: Partial<PlatformApp> = {}): PlatformApp => ({
 });
 const idsOf = (listed: readonly PlatformApp[], before: readonly App[] = []) =>
   Object.fromEntries(mergeApps(before, listed).map((one) => [one.platform_id, one.id]));
-const idOfName = (name: string) => mergeApps([], [app(name)])[0]?.id;
 
 describe("the id of an app", () => {
   const names = {
@@ -34,11 +33,9 @@ describe("the id of an app", () => {
     "3sat": "3sat",
     İstanbul: "istanbul",
   };
-  for (const [name, id] of Object.entries(names)) {
-    test(`of ${JSON.stringify(name)} is ${id}`, () => {
-      expect(idOfName(name)).toBe(id);
-    });
-  }
+  test.each(Object.entries(names))("of %j is %s", (name, id) => {
+    expect(mergeApps([], [app(name)])[0]?.id).toBe(id);
+  });
 
   test("of a name without letters is made of the platform's", () => {
     expect(idsOf([app("日本放送", { platformId: "77" }), app("•••", { platformId: "31012_ab" })])).toEqual({
@@ -126,18 +123,14 @@ describe("the id of an app", () => {
 describe("the app that is meant", () => {
   const platform = { isAppId: (text: string) => /^\d+$/.test(text) };
   const apps = mergeApps(mergeApps([], [app("Old News", { platformId: "50" }), app("Gone", { platformId: "51" })]), [
-    ...[
-      app("Netflix", { platformId: "12" }),
-      app("Prime Video", { platformId: "13" }),
-      app("YouTube", { platformId: "837" }),
-    ],
+    app("Netflix", { platformId: "12" }),
+    app("Prime Video", { platformId: "13" }),
+    app("YouTube", { platformId: "837" }),
     app("837", { platformId: "900" }),
     app("Kids", { platformId: "60" }),
     app("KIDS!", { platformId: "61" }),
-    ...[
-      app("Roku", { platformId: "tvinput.hdmi2", id: "hdmi2", type: "input" }),
-      app("Old News", { platformId: "70" }),
-    ],
+    app("Roku", { platformId: "tvinput.hdmi2", id: "hdmi2", type: "input" }),
+    app("Old News", { platformId: "70" }),
   ]);
   const find = (wanted: string) => outcomeOf(() => findApp(wanted, apps, platform)?.platform_id ?? null);
 
@@ -188,15 +181,12 @@ describe("the app that is meant", () => {
 });
 
 describe("the cache", () => {
-  let folder: string;
+  const folder = folderForEach();
   let catalog: Catalog;
-  const open = () =>
-    Catalog.open({ path: join(folder, "apps.json"), damaged: (problem) => expect(problem).toBe("none") });
+  const open = () => Catalog.open({ path: join(folder(), "apps.json"), damaged });
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), "zapd-catalog-"));
     catalog = await open();
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
   const [a, b, c] = [
     app("A", { platformId: "1" }),
     app("B", { platformId: "2" }),

@@ -28,11 +28,14 @@ describe("the state", () => {
     expect(house.set.done).toEqual(["state", "state"]);
   });
 
-  test("is never one from before the caller's last command, even one that failed", async () => {
+  test.each([
+    ["went well", undefined],
+    ["failed", new ZapdError("device_timeout", "did not answer")],
+  ])("is never one from before the caller's last command, which %s", async (_how, failure) => {
     house.set.takes = 30;
     const early = read();
     house.set.takes = 0;
-    house.set.failure = new ZapdError("device_timeout", "did not answer");
+    house.set.failure = failure;
     await failureOf(press("home"));
     house.set.failure = undefined;
     await read();

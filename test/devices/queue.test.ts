@@ -3,8 +3,8 @@ import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
 import type { SleepWatch } from "../../src/system/clock.ts";
 import { codeOf } from "../support/failure.ts";
+import { neverAborted } from "./harness.ts";
 
-const neverAborted = new AbortController().signal;
 const turn = (more: Partial<Turn> = {}): Turn => ({ signal: neverAborted, ...more });
 
 /** Work that waits until it is let go. */

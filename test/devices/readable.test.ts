@@ -1,7 +1,5 @@
 /** What a device says must never make a file that zapd cannot read again: one set could take all others with it. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { Catalog } from "../../src/devices/catalog.ts";
@@ -14,15 +12,10 @@ import {
   type PlatformApp,
   type Sighting,
 } from "../../src/platforms/platform.ts";
+import { testFolder } from "../support/folder.ts";
+import { damaged } from "./harness.ts";
 
-let folder: string;
-const damaged = (problem: string) => {
-  throw new Error(problem);
-};
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-readable-"));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 const long = fc.constantFrom(10, 64, 65, 128, 129, 256, 257, 512, 513, 5_000);
 const text = fc.oneof(

@@ -1,27 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Discovered, idOf } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { Facts } from "../../src/platforms/platform.ts";
 import { codeOf } from "../support/failure.ts";
 import { factsOf, sightingOf } from "../support/fake-platform.ts";
+import { folderForEach } from "../support/folder.ts";
+import { damaged } from "./harness.ts";
 
-let folder: string;
+const folderOf = folderForEach();
 let path: string;
 let registry: Registry;
-const problems: string[] = [];
-const open = () => Registry.open({ path, damaged: (problem) => problems.push(problem) });
+const open = () => Registry.open({ path, damaged });
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-registry-"));
-  path = join(folder, "devices.json");
+  path = join(folderOf(), "devices.json");
   registry = await open();
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
-  expect(problems.splice(0)).toEqual([]);
 });
 
 const at = (host: string, port = 8060) => ({ host, port });

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import {
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,26 +11,26 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { Store } from "../../src/devices/store.ts";
 import { codeOf } from "../support/failure.ts";
+import { folderForEach } from "../support/folder.ts";
 
 interface Numbers {
   readonly numbers: readonly number[];
 }
 const parse = (content: unknown): Numbers => z.object({ numbers: z.array(z.number()) }).parse(content);
 
+const folderOf = folderForEach();
 let folder: string;
 let path: string;
 let problems: string[];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-store-"));
+  folder = folderOf();
   path = join(folder, "numbers.json");
   problems = [];
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (maxBytes = 100_000) =>
   Store.open<Numbers>({ path, parse, maxBytes, empty: { numbers: [] }, damaged: (problem) => problems.push(problem) });
@@ -192,15 +191,13 @@ describe("R11 a file that is damaged", () => {
     "that is nested without end": "[".repeat(90_000),
     "too large": `${good}${" ".repeat(100_001)}`,
   };
-  for (const [what, text] of Object.entries(bad)) {
-    test(`${what} is kept as it was`, async () => {
-      writeFileSync(path, text);
-      expect(await opened()).toBe("anew");
-      expect(readFileSync(join(folder, kept()[0] ?? ""), "utf8")).toBe(text);
-      await add(await open(), 1);
-      expect(onDisk()).toEqual([1]);
-    });
-  }
+  test.each(Object.entries(bad))("%s is kept as it was", async (_what, text) => {
+    writeFileSync(path, text);
+    expect(await opened()).toBe("anew");
+    expect(readFileSync(join(folder, kept()[0] ?? ""), "utf8")).toBe(text);
+    await add(await open(), 1);
+    expect(onDisk()).toEqual([1]);
+  });
 
   test("leaves three of its kind at most, the newest, and other files alone", async () => {
     writeFileSync(join(folder, "other.json.corrupt-2026"), "x");

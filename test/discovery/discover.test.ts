@@ -1,7 +1,6 @@
 /** Discovery over platforms of a test: devices say in LOCATION where they are, and are who they are by that port. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DeviceError, protocolError, ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
@@ -12,11 +11,13 @@ import { sleep } from "../../src/system/sleep.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { codeOf } from "../support/failure.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { announce } from "../support/mdns-service.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { found, type Responder, startResponder, whyNoSearches } from "../support/ssdp-responder.ts";
 
+const folder = testFolder();
 const cleanups: (() => unknown)[] = [];
 afterAll(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
@@ -290,7 +291,6 @@ describe.concurrent("the course of things", () => {
 });
 
 test("of two overlapping scans, one reports a device as new", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "zapd-scans-"));
   const answers = Promise.withResolvers<void>();
   let asked = 0;
   const platform = fakePlatform({
@@ -323,7 +323,6 @@ test("of two overlapping scans, one reports a device as new", async () => {
     ]);
   } finally {
     await zapd.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 });
 
