@@ -14,7 +14,6 @@ import net from "node:net";
 import { dirname, join } from "node:path";
 import type { ZapdError } from "../../src/api/errors.ts";
 import { claimPort, claimSocket, isListening, releaseSocket } from "../../src/runtime/control-socket.ts";
-import { freePort } from "../support/daemon.ts";
 import { failureOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
 
@@ -64,12 +63,6 @@ describe("the control socket", () => {
     expect(statSync(join(folder, "state")).mode & 0o777).toBe(0o700);
     expect(await isListening(path)).toBe(true);
     expect(existsSync(`${path}.starting`)).toBe(false);
-  });
-
-  test("that answers is not taken over", async () => {
-    await claim();
-    expect(await failureOf(claim())).toStartWith("storage_error: zapd is already running with this state folder");
-    expect(await isListening(path)).toBe(true);
   });
 
   test("R12 that nobody answers is taken over", async () => {
@@ -198,26 +191,6 @@ describe("the control socket", () => {
 });
 
 describe("the port", () => {
-  test("that another program has is told as such, and no other port is taken", async () => {
-    const port = await freePort();
-    const place = { hostname: "127.0.0.1", port };
-    const claimed = () => claimPort(place, path, () => listen({ host: place.hostname, port }));
-    await claimed();
-    expect(await failureOf(claimed())).toBe(
-      `storage_error: Port ${port} on 127.0.0.1 cannot be used: another program uses it`,
-    );
-  });
-
-  test("that this state's own daemon has is told as a daemon that runs", async () => {
-    const port = await freePort();
-    const place = { hostname: "127.0.0.1", port };
-    await listen({ host: place.hostname, port });
-    await claim();
-    expect(await failureOf(claimPort(place, path, () => listen({ host: place.hostname, port })))).toContain(
-      "already running",
-    );
-  });
-
   test("on an address that is not there says why", async () => {
     const place = { hostname: "192.0.2.77", port: 1 };
     expect(await failureOf(claimPort(place, path, () => listen({ host: place.hostname, port: 80 })))).toContain(
