@@ -204,16 +204,6 @@ describe("a pairing by a code", () => {
     expect([last().entered, access(), asked.length]).toEqual([["4F21A9"], "full", 1]);
   });
 
-  test("may be tried again after a wrong one; an invalid one does not reach the device, and no error contains one", async () => {
-    await pair({ begin: true });
-    expect(await failure(pair({ pin: "000000" }))).toBe("pairing_failed (wrong): TV does not know …");
-    expect(await failure(pair({ pin: "77" }))).toStartWith("pairing_failed (wrong): TV shows a code of 6 characters");
-    expect(last().entered).toEqual(["000000"]);
-    expect([last().cancelled, access()]).toEqual([0, "unpaired"]);
-    await pair({ pin: "4F21A9" });
-    expect(access()).toBe("full");
-  });
-
   test("given with the first call is tried once, right or wrong", async () => {
     await expect(pair({ pin: "000000" })).rejects.toMatchObject({
       reason: "wrong",
@@ -261,19 +251,6 @@ describe("a pairing by a code", () => {
     gate.resolve(given);
     expect(await first).toBeNull();
   });
-
-  test("leaves nothing of a set that is removed meanwhile", async () => {
-    const gate = Promise.withResolvers<Paired>();
-    asks("code", { judge: () => gate.promise });
-    await pair();
-    const entering = failure(pair({ pin: "4F21A9" }));
-    await until("it is tried", () => last().entered.length === 1);
-    await house.registry.remove(tv.id);
-    await house.devices.deleteKept([tv]);
-    gate.resolve(given);
-    expect(await entering).toBe("device_not_found: TV was removed while it was being paired");
-    expect([keeper().read(), last().cancelled]).toEqual([null, 1]);
-  });
 });
 
 describe("a pairing by a login", () => {
@@ -301,6 +278,22 @@ describe("a pairing by a login", () => {
     expect(access()).toBe("full");
     expect(keeper().read()).toBeNull();
   });
+});
+
+test.each([
+  ["confirm", {}],
+  ["code", { pin: "4F21A9" }],
+] as const)("a pairing by a %s leaves nothing of a set that is removed meanwhile", async (step, typed) => {
+  const gate = Promise.withResolvers<Paired>();
+  asks(step, { judge: () => gate.promise });
+  if (step === "code") await pair();
+  const waiting = failure(pair(typed));
+  await until("it is asked", () => asked.length === 1 && (step === "confirm" || last().entered.length === 1));
+  await house.registry.remove(tv.id);
+  await house.devices.deleteKept([tv]);
+  for (const end of [gate, last().end]) end.resolve(given);
+  expect(await waiting).toBe("device_not_found: TV was removed while it was being paired");
+  expect([keeper().read(), last().cancelled]).toEqual([null, 1]);
 });
 
 describe("credentials", () => {
@@ -335,16 +328,6 @@ describe("credentials", () => {
     expect(house.credentials.keeper(other.id).read()).toEqual({ key: "other-key" });
     await house.credentials.keeper(other.id).drop();
     expect(JSON.parse(readFileSync(file(), "utf8")).credentials).toEqual({});
-  });
-
-  test("of a device that is removed while it is being paired are not kept", async () => {
-    const answered = failure(pair());
-    await until("it is asked", () => asked.length === 1);
-    await house.registry.remove(tv.id);
-    await house.devices.deleteKept([tv]);
-    last().end.resolve(given);
-    expect(await answered).toBe("device_not_found: TV was removed while it was being paired");
-    expect(house.credentials.keeper(tv.id).read()).toBeNull();
   });
 
   test("in a damaged file are set aside and said", async () => {
