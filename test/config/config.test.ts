@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { ZapdError } from "../../src/api/errors.ts";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { settingOf, settings } from "../../src/config/schema.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -40,14 +40,11 @@ async function opened(content: string): Promise<ConfigFile> {
 }
 
 /** What something fails with. */
-async function failure(run: () => Promise<unknown>): Promise<ZapdError> {
-  const error = await run().then(
-    () => new Error("it did not fail"),
-    (thrown: unknown) => thrown,
+const failure = (work: Promise<unknown>): Promise<ZapdError> =>
+  work.then(
+    () => expect.unreachable(),
+    (error) => error,
   );
-  if (error instanceof ZapdError) return error;
-  throw error;
-}
 
 describe("loading", () => {
   test("no file and an empty file are the defaults, and reading makes no file", async () => {
@@ -93,7 +90,7 @@ describe("loading", () => {
     [`[dev]\n${canary} = \n`, 2],
     [`[dev]\nvendor_password = "${canary.repeat(40)}"\n`, 2],
   ])("%j is config_invalid, told by line and column and never by what stands there", async (content, line) => {
-    const error = await failure(() => opened(content));
+    const error = await failure(opened(content));
     expect(error.code).toBe("config_invalid");
     expect(error.message).toContain(path);
     expect(error.message).toMatch(new RegExp(`line ${line}, column \\d+: `));
@@ -103,16 +100,16 @@ describe("loading", () => {
   test("files that are none", async () => {
     for (const content of [Buffer.from([0x23, 0xfc, 0x0a]), Buffer.alloc(256 * 1024 + 1, "#")]) {
       writeFileSync(path, content);
-      expect((await failure(() => ConfigFile.open(path))).code).toBe("config_invalid");
+      expect((await failure(ConfigFile.open(path))).code).toBe("config_invalid");
     }
-    expect((await failure(() => ConfigFile.open(folder))).code).toBe("config_invalid");
+    expect((await failure(ConfigFile.open(folder))).code).toBe("config_invalid");
     expect((await opened(`#${" ".repeat(250 * 1024)}`)).running.daemon.http_port).toBe(7272);
   });
 
   test("a patch may mend the wrong value that it names", async () => {
     const config = await opened("");
     writeFileSync(path, "[daemon]\nhttp_port = 0\n");
-    expect((await failure(() => config.patch({ "daemon.log_level": "warn" }))).code).toBe("config_invalid");
+    expect((await failure(config.patch({ "daemon.log_level": "warn" }))).code).toBe("config_invalid");
     await config.patch({ "daemon.http_port": 8080 });
     expect(text()).toBe("[daemon]\nhttp_port = 8080\n");
   });
