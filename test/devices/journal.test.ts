@@ -166,6 +166,18 @@ describe("guarantee 2: coming back", () => {
 });
 
 describe("guarantee 7: a reader that is too slow", () => {
+  test("gets one snapshot in the place of what it missed, and goes on behind it", async () => {
+    const journal = journalOf();
+    const reader = journal.follow(everything);
+    await reader.next();
+    for (let count = 0; count <= readerLimits.events; count++) noted(journal);
+    const [lagged] = (await reader.next()) ?? [];
+    expect(JSON.parse(lagged?.event?.json ?? "")).toMatchObject({ type: "snapshot", reason: "lagged" });
+    expect(lagged?.id).toBe(journal.idOf(journal.newest));
+    noted(journal);
+    expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed"]);
+  });
+
   test("counts only the events that match", async () => {
     const journal = journalOf();
     const reader = journal.follow({ ...everything, devices: new Set([ids[1]]) });
