@@ -9,6 +9,7 @@ import type { Registry } from "../../src/devices/registry.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
+import { codeOf } from "../support/failure.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
 import { platformHostOf } from "../support/platform-host.ts";
@@ -127,6 +128,8 @@ describe("a device that falls silent while it is being taken in", () => {
 describe("a device that the user adds", () => {
   test("is probed at the given address and port, and kept with its name and ports", async () => {
     homes.set("127.0.0.1:81", "1");
+    expect(await codeOf(devices.adding.add({ host: "127.0.0.1:81", ports: { window: 1 } }))).toBe("invalid_payload");
+    expect(registry.records).toEqual([]);
     const { record } = await devices.adding.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
     expect(record).toMatchObject({ name: "Den", named_by: "user", host: "127.0.0.1", port: 81, ports: { door: 8 } });
     homes.set("127.0.0.1:82", "2");
