@@ -259,8 +259,8 @@ describe("a command to a device that is asleep", () => {
     await house.actions.sequence(tv, ["home", "home"], 0, { signal: neverAborted });
     expect(house.set.done).toEqual(["called silent 30", "home", "home"]);
     house.set.done.length = 0;
-    const running = failureOf(house.actions.sequence(tv, ["home", "home", "home"], 50, { signal: neverAborted }));
-    await Bun.sleep(20);
+    const running = failureOf(house.actions.sequence(tv, ["home", "home", "home"], 400, { signal: neverAborted }));
+    await until("the first key is sent", () => house.set.done.length === 1);
     house.set.failure = silent();
     expect(await running).toContain("1 of 3 keys were sent");
     expect(house.set.done).toEqual(["home"]);
@@ -278,7 +278,7 @@ describe("a command to a device that is asleep", () => {
         });
       });
     const pressing = house.actions.key(tv, "home", { signal: caller.signal }).catch((reason: unknown) => reason);
-    await Bun.sleep(10);
+    await until("it is called", () => house.set.done.length === 1);
     caller.abort("gone");
     expect(await pressing).toBe("gone");
     expect(ended).toBe(true);
