@@ -56,11 +56,9 @@ describe("a name that a user gives", () => {
     "the folder of a path": ".",
     "the folder above": "..",
   };
-  for (const [why, name] of Object.entries(refused)) {
-    test(`is refused for ${why}`, () => {
-      expect(outcomeOf(() => checkName(name, []))).toBe("invalid_device_name");
-    });
-  }
+  test.each(Object.entries(refused))("is refused for %s", (_why, name) => {
+    expect(outcomeOf(() => checkName(name, []))).toBe("invalid_device_name");
+  });
 
   test("is taken when another has it, without regard to case or to how é is made", () => {
     for (const name of ["living room", "LIVING ROOM", " Living Room "])
