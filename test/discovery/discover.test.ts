@@ -268,10 +268,12 @@ describe.concurrent("the course of things", () => {
 
   test("stopping ends a scan at once, and what it was asking", async () => {
     let ended = false;
+    const asked = Promise.withResolvers<void>();
     const platform = fakePlatform({
       port: 1,
       identify: (_address, signal) =>
         new Promise((_resolve, reject) => {
+          asked.resolve();
           signal.addEventListener("abort", () => {
             ended = true;
             reject(new ZapdError("device_timeout", "gone"));
@@ -280,7 +282,7 @@ describe.concurrent("the course of things", () => {
     });
     const { discovery } = look([platform], { timeout_ms: 10_000, interfaces: ["127.0.0.1"], hosts: ["127.0.0.1"] });
     const scanning = discovery.scan();
-    await Bun.sleep(50);
+    await asked.promise;
     const start = performance.now();
     await discovery.stop();
     await scanning;
