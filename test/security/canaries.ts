@@ -23,7 +23,8 @@ export class Canaries {
   }
 }
 
-function formsOf(secret: string): string[] {
+/** A secret as it is, and as it is written in JSON, addresses, hexadecimal and base64; in lower case. */
+export function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
   // The base64 of a secret depends on its offset, such as after a name and a colon; its ends depend on the bytes beside it.
   const base64 = [0, 1, 2].map((before) => {

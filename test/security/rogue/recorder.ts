@@ -6,6 +6,7 @@ import dgram from "node:dgram";
 import net from "node:net";
 import tls from "node:tls";
 import { listening } from "../../support/listening.ts";
+import { formsOf } from "../canaries.ts";
 
 /** Where the bytes are forwarded to, so that somebody answers. */
 export interface Onward {
@@ -129,10 +130,11 @@ export interface Secrets {
 /** Each secret in what was received, in any form, with some text around it. Any login counts. */
 export function leaksIn(received: string, { words, logins = [], typed }: Secrets): string[] {
   const found: string[] = [];
+  const lower = received.toLowerCase();
   const note = (what: string, at: number) =>
     found.push(`${what}: …${JSON.stringify(received.slice(Math.max(0, at - 160), at + 60))}`);
   const look = (what: string, form: string) => {
-    const at = form.length < 4 ? -1 : received.toLowerCase().indexOf(form.toLowerCase());
+    const at = form.length < 4 ? -1 : lower.indexOf(form);
     if (at !== -1) note(what, at);
   };
   const all = [
@@ -143,19 +145,7 @@ export function leaksIn(received: string, { words, logins = [], typed }: Secrets
     ]),
     ...typed.map((text) => ["typed text", text] as const),
   ];
-  for (const [what, word] of all) {
-    const bytes = Buffer.from(word, "utf8");
-    // Without its end, which depends on what follows.
-    const base = (text: Buffer) => text.toString("base64").replace(/.?=*$/, "");
-    for (const form of [
-      word,
-      JSON.stringify(word).slice(1, -1),
-      encodeURIComponent(word),
-      bytes.toString("hex"),
-      base(bytes),
-    ])
-      look(what, form);
-  }
+  for (const [what, word] of all) for (const form of formsOf(word)) look(what, form);
   // One character each: nobody but the tests types here, and each test into its own sets.
   const letters = [...received.matchAll(/\/key(?:press|down)\/Lit_(\S*)/g)].map(([, one = ""]) => safely(one)).join("");
   for (const text of typed) if (letters.includes(text.slice(0, 3))) note("typed text", received.indexOf("Lit_"));
