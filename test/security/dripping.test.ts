@@ -4,6 +4,8 @@ import { existsSync, readdirSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { zipSync } from "fflate";
+import { accepted, refused } from "../blackbox/checked.ts";
+import { install } from "../blackbox/packages.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { validPackage } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
@@ -68,17 +70,7 @@ function upload(name: string, length: number, first: Uint8Array, every: number, 
   return { socket, answered };
 }
 
-async function installs(name: string): Promise<{ status: number; code: string | undefined }> {
-  const form = new FormData();
-  form.set("archive", new File([validPackage], "a.zip"));
-  const response = await fetch(`${daemon.url}/devices/${name}/dev/install`, {
-    method: "POST",
-    body: form,
-    keepalive: false,
-  });
-  const body = (await response.json()) as { error?: { code: string } };
-  return { status: response.status, code: body.error?.code };
-}
+const installs = (name: string) => install(daemon, name, Buffer.from(validPackage));
 
 slowTest(
   "T19 two uploads that drip give their places back in seconds, however much came with the first of it",
@@ -91,7 +83,7 @@ slowTest(
     try {
       const uploads = join(daemon.stateFolder, "uploads");
       await until("both are being received", () => existsSync(uploads) && readdirSync(uploads).length === 2);
-      expect(await installs("three")).toEqual({ status: 500, code: "device_busy" });
+      refused(await installs("three"), "device_busy");
       for (const { answered } of dripping) {
         const { text, ms } = await answered;
         expect(ms).toBeGreaterThan(9_000);
@@ -100,7 +92,7 @@ slowTest(
         expect(text).toContain("too slowly");
         expect(text).toContain("16 KiB a second");
       }
-      expect(await installs("three")).toEqual({ status: 200, code: undefined });
+      accepted("installPackage", await installs("three"));
     } finally {
       for (const { socket } of dripping) socket.destroy();
     }

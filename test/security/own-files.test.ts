@@ -24,6 +24,8 @@ import {
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
+import { refused } from "../blackbox/checked.ts";
+import { install } from "../blackbox/packages.ts";
 import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { validPackage } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
@@ -373,20 +375,9 @@ describe("T35 what the user keeps in the state folder", () => {
       const own = await started();
       expect(below(elsewhere)).toEqual(before);
       await own.api("POST", "/devices", { ...set.address, name: "den" });
-      const form = new FormData();
-      form.set("archive", new File([validPackage], "a.zip"));
-      const answer = await fetch(`${own.url}/devices/den/dev/install`, {
-        method: "POST",
-        body: form,
-        keepalive: false,
-      });
-      const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string } };
-      expect([answer.status, error.code, error.message]).toEqual([
-        500,
-        "storage_error",
-        expect.stringContaining(join(state, "uploads")),
-      ]);
-      expect(error.hint).toContain("Move it away");
+      const { message, hint } = refused(await install(own, "den", Buffer.from(validPackage)), "storage_error");
+      expect(message).toContain(join(state, "uploads"));
+      expect(hint).toContain("Move it away");
       expect(below(elsewhere)).toEqual(before);
     } finally {
       await set.stop();

@@ -114,9 +114,6 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
   return house;
 }
 
-/** The identity of a device, for another that pretends to be it. */
-export const twin = (fake: WiredRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
-
 export interface StoredRecord {
   [key: string]: unknown;
   id: string;

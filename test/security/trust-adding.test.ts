@@ -1,7 +1,7 @@
 /** Adding by address: which devices a caller may move to another address; rogue/second-user.cases.ts has another user try it. */
 import { expect, test } from "bun:test";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { codeOf, deviceOf, houseForFile, press, twin, webosPort } from "./rogue-house.ts";
+import { codeOf, deviceOf, houseForFile, press, webosPort } from "./rogue-house.ts";
 
 const house = houseForFile();
 const { add, paired, roku } = house;
@@ -9,7 +9,7 @@ const { add, paired, roku } = house;
 test("T28 a device that still answers at its address cannot be moved by adding another address", async () => {
   const real = await roku({ name: "Den" });
   const { id } = (await add(real.address)).body.data;
-  const fake = await roku({ ...twin(real), name: "Mine now" });
+  const fake = await roku({ ...real.identity, name: "Mine now" });
   // Without a platform, a slow device would be probed on every one.
   const answered = await add({ ...fake.address, platform: "roku", name: "Taken" });
   expect(answered.status).toBe(400);
@@ -17,7 +17,7 @@ test("T28 a device that still answers at its address cannot be moved by adding a
   for (const address of [`${real.host}:${real.port}`, `${fake.host}:${fake.port}`])
     expect(answered.body.error.hint).toContain(address);
   // The same host with another port is another address.
-  const beside = await roku({ ...twin(real), host: real.host });
+  const beside = await roku({ ...real.identity, host: real.host });
   expect(codeOf(await add({ ...beside.address, platform: "roku" }))).toBe("device_elsewhere");
   expect(await deviceOf(house.daemon, id)).toMatchObject({ name: "Den", host: real.host, port: real.port });
   expect(codeOf(await press(house.daemon, id, "literal:a"))).toBe("ok");
@@ -30,7 +30,7 @@ test("T28 a silent device without secrets moves when it is added at a new addres
   const renamed = await add({ host: real.host, port: real.port, name: "Attic", ports: { installer: 4_711 } });
   expect(renamed.body.data).toMatchObject({ id, name: "Attic", ports: { installer: 4_711 } });
   await real.stop();
-  const moved = await roku(twin(real));
+  const moved = await roku(real.identity);
   expect((await add(moved.address)).body.data).toMatchObject({ id, name: "Attic", host: moved.host, port: moved.port });
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
@@ -38,7 +38,7 @@ test("T28 a silent device without secrets moves when it is added at a new addres
 test("T28 two simultaneous adds of one device at two addresses: one succeeds, the other is refused with device_elsewhere", async () => {
   for (let round = 0; round < 5; round++) {
     const one = await roku();
-    const other = await roku(twin(one));
+    const other = await roku(one.identity);
     const answers = await Promise.all([add(one.address), add(other.address)]);
     expect(answers.map(codeOf).toSorted()).toEqual(["device_elsewhere", "ok"]);
     const all = (await house.daemon.api("GET", "/devices")).body.data as { serial: string; host: string }[];

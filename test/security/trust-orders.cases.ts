@@ -4,6 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { createCertificate, type WebosSimulator } from "../../src/simulators/webos.ts";
+import { install } from "../blackbox/packages.ts";
 import { freeHost } from "../support/lane.ts";
 import {
   codeOf,
@@ -17,7 +18,6 @@ import {
   type SetOptions,
   scanned,
   startHouse,
-  twin,
   warningsOf,
   webosPort,
 } from "./rogue-house.ts";
@@ -82,10 +82,10 @@ test("T29 a scan also queries the former address, so that a real set that answer
   const fake = await house.roku();
   const { id } = (await house.daemon.api("POST", "/devices", fake.address)).body.data;
   await fake.stop();
-  const rogue = await roku(twin(fake));
+  const rogue = await roku(fake.identity);
   await discover();
   expect(await place(id)).toBe(rogue.fake.host);
-  await house.roku({ ...twin(fake), host: fake.host, port: fake.port });
+  await house.roku({ ...fake.identity, host: fake.host, port: fake.port });
   await discover();
   expect(await deviceOf(house.daemon, id)).toMatchObject({ host: fake.host, port: fake.port });
 });
@@ -94,13 +94,13 @@ test("T29 a set without secrets is followed to a new address, and back when its 
   const real = await roku();
   const { id } = (await house.daemon.api("POST", "/devices", real.fake.address)).body.data;
   await real.off();
-  const rogue = await roku(twin(real.fake));
+  const rogue = await roku(real.fake.identity);
   await discover();
   expect(await deviceOf(house.daemon, id)).toMatchObject({ host: rogue.fake.host, port: rogue.fake.port });
   // It moved alone: it is followed as ever.
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   expect(rogue.fake.commands).toEqual(["/keypress/Home"]);
-  const back = await roku({ ...twin(real.fake), host: real.fake.host, port: real.fake.port });
+  const back = await roku({ ...real.fake.identity, host: real.fake.host, port: real.fake.port });
   await discover();
   expect(await deviceOf(house.daemon, id)).toMatchObject({ host: real.fake.host, port: real.fake.port });
   expect(codeOf(await press(house.daemon, id, "up"))).toBe("ok");
@@ -122,7 +122,7 @@ test("T29 a rogue beside the real set is a rival, also after a restart, until it
   const own = await startHouse(quick);
   const real = await roku();
   const { id, name } = (await own.api("POST", "/devices", real.fake.address)).body.data;
-  const rogue = await roku(twin(real.fake));
+  const rogue = await roku(real.fake.identity);
   await scanned(own, [rogue.fake]);
   expect(await deviceOf(own, id)).toMatchObject({ host: real.fake.host });
   expect(codeOf(await press(own, id, "literal:hunter2"))).toBe("device_unproven");
@@ -153,16 +153,9 @@ test("T29 no package is installed on a set with a rival, and no byte of it is ac
   const own = await startHouse({ config: { ...quick.config, dev: { vendor_password: "rokudev-secret" } } });
   const real = await roku({ facts: { "developer-enabled": "true" } });
   const { id } = (await own.api("POST", "/devices", real.fake.address)).body.data;
-  const rogue = await roku({ ...twin(real.fake), facts: { "developer-enabled": "true" } });
+  const rogue = await roku({ ...real.fake.identity, facts: { "developer-enabled": "true" } });
   await own.api("POST", "/devices/discover");
-  const form = new FormData();
-  form.append("archive", new Blob(["PK"]), "app.zip");
-  const answered = await fetch(`${own.url}/devices/${id}/dev/install`, {
-    method: "POST",
-    body: form,
-    keepalive: false,
-  });
-  expect(codeOf({ body: await answered.json() })).toBe("device_unproven");
+  expect(codeOf(await install(own, id, Buffer.from("PK")))).toBe("device_unproven");
   for (const { fake } of [real, rogue]) {
     expect(fake.uploads).toEqual([]);
     expect(fake.installer.requests).toEqual([]);

@@ -4,7 +4,7 @@ import { createCertificate, createWebosSimulator } from "../../src/simulators/we
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
-import { codeOf, deviceOf, houseForFile, press, twin, warningsOf, webosPort } from "./rogue-house.ts";
+import { codeOf, deviceOf, houseForFile, press, warningsOf, webosPort } from "./rogue-house.ts";
 
 const house = houseForFile();
 const { add, discover, paired, webos } = house;
@@ -85,7 +85,7 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
 
 test("T29 a message about a platform without pairing does not mention pairing", async () => {
   const real = await house.roku({ name: "Den" });
-  const { fake: rogue } = await house.announced(twin(real));
+  const { fake: rogue } = await house.announced(real.identity);
   const { id } = (await add(real.address)).body.data;
   await discover();
   const { body } = await press(house.daemon, id, "literal:canary");

@@ -1,7 +1,7 @@
 /** A daemon with real sets and strangers, and the outcome of each try to drive one. */
 import { expect } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { strToU8, zipSync } from "fflate";
+import { install, packageWith } from "../../blackbox/packages.ts";
 import { type Answered, type DaemonSetup, startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { leaksIn } from "./recorder.ts";
 import { type AnyPlatform, type Driven, lockedPlatforms, openPlatforms, type Place, type RealSet } from "./sets.ts";
@@ -195,7 +195,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     const at = `/devices/${this.id}`;
     if (what === "key") return this.api("POST", `${at}/remote/key`, { key: this.key });
     if (what === "state") return this.api("GET", `${at}/state`);
-    if (what === "install") return this.#install(at);
+    if (what === "install") return this.#install();
     for (const one of all) one.field();
     const text = `Zt${randomBytes(3).toString("hex")}`;
     this.#typed.push(text);
@@ -203,24 +203,13 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   }
 
   /** Installs one package at a time: a daemon receives no more than two at once. */
-  async #install(at: string): Promise<Answered> {
-    const turn = installing.then(() => this.#send(at));
+  async #install(): Promise<Answered> {
+    const turn = installing.then(() => install(this.daemon, this.id, packageWith(this.real.name)));
     installing = turn.then(
       () => {},
       () => {},
     );
     return turn;
-  }
-
-  async #send(at: string): Promise<Answered> {
-    const form = new FormData();
-    form.append("archive", new Blob([packageOf(this.real.name)]), "p.zip");
-    const response = await fetch(`${this.daemon.url}${at}/dev/install`, {
-      method: "POST",
-      body: form,
-      keepalive: false,
-    });
-    return { status: response.status, headers: response.headers, body: await response.json() };
   }
 
   /** All typed text, which only the real set may get. */
@@ -261,14 +250,4 @@ function receivedBy(one: Driven, what: Tried["what"]): number {
   const pattern = asked[what];
   if (pattern === null || !("recorder" in one)) return 0;
   return (one as Stranger).recorder.received.match(pattern)?.length ?? 0;
-}
-
-/** A package that sets accept: more than 512 bytes, and different each time. */
-function packageOf(name: string): Uint8Array<ArrayBuffer> {
-  const files = {
-    manifest: strToU8(`title=${name}\nmajor_version=1\nminor_version=0\nbuild_version=${Date.now() % 1e6}\n`),
-    "source/main.brs": strToU8("sub main()\nend sub\n"),
-    "images/icon.png": new Uint8Array(randomBytes(900)),
-  };
-  return new Uint8Array(zipSync(files));
 }
