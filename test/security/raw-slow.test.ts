@@ -93,18 +93,21 @@ function ended(caller: Caller): Promise<number | null> {
 describe("T19 a thousand idle callers, and each kind of slow one", () => {
   let slow: Promise<(number | null)[]>;
   const idle: net.Socket[] = [];
-  let open = 0;
+  let [connected, open] = [0, 0];
   let answers: number[];
 
   beforeAll(async () => {
     for (let at = 0; at < 1_000; at++) {
       const socket = net.connect(daemon.port, "127.0.0.1");
-      socket.on("connect", () => open++);
+      socket.on("connect", () => {
+        connected++;
+        open++;
+      });
       socket.on("error", () => {});
       socket.on("close", () => open--);
       idle.push(socket);
     }
-    for (let tries = 0; tries < 200 && open < 1_000; tries++) await Bun.sleep(10);
+    await until("all are connected", () => connected === idle.length);
     slow = Promise.all(callers.map(ended));
     answers = [];
     for (let times = 0; times < 50; times++) {
@@ -119,8 +122,7 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
   });
 
   test("T19 others are answered while a thousand connections are open", () => {
-    const slowest = Math.max(...answers);
-    expect(slowest).toBeLessThan(3_000);
+    expect(Math.max(...answers)).toBeLessThan(3_000);
   });
 
   test("T19 each slow caller is ended", async () => {
@@ -132,7 +134,6 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
 
   (deno ? test.skip : slowTest)(`T19 callers who have sent no whole request are ended${noLimit}`, async () => {
     await until("all are ended", () => open === 0, 30_000);
-    expect(open).toBe(0);
   });
 });
 
@@ -159,18 +160,12 @@ describe("T19 more callers than descriptors", () => {
         await Bun.sleep(1_500);
         expect(small.process.exitCode).toBeNull();
         for (const socket of sockets) socket.destroy();
-        const start = performance.now();
-        let well = false;
-        for (let tries = 0; tries < 75 && !well; tries++) {
-          well = await fetch(`${small.url}/health`, { keepalive: false, signal: AbortSignal.timeout(1_000) }).then(
-            (response) => response.ok,
+        const isWell = () =>
+          fetch(`${small.url}/health`, { signal: AbortSignal.timeout(1_000) }).then(
+            ({ ok }) => ok,
             () => false,
           );
-          if (!well) await Bun.sleep(200);
-        }
-        const took = performance.now() - start;
-        expect(well).toBe(true);
-        expect(took).toBeLessThan(15_000);
+        await until("it is well again", isWell, 14_000, 200);
       } finally {
         for (const socket of sockets) socket.destroy();
         await small.dispose();

@@ -59,11 +59,8 @@ describe("T25 dependencies", () => {
   });
 
   test("T25 that run are free to use", () => {
-    const licences = new Map<string, number>();
-    for (const [path, { license = "none" }] of running) {
+    for (const [path, { license = "none" }] of running)
       expect([path, free]).toEqual([path, expect.arrayContaining([license])]);
-      licences.set(license, (licences.get(license) ?? 0) + 1);
-    }
   });
 
   test("T25 are no older than the last known holes of their kind", () => {
