@@ -98,8 +98,7 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   name: scalar,
   ports: record,
   app: fc.oneof(fc.constantFrom("netflix", "Netflix"), scalar),
-  // Half characters are the open case below.
-  params: record.map((all) => JSON.parse(JSON.stringify(all).replace(/\\ud[89a-f]../g, ""))),
+  params: record,
   clear: scalar,
   key: scalar,
   keys: fc.oneof(
@@ -208,8 +207,6 @@ const atOnce: Readonly<Record<string, number>> = {
 /** Operations that often accept a body, and then take long. */
 const busy: ReadonlySet<string> = new Set(["launchApp", "pressKeys"]);
 
-const all = { bodies: 0, ours: 0 };
-
 const readers = Object.entries(operations).filter(([, operation]) => "body" in operation);
 test.each(readers.map(([name, operation]) => ({ name, operation })))(
   `T20 $name (seed ${seed})`,
@@ -226,12 +223,10 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
     const check = async (sent: string | Uint8Array<ArrayBuffer>) => {
       const answer = await ask(operation.method.toUpperCase(), path, sent);
       answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
-      all.bodies++;
       const parsed: unknown = await answer.json();
       expect(answer.headers.get("content-type")).toBe("application/json");
       if (answer.status === 200) return void success(operation.data).parse(parsed);
       const { code } = Failure.parse(parsed).error;
-      if (code === "internal_error") all.ours++;
       // A host where nothing answers is a failure of the network, not of ours.
       if (code !== "device_unreachable")
         expect([sent, answer.status]).toEqual([sent, code.endsWith("_found") ? 404 : 400]);
@@ -252,11 +247,3 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
   },
   within(),
 );
-
-// src/platforms/roku/protocol.ts encodes them for the address, which throws; src/api/operations.ts should have refused them.
-test("lone surrogates in parameters are no internal error", async () => {
-  for (const params of ['{"a":"\\ud800"}', '{"\\udfff":"b"}']) {
-    const answer = await ask("POST", "/devices/default/apps/launch", `{"app":"netflix","params":${params}}`);
-    expect(answer.status).toBe(400);
-  }
-});

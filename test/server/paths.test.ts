@@ -215,30 +215,15 @@ describe("routes", () => {
     expect(reached).toBe(0);
   });
 
+  const read = ["devices", "devices/set", "devices/set/apps", "devices/set/state", "config", "daemon/status", "health"];
   test.each([
-    "/v1/devices",
-    "/v1/devices/set",
-    "/v1/config",
-    "/v1/daemon/status",
-    "/v1/health",
-    "/v1/devices/set/apps",
-    "/v1/devices/set/state",
-  ])("HEAD %s is GET without the body", async (path) => {
+    ...[...read.map((path) => `/v1/${path}`), "/openapi.json", "/app.js"].map((path) => [path, 200] as const),
+    ...["/v1/devices/nobody", "/v1/devices/nobody/artwork", "/v1/nothing"].map((path) => [path, 404] as const),
+  ])("HEAD %s is GET without the body, and says its type and length", async (path, status) => {
     const [got, head] = [await call(`GET ${path}`), await call(`HEAD ${path}`)];
-    expect([got.status, head.status, head.body]).toEqual([200, 200, ""]);
+    expect([got.status, head.status, head.body]).toEqual([status, status, ""]);
     expect(head.headers.get("content-type")).toBe(got.headers.get("content-type"));
-  });
-
-  test.each([
-    ["/v1/devices", 200],
-    ["/openapi.json", 200],
-    ["/app.js", 200],
-    ["/v1/devices/nobody", 404],
-    ["/v1/devices/nobody/artwork", 404],
-    ["/v1/nothing", 404],
-  ])("HEAD %s says how long the answer to GET is", async (path, status) => {
-    const [got, head] = [await call(`GET ${path}`), await call(`HEAD ${path}`)];
-    expect([got.status, head.status]).toEqual([status, status]);
-    expect(head.headers.get("content-length")).toBe(String(Buffer.byteLength(got.body)));
+    // How long zapd runs takes another digit now and then.
+    if (!/uptime/.test(got.body)) expect(head.headers.get("content-length")).toBe(`${Buffer.byteLength(got.body)}`);
   });
 });
