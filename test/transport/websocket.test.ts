@@ -1,26 +1,17 @@
 /** The messages of a WebSocket to a device (RFC 6455), which says what it likes: over TCP and over TLS. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
-import { frame, opened } from "../support/websocket-frames.ts";
-import { openLine, workshop } from "./websocket-device.ts";
+import { frame } from "../support/websocket-frames.ts";
+import { workshop } from "./websocket-device.ts";
 
 describe.each([
   ["TCP", false],
   ["TLS", true],
 ])("over %s", (_name, secure) => {
-  const { device, open, stop } = workshop(secure);
+  const { open, stop } = workshop(secure);
   afterEach(stop);
 
   describe("messages", () => {
-    test("data in the same packet as the upgrade reaches the caller that opened the connection", async () => {
-      const one = await device((socket, head) =>
-        socket.write(Buffer.concat([Buffer.from(opened(head)), frame(0x81, "early"), frame(0x81, "too")])),
-      );
-      const { texts } = await openLine(secure, one.port);
-      await until("both are there", () => texts.length === 2);
-      expect(texts).toEqual(["early", "too"]);
-    });
-
     test("a text in pieces, with a ping and a pong between them and a letter cut in two, is one text", async () => {
       const [one = 0, two = 0] = Buffer.from("ü");
       const { texts, ends, peer } = await open((socket) => {
