@@ -3,6 +3,7 @@
  * it was paired. All bytes that reach each stranger are searched for them.
  */
 import { afterAll, describe, expect, test } from "bun:test";
+import net from "node:net";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
@@ -10,7 +11,7 @@ import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { lineTo, never, state, tidy } from "../platforms/harness.ts";
 import { startKodi } from "../platforms/kodi/harness.ts";
 import { until } from "../support/http-device.ts";
-import { type RogueWeb, startRogueWeb, web } from "../support/rogue-web.ts";
+import { listening } from "../support/listening.ts";
 
 tidy(afterAll);
 
@@ -22,9 +23,45 @@ const { daemon, atEnd, startSimulator } = await daemonForFile({
   config: { discovery: { interfaces: ["lo"], timeout_ms: 250 }, devices: { request_timeout_ms: 2_000 } },
 });
 
-function clean(...rogues: readonly RogueWeb[]): void {
-  for (const rogue of rogues)
-    for (const secret of secrets) expect([secret, rogue.heard().includes(secret)]).toEqual([secret, false]);
+type Rogue = Awaited<ReturnType<typeof startRogue>>;
+
+/** A web server that keeps all that it receives, and gives each request the same answer. */
+async function startRogue(answer: string, at: { readonly host?: string; readonly port?: number } = {}) {
+  const { host = "127.0.0.1" } = at;
+  const pieces: Buffer[] = [];
+  const heard = () => Buffer.concat(pieces).toString("latin1");
+  const server = net.createServer((socket) => {
+    let begun = "";
+    socket.on("data", (bytes: Buffer) => {
+      pieces.push(bytes);
+      begun += bytes.toString("latin1");
+      const length = Number(/^content-length: *(\d+)/im.exec(begun)?.[1] ?? 0);
+      const end = begun.indexOf("\r\n\r\n");
+      if (end === -1 || begun.length < end + 4 + length) return;
+      begun = "";
+      socket.write(answer);
+    });
+  });
+  const { port, stop } = await listening(server, host, at.port);
+  atEnd(stop);
+  const requests = () => heard().match(/(GET|POST|HEAD) \S+ HTTP\/1\.1\r\n/g)?.length ?? 0;
+  return { host, port, heard, requests, stop };
+}
+
+/** Such a server in the place of a set. */
+async function replace(set: KodiSimulator, answer: string): Promise<Rogue> {
+  const { host, port } = set;
+  await set.stop();
+  return startRogue(answer, { host, port });
+}
+
+/** An answer with a `Content-Length`. */
+function web(status: string, headers: readonly string[] = [], body = ""): string {
+  return [`HTTP/1.1 ${status}`, ...headers, `Content-Length: ${Buffer.byteLength(body)}`, "", body].join("\r\n");
+}
+
+function clean(rogue: Rogue): void {
+  for (const secret of secrets) expect([secret, rogue.heard().includes(secret)]).toEqual([secret, false]);
 }
 
 let made = 0;
@@ -122,8 +159,7 @@ test.concurrent.each(Object.entries(strangers))(
     const { host, port } = set;
     const line = await lineTo(kodi, set, { lead: { host, port }, given: { user, password }, timeout: 2_000 });
     expect((await state(line)).power).toBe("on");
-    await set.stop();
-    const rogue = await startRogueWeb(answer, { host, port });
+    const rogue = await replace(set, answer);
     // Each over a connection of its own: those of one connection share the failure of a moment ago.
     await Promise.all(commands.map(async (command) => command(line.again())).map((asked) => asked.catch(() => {})));
     const pairing = await line.begin().catch(() => null);
@@ -132,17 +168,13 @@ test.concurrent.each(Object.entries(strangers))(
     clean(rogue);
     expect(rogue.heard().toLowerCase()).not.toContain("authorization:");
     expect([name, line.kept()]).toEqual([name, { user, password }]);
-    await rogue.stop();
   },
 );
 
 describe.concurrent("T27 a stranger at a known address: any web server where a Kodi was", () => {
   test("gets no login from the daemon, whatever is called; the real Kodi is logged in to again", async () => {
     const { set, id } = await locked();
-    const { host, port } = set;
-    await set.stop();
-    const rogue = await startRogueWeb(strangers["one that asks for either"] ?? "", { host, port });
-    atEnd(() => rogue.stop());
+    const rogue = await replace(set, strangers["one that asks for either"] ?? "");
     // The scan alone has succeeded.
     expect((await askAll(id)).filter((code) => code === "ok").length).toBe(1);
     for (const body of [{ user, password: "another" }, undefined])
@@ -162,10 +194,7 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     const { set, id } = await locked();
     for (let round = 0; round < 3; round++) await daemon.api("POST", `/devices/${id}/remote/key`, { key: "up" });
     const calling = Array.from({ length: 10 }, () => daemon.api("POST", `/devices/${id}/remote/key`, { key: "down" }));
-    const { host, port } = set;
-    await set.stop();
-    const rogue = await startRogueWeb(strangers["a web server that knows no such page (404)"] ?? "", { host, port });
-    atEnd(() => rogue.stop());
+    const rogue = await replace(set, strangers["a web server that knows no such page (404)"] ?? "");
     await Promise.all(calling);
     await askAll(id);
     clean(rogue);
@@ -209,21 +238,16 @@ describe("T27 a login is sent as little as can be", () => {
 
   test("once for a reading of many questions, however many read at once, and not before it is asked for", async () => {
     const { set, id } = await locked();
-    const { host, port } = set;
-    await set.stop();
     // Kodi's own words, whoever answers: the login goes out, and is refused.
-    const rogue = await startRogueWeb(kodis, { host, port });
-    atEnd(() => rogue.stop());
+    const rogue = await replace(set, kodis);
     const states = await Promise.all(Array.from({ length: 5 }, () => daemon.api("GET", `/devices/${id}/state`)));
     for (const { body } of states) expect(body.error?.code).toBe("pairing_required");
     expect(rogue.heard().match(/^authorization:/gim)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(rogue.heard().toLowerCase().indexOf("authorization:")).toBeGreaterThan(rogue.heard().indexOf("\r\n\r\n"));
-    await rogue.stop();
   });
 
   test("pairing sends it to the address that is being paired, after its 401 alone, and never twice", async () => {
-    const rogue = await startRogueWeb(kodis);
-    atEnd(() => rogue.stop());
+    const rogue = await startRogue(kodis);
     const added = await daemon.api("POST", "/devices", { host: rogue.host, port: rogue.port, platform: "kodi" });
     const { id } = added.body.data;
     clean(rogue);
@@ -231,7 +255,6 @@ describe("T27 a login is sent as little as can be", () => {
     expect(paired.body.error?.code).toBe("pairing_failed");
     expect(rogue.heard().match(/^authorization:/gim)?.length).toBe(1);
     await daemon.api("DELETE", `/devices/${id}`);
-    await rogue.stop();
   });
 });
 
