@@ -6,13 +6,12 @@ import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { readJson } from "../../src/transport/json.ts";
-import { openWebSocket, type WebSocketOptions } from "../../src/transport/websocket.ts";
 import { FrameReader } from "../../src/transport/websocket-frames.ts";
 import { until } from "../support/http-device.ts";
 import { pour, repeated } from "../support/pour.ts";
 import { frame, opened } from "../support/websocket-frames.ts";
 import { isQuick, runs, seed, slowTest } from "../support/whole.ts";
-import { workshop } from "../transport/websocket-device.ts";
+import { openLine, workshop } from "../transport/websocket-device.ts";
 
 const { device, stop } = workshop(false);
 afterEach(stop);
@@ -26,23 +25,13 @@ async function flooding(flood: (socket: net.Socket) => void, but?: Parameters<ty
   return port;
 }
 
-function open(port: number, on: Pick<WebSocketOptions, "onText" | "onEnd">) {
-  const address = { host: "127.0.0.1", port };
-  const options = { address, path: "/", tls: false, platformHost: { isOwnListener: () => false }, ...on };
-  return openWebSocket(options, AbortSignal.timeout(15_000));
-}
-
 /** Why the connection ended, after how long, and how many texts came through. */
 async function untilEnd(port: number): Promise<{ reason: string; ms: number; texts: number }> {
   const start = performance.now();
-  let texts = 0;
-  const ended = Promise.withResolvers<string>();
-  const connection = await open(port, { onText: () => texts++, onEnd: ({ reason }) => ended.resolve(reason) });
-  const timer = setTimeout(() => ended.resolve("nothing ended it"), 15_000);
-  const reason = await ended.promise;
-  clearTimeout(timer);
-  connection.destroy();
-  return { reason, ms: performance.now() - start, texts };
+  const { line, texts, ends } = await openLine(false, port);
+  await until("it has ended", () => ends.length > 0, 15_000);
+  line.destroy();
+  return { reason: ends[0]?.reason ?? "", ms: performance.now() - start, texts: texts.length };
 }
 
 const megabyte = Buffer.alloc(1024 * 1024, "x");
@@ -110,11 +99,11 @@ describe("T10 T34 a device that floods with small frames", () => {
   ])("T10 T34 %s: they are read by the slice, and the others have their turn", async (_what, bytes, frames) => {
     const port = await flooding(pour(repeated(10_000, bytes), 100));
     const stamps: number[] = [];
-    const connection = await open(port, { onText: () => stamps.push(performance.now()), onEnd() {} });
+    const { line } = await openLine(false, port, { heard: () => void stamps.push(performance.now()) });
     // Two slices of 400 frames may follow each other, a third not within 15 ms.
     const third = Math.ceil(800 / frames);
     await until("twenty slices are read", () => stamps.length > 10 * third);
-    connection.destroy();
+    line.destroy();
     expect(Math.min(...stamps.slice(third + 1).map((stamp, at) => stamp - (stamps[at] ?? 0)))).toBeGreaterThan(15);
   });
 

@@ -1,9 +1,9 @@
 /** Devices that speak first: what comes in the breath of the upgrade, or right behind it, is heard, and that they hang up. */
 import { afterEach, expect, test } from "bun:test";
 import type net from "node:net";
-import { openWebSocket } from "../../src/transport/websocket.ts";
+import { until } from "../support/http-device.ts";
 import { frame, opened } from "../support/websocket-frames.ts";
-import { workshop } from "./websocket-device.ts";
+import { openLine, workshop } from "./websocket-device.ts";
 
 for (const secure of [false, true]) {
   const { device, stop } = workshop(secure);
@@ -11,21 +11,12 @@ for (const secure of [false, true]) {
 
   const heard = async (say: (socket: net.Socket, head: string) => unknown, slowMs = 0) => {
     const { port } = await device(say);
-    const texts: string[] = [];
-    const ended = Promise.withResolvers<void>();
-    const options = {
-      address: { host: "127.0.0.1", port },
-      path: "/",
-      tls: secure,
-      platformHost: { isOwnListener: () => false },
-      onText: (text: string) => {
-        texts.push(text);
+    const { line, texts, ends } = await openLine(secure, port, {
+      heard() {
         for (const until = performance.now() + slowMs; performance.now() < until; );
       },
-      onEnd: () => ended.resolve(),
-    };
-    const line = await openWebSocket(options, AbortSignal.timeout(5_000));
-    await ended.promise;
+    });
+    await until("it has ended", () => ends.length > 0);
     expect(line.open).toBe(false);
     return texts.join();
   };

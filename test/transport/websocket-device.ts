@@ -78,7 +78,7 @@ export interface Heard {
 export async function openLine(
   secure: boolean,
   port: number,
-  { signal = AbortSignal.timeout(15_000), path = "/", own = false } = {},
+  { signal = AbortSignal.timeout(15_000), path = "/", own = false, heard = () => {} } = {},
 ): Promise<Heard> {
   const texts: string[] = [];
   const ends: ConnectionEnd[] = [];
@@ -88,7 +88,10 @@ export async function openLine(
       path,
       tls: secure,
       platformHost: { isOwnListener: () => own },
-      onText: (text) => texts.push(text),
+      onText: (text) => {
+        texts.push(text);
+        heard();
+      },
       onEnd: ({ code, reason }) => ends.push({ code, reason }),
     },
     signal,
