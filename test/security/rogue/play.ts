@@ -1,4 +1,4 @@
-/** Plays the orders of one platform, several at a time, each with sets and strangers of its own, in one daemon. */
+/** Plays the orders of one platform beside each other, each with sets and strangers of its own, in one daemon. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { TestDaemon } from "../../support/daemon.ts";
@@ -7,29 +7,13 @@ import { Scene, startHouse } from "./house.ts";
 import { halfOf, onceEach, playedOn, Round } from "./orders.ts";
 import { type PlatformName, plugIn } from "./sets.ts";
 
-/** How many orders are played at once. */
-const atOnce = { roku: 6, kodi: 6, webos: 6, samsung: 6, androidtv: 6 } as const;
-
 export function playOrders(platform: PlatformName): void {
   const password = `dev-${randomBytes(8).toString("hex")}`;
   let daemon: TestDaemon;
-  let running = 0;
-  const waiting: (() => void)[] = [];
   beforeAll(async () => {
     daemon = await startHouse(platform === "roku" ? { config: { dev: { vendor_password: password } } } : {});
   });
   afterAll(() => daemon.dispose());
-
-  const inTurn = async (play: () => Promise<void>) => {
-    while (running >= atOnce[platform]) await new Promise<void>((resolve) => waiting.push(resolve));
-    running++;
-    try {
-      await play();
-    } finally {
-      running--;
-      waiting.shift()?.();
-    }
-  };
 
   describe.concurrent(`T27 T29 a stranger gets no key, login, digest or text: ${platform}`, () => {
     for (const { order, manner } of hasWholeTables
@@ -38,20 +22,18 @@ export function playOrders(platform: PlatformName): void {
         ? halfOf(platform)
         : onceEach(platform)) {
       const stranger = order.manners === "none" ? "" : ` (${manner})`;
-      test(`${order.title}${stranger}`, () =>
-        inTurn(async () => {
-          const login = order.secrets;
-          const real = await plugIn(platform, platform === "kodi" ? { login } : { password });
-          const scene = new Scene(daemon, real);
-          try {
-            await order.play(new Round(scene, manner));
-            const spared = order.accepted?.(platform, manner)?.leaks ?? [];
-            const leaks = scene.leaks();
-            expect(leaks.filter((leak) => !spared.some((one) => leak.startsWith(`${manner}: ${one}`)))).toEqual([]);
-          } finally {
-            await scene.end();
-          }
-        }));
+      test(`${order.title}${stranger}`, async () => {
+        const real = await plugIn(platform, platform === "kodi" ? { login: order.secrets } : { password });
+        const scene = new Scene(daemon, real);
+        try {
+          await order.play(new Round(scene, manner));
+          const spared = order.accepted?.(platform, manner)?.leaks ?? [];
+          const leaks = scene.leaks();
+          expect(leaks.filter((leak) => !spared.some((one) => leak.startsWith(`${manner}: ${one}`)))).toEqual([]);
+        } finally {
+          await scene.end();
+        }
+      });
     }
   });
 }

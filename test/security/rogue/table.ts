@@ -7,11 +7,10 @@ import { manners } from "./strangers.ts";
 export function tableOfOrders(): string {
   const head = ["Order of events", "The stranger comes", "Seen by", "Where", "Secrets", "Played", "Stays possible"];
   const rows = orders.map((order) => {
-    const played = platforms.map((platform) => playedOn(platform).filter((one) => one.order === order).length);
-    const possible = platforms.flatMap((platform) =>
-      playedOn(platform)
-        .filter((one) => one.order === order)
-        .flatMap(({ manner }) => order.accepted?.(platform, manner)?.reason ?? []),
+    const possible = platforms.map((platform) =>
+      playedOn(platform).flatMap((one) =>
+        one.order === order ? [order.accepted?.(platform, one.manner)?.reason ?? 0] : [],
+      ),
     );
     return [
       order.title,
@@ -19,8 +18,8 @@ export function tableOfOrders(): string {
       order.seenBy,
       order.where === "none" ? "–" : order.where,
       order.secrets ? "yes" : "no",
-      played.join(" + "),
-      [...new Set(possible)].sort().join(", ") || "–",
+      possible.map(({ length }) => length).join(" + "),
+      [...new Set(possible.flat())].filter(Boolean).sort().join(", ") || "–",
     ];
   });
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
