@@ -9,7 +9,7 @@ import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
 import { announceMdns, announceSsdp } from "./announcer.ts";
-import { reasons, Scene, startHouse, type Tried } from "./house.ts";
+import { Scene, startHouse, told } from "./house.ts";
 import { leaksIn, Recorder } from "./recorder.ts";
 import { freeAddress, type PlatformName, platforms, plugIn, type RealOptions, usual } from "./sets.ts";
 import { type StrangerOptions, startStranger } from "./strangers.ts";
@@ -21,8 +21,6 @@ beforeAll(async () => {
   daemon = await startHouse({ config: { dev } });
 });
 afterAll(() => daemon.dispose());
-
-const told = ({ what, outcome, message, hint }: Tried) => `${what}: ${outcome}: ${message} (${hint})`;
 
 /** Runs a test with one real set that is known, and paired; at its end no secret may have reached a stranger. */
 async function play(
@@ -46,23 +44,6 @@ async function stranger(scene: Scene<PlatformName>, options: Partial<StrangerOpt
   return one;
 }
 
-async function drives(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Promise<void> {
-  for (const what of whats) {
-    const tried = await scene.driven(what);
-    expect(tried.outcome, told(tried)).toBe("real");
-  }
-}
-
-async function drivesOrExplains(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Promise<Tried[]> {
-  const all: Tried[] = [];
-  for (const what of whats) {
-    const tried = await scene.try(what);
-    expect(["real", ...reasons], told(tried)).toContain(tried.outcome);
-    all.push(tried);
-  }
-  return all;
-}
-
 describe.concurrent("T29 in a scan", () => {
   for (const platform of platforms) {
     test(`a stranger who answers first, and five times as often: ${platform}`, () =>
@@ -70,29 +51,25 @@ describe.concurrent("T29 in a scan", () => {
         await stranger(scene, { delayMs: 0, times: 5 });
         for (let round = 0; round < 2; round++) {
           await scene.scan();
-          await drives(scene, "key");
-          await drivesOrExplains(scene, "text");
+          await scene.drives("key");
+          await scene.drivesOrExplains("text");
         }
         expect((await scene.device()).host).toBe(scene.real.host);
       }));
 
     test(`three strangers at once, while the set is off, and after it is back: ${platform}`, () =>
-      play(
-        platform,
-        async (scene) => {
-          const { real } = scene;
-          await real.off();
-          for (let count = 0; count < 3; count++) await stranger(scene);
-          await scene.scan();
-          const [text] = platform === "roku" ? [] : await drivesOrExplains(scene, "text");
-          if (text) expect(text.outcome, told(text)).not.toBe("real");
-          await real.on();
-          await scene.scan();
-          await drives(scene, "key");
-          await drivesOrExplains(scene, "text");
-        },
-        {},
-      ));
+      play(platform, async (scene) => {
+        const { real } = scene;
+        await real.off();
+        for (let count = 0; count < 3; count++) await stranger(scene);
+        await scene.scan();
+        const [text] = platform === "roku" ? [] : await scene.drivesOrExplains("text");
+        if (text) expect(text.outcome, told(text)).not.toBe("real");
+        await real.on();
+        await scene.scan();
+        await scene.drives("key");
+        await scene.drivesOrExplains("text");
+      }));
 
     test(`a stranger at another port of the set's own address: ${platform}`, () =>
       play(platform, async (scene) => {
@@ -121,8 +98,8 @@ describe.concurrent("T29 in a scan", () => {
           expect([status, body.error?.code]).toEqual([400, "device_elsewhere"]);
           await scene.scan();
           expect((await scene.device()).port).toBe(place.port);
-          await drives(scene, "key");
-          await drivesOrExplains(scene, "text");
+          await scene.drives("key");
+          await scene.drivesOrExplains("text");
           expect(
             leaksIn(recorder.received, {
               words: real.secrets,
@@ -160,7 +137,7 @@ describe.concurrent("T29 in a scan", () => {
               const { body } = await scene.api("POST", "/devices", fake.place);
               expect(body.error?.code ?? body.data).toBe("device_elsewhere");
               expect((await scene.device()).host).toBe(front);
-              await drives(scene, "key");
+              await scene.drives("key");
             } finally {
               await slow.stop();
             }
@@ -184,8 +161,8 @@ describe.concurrent("T29 in a scan", () => {
         if (platform === "roku") return void (await scene.try("key"));
         const paired = await scene.api("POST", `/devices/${id}/pair`, { host: real.host, ...real.login });
         expect([paired.status, paired.body.error]).toEqual([200, undefined]);
-        await drives(scene, "key");
-        await drivesOrExplains(scene, "text");
+        await scene.drives("key");
+        await scene.drivesOrExplains("text");
       }));
   }
 
@@ -223,7 +200,7 @@ describe.concurrent("T29 in a scan", () => {
         const { status, body: said } = await scene.api("POST", "/devices", body);
         expect([status, said.error, said.data?.id, said.data?.host]).toEqual([200, undefined, scene.id, host]);
       }
-      await drives(scene, "key", "text");
+      await scene.drives("key", "text");
     }));
 });
 
@@ -258,7 +235,7 @@ describe.concurrent("T27 on LG", () => {
         await recorder.tcp({ host: real.host, port: 3_555, to: { host: fake.host, port: 3_000 } });
         const patched = await scene.api("PATCH", `/devices/${scene.id}`, { ports: { plain: 3_555 } });
         expect(patched.status).toBe(200);
-        await drivesOrExplains(scene, "key", "text", "state");
+        await scene.drivesOrExplains("key", "text", "state");
         const secrets = { words: real.secrets, typed: scene.texts };
         expect([leaksIn(recorder.received, secrets), leaksIn(fake.recorder.received, secrets)]).toEqual([[], []]);
       } finally {
@@ -281,7 +258,7 @@ describe.concurrent("T27 on Kodi", () => {
       });
       try {
         const before = changed.presses;
-        const [tried] = await drivesOrExplains(scene, "key", "state", "text", "key");
+        const [tried] = await scene.drivesOrExplains("key", "state", "text", "key");
         expect(tried?.outcome, tried && told(tried)).toBe("pairing_required");
         expect(tried?.hint).toContain("zapd pair");
         expect(changed.presses).toBe(before);
@@ -301,8 +278,8 @@ describe.concurrent("T27 on Kodi", () => {
         const fake = await stranger(scene, { calls: real.name });
         if (platformName === "a goodbye for it") await fake.off();
         await scene.scan();
-        await drives(scene, "key");
-        await drivesOrExplains(scene, "text");
+        await scene.drives("key");
+        await scene.drivesOrExplains("text");
         expect((await scene.device()).host).toBe(real.host);
       }));
 
@@ -313,11 +290,11 @@ describe.concurrent("T27 on Kodi", () => {
         of: { ...real, platform: "kodi", identity: real.identity.toUpperCase() },
       } as Partial<StrangerOptions>);
       await scene.scan();
-      await drives(scene, "key");
-      await drivesOrExplains(scene, "text");
+      await scene.drives("key");
+      await scene.drivesOrExplains("text");
       await real.off();
       await scene.scan();
-      await drivesOrExplains(scene, "text");
+      await scene.drivesOrExplains("text");
     }));
 });
 
@@ -372,15 +349,15 @@ describe("T29 over the life of the daemon", () => {
         const after = new Scene(own, scene.real);
         after.id = scene.id;
         expect(await after.health()).toEqual([]);
-        await drives(after, "key", "text", "state");
+        await after.drives("key", "text", "state");
         await scene.real.off();
         await stranger(after);
         await after.scan();
-        const [text] = await drivesOrExplains(after, "text");
+        const [text] = await after.drivesOrExplains("text");
         expect(text?.outcome, text && told(text)).not.toBe("real");
         await scene.real.on();
         await after.scan();
-        await drives(after, "key");
+        await after.drives("key");
         expect(after.leaks()).toEqual([]);
         await Promise.all(after.strangers.map((one) => one.off()));
       } finally {
@@ -401,13 +378,13 @@ describe("T29 over the life of the daemon", () => {
           await scene.know();
           const fake = await stranger(scene, { host: hosts[at] ?? "", announces: platform === "kodi" });
           await scene.scan();
-          await drives(scene, "key");
+          await scene.drives("key");
           await scene.real.off();
           await scene.scan();
-          await drivesOrExplains(scene, "text");
+          await scene.drivesOrExplains("text");
           await scene.real.on();
           await scene.scan();
-          await drives(scene, "key");
+          await scene.drives("key");
           expect(fake.recorder.taken).toBeGreaterThan(0);
           expect(scene.leaks()).toEqual([]);
         } finally {
@@ -438,7 +415,7 @@ describe("T29 over the life of the daemon", () => {
       expect(performance.now() - start).toBeLessThan(6_000);
       scene.id = body.data.devices.find((one: { host: string }) => one.host === real.host)?.id ?? "";
       expect(scene.id).not.toBe("");
-      await drives(scene, "key");
+      await scene.drives("key");
     } finally {
       await announcer.stop();
       await new Promise<void>((resolve) => {

@@ -17,6 +17,9 @@ export interface Tried {
   readonly hint: string;
 }
 
+/** What was tried, and all that came of it, as a text. */
+export const told = ({ what, outcome, message, hint }: Tried) => `${what}: ${outcome}: ${message} (${hint})`;
+
 /** Error codes that explain why nothing was done. */
 export const reasons: ReadonlySet<string> = new Set([
   "device_unproven",
@@ -189,6 +192,26 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     for (const end = performance.now() + seenWithin; took() === -1 && performance.now() < end; ) await Bun.sleep(5);
     const at = took();
     return { ...said, outcome: at === -1 ? "nobody" : at === 0 ? "real" : "stranger" };
+  }
+
+  /** The real set, and nobody else, takes each of these. */
+  async drives(...whats: Tried["what"][]): Promise<void> {
+    for (const what of whats) {
+      const tried = await this.driven(what);
+      expect(tried.outcome, told(tried)).toBe("real");
+    }
+  }
+
+  /** The real set takes each of these, or an error says why not. */
+  async drivesOrExplains(...whats: Tried["what"][]): Promise<Tried[]> {
+    const all: Tried[] = [];
+    for (const what of whats) {
+      const tried = await this.try(what);
+      expect(["real", ...reasons], told(tried)).toContain(tried.outcome);
+      if (tried.outcome !== "real") expect(tried.message, told(tried)).not.toBe("");
+      all.push(tried);
+    }
+    return all;
   }
 
   async #ask(what: Tried["what"], all: readonly Driven[]): Promise<Answered> {
