@@ -1,6 +1,7 @@
 /** One daemon for all tests of a file, and the sets that the tests start; all are stopped at the end of the file. */
 import { afterAll, afterEach } from "bun:test";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, succeed } from "./checked.ts";
 
@@ -60,4 +61,11 @@ export async function daemonForFile(
       return { set, id };
     },
   };
+}
+
+/** A daemon and one simulated Roku for all tests of a file; await it at the top of the file. */
+export async function roomForFile(setup: DaemonSetup = {}): Promise<DaemonWithRoku> {
+  const room = await startDaemonWithRoku(setup);
+  afterAll(() => room.dispose());
+  return room;
 }

@@ -2,16 +2,12 @@
  * Requests whose end is ambiguous (SECURITY.md T18), as bytes on a raw socket: each is refused, or read in exactly one way. Most hide
  * a second request; what counts is how many keys the set receives.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { expect, test } from "bun:test";
+import { roomForFile } from "../blackbox/daemon-for-file.ts";
 import { hear } from "../support/raw-http.ts";
 
 const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
-let room: DaemonWithRoku;
-beforeAll(async () => {
-  room = await startDaemonWithRoku();
-});
-afterAll(() => room.dispose());
+const room = await roomForFile();
 
 const body = '{"key":"info"}';
 const length = `Content-Length: ${body.length}\r\n`;

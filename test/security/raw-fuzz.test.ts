@@ -2,17 +2,13 @@
  * Requests with random changes (SECURITY.md, bad inputs): the daemon lives and has no internal error, and a request without a Host of
  * this machine does nothing.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { expect, test } from "bun:test";
+import { roomForFile } from "../blackbox/daemon-for-file.ts";
 import { hear } from "../support/raw-http.ts";
 import { isQuick, runs, seed } from "../support/whole.ts";
 import { dice } from "./dice.ts";
 
-let room: DaemonWithRoku;
-beforeAll(async () => {
-  room = await startDaemonWithRoku();
-});
-afterAll(() => room.dispose());
+const room = await roomForFile();
 
 const body = '{"key":"info"}';
 const press = (host: string, more = "") =>

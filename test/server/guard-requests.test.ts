@@ -1,15 +1,11 @@
 /** Rows of SECURITY.md 2.2 that are about the request itself: its Host, its target, its method, its marker, its listener. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { describe, expect, test } from "bun:test";
+import { roomForFile } from "../blackbox/daemon-for-file.ts";
 import { codeOf, type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
 
-let room: DaemonWithRoku;
-beforeAll(async () => {
-  room = await startDaemonWithRoku({
-    config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test:3000"] } },
-  });
+const room = await roomForFile({
+  config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test:3000"] } },
 });
-afterAll(() => room.dispose());
 
 /** Where the runtimes differ, the test expects what each does today, so that a change in a new version is noticed. */
 const keyPath = "/v1/devices/set/remote/key";

@@ -1,18 +1,14 @@
 /** The limits of SECURITY.md 4: bodies too large, too deep, too slow. None reaches the set or leaves anything behind. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { chunksOf } from "../../src/server/body.ts";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { roomForFile } from "../blackbox/daemon-for-file.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
 import { residentMiB } from "../support/resident.ts";
 import { slowTest } from "../support/whole.ts";
 
-let room: DaemonWithRoku;
-beforeAll(async () => {
-  room = await startDaemonWithRoku();
-});
-afterAll(() => room.dispose());
+const room = await roomForFile();
 
 const deno = process.env["ZAPD_TEST_RUNTIME"] === "deno";
 const MiB = 1024 * 1024;

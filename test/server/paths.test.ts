@@ -1,20 +1,16 @@
 /** Paths: the `{id}` in every spelling, unknown routes, wrong methods, HEAD. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { roomForFile } from "../blackbox/daemon-for-file.ts";
 import { type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
 
-let room: DaemonWithRoku;
-let id = "";
+const room = await roomForFile();
 const second = createRokuSimulator({ name: "Other", ssdp: false });
-beforeAll(async () => {
-  room = await startDaemonWithRoku();
-  await second.start();
-  id = (await room.daemon.api("GET", "/devices")).body.data[0].id;
-});
-afterAll(() => Promise.all([room.dispose(), second.stop()]));
+await second.start();
+afterAll(() => second.stop());
+const { id } = (await room.daemon.api("GET", "/devices")).body.data[0];
 
 function call(what: string, body?: string): Promise<RawAnswer> {
   const [method = "", target = ""] = what.split(" ");

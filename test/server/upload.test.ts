@@ -1,22 +1,21 @@
 /** Uploads that are too large, broken, or no form: refused in the envelope, not sent to the set, nothing left on disk. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, beforeAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { withArchive } from "../../src/server/upload.ts";
-import { type DaemonWithRoku, password, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
+import { roomForFile } from "../blackbox/daemon-for-file.ts";
+import { password, validPackage } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
 
-let room: DaemonWithRoku;
+const room = await roomForFile();
 let filesOpen = 0;
 beforeAll(async () => {
-  room = await startDaemonWithRoku();
   await upload(form(archive));
   filesOpen = openFiles();
 });
-afterAll(() => room.dispose());
 afterEach(async () => {
   await until("nothing is left", () => left().length === 0 && openFiles() <= filesOpen, 2_000);
 });
