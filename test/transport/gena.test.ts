@@ -8,6 +8,7 @@ import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
+import { notify } from "./notify.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -60,71 +61,46 @@ async function subscribed(answer: Parameters<typeof device>[0] = given, paths: r
   return { asked, session, callback, counts };
 }
 
-/** A call as a device makes it; what is answered, or an empty text where nothing is. */
-function call(
-  to: URL,
-  headers: Record<string, string>,
-  { from = "127.0.0.1", body = "<x/>", method = "NOTIFY", path = to.pathname } = {},
-): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ host: to.hostname, port: Number(to.port), localAddress: from });
-    let said = "";
-    const lines = Object.entries({ NT: "upnp:event", NTS: "upnp:propchange", ...headers }).map(
-      ([name, value]) => `${name}: ${value}\r\n`,
-    );
-    socket.on("connect", () =>
-      socket.write(
-        `${method} ${path} HTTP/1.1\r\nHOST: x\r\n${lines.join("")}CONTENT-LENGTH: ${body.length}\r\n\r\n${body}`,
-      ),
-    );
-    socket.on("data", (bytes) => {
-      said += bytes.toString();
-    });
-    socket.on("error", () => {});
-    socket.on("close", () => resolve(said.split("\r\n")[0] ?? ""));
-  });
-}
-
 describe("a subscription", () => {
   test("is asked for at every service, with a callback on the address that faces the device; a call with its id is an event", async () => {
     const { asked, callback, counts } = await subscribed();
     expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["SUBSCRIBE /one", "SUBSCRIBE /two"]);
     expect(asked[0]?.headers).toMatchObject({ nt: "upnp:event", timeout: "Second-300" });
     expect([callback.hostname, callback.pathname.length >= 33]).toEqual(["127.0.0.1", true]);
-    expect(await call(callback, { SID: "uuid:one" })).toBe("HTTP/1.1 200 OK");
-    expect(await call(callback, { SID: "uuid:two" })).toBe("HTTP/1.1 200 OK");
+    expect(await notify(callback, { SID: "uuid:one" })).toBe("HTTP/1.1 200 OK");
+    expect(await notify(callback, { SID: "uuid:two" })).toBe("HTTP/1.1 200 OK");
     expect(counts.events).toBe(2);
   });
 
   test("T36 accepts no other hosts, paths, ids or methods", async () => {
     const { callback, counts } = await subscribed();
-    expect(await call(callback, { SID: "uuid:one" }, { from: "127.0.0.9" })).toBe("");
+    expect(await notify(callback, { SID: "uuid:one" }, { from: "127.0.0.9" })).toBe("");
     for (const path of ["/", "/0123456789abcdef0123456789abcdef/", callback.pathname.slice(0, -3)])
-      expect(await call(callback, { SID: "uuid:one" }, { path })).toContain(" 404 ");
+      expect(await notify(callback, { SID: "uuid:one" }, { path })).toContain(" 404 ");
     for (const headers of [
       { SID: "uuid:three" },
       { SID: "" },
       { SID: "uuid:one", NT: "x" },
       { SID: "uuid:one", NTS: "upnp:other" },
     ])
-      expect(await call(callback, headers)).toContain(" 412 ");
-    expect(await call(callback, { SID: "uuid:one" }, { method: "POST" })).toContain(" 405 ");
-    expect(await call(callback, { SID: "uuid:one", "X-Long": "x".repeat(20_000) })).toContain(" 431 ");
-    expect(await call(callback, { SID: "uuid:one" }, { body: "x".repeat(300_000) })).toContain(" 413 ");
+      expect(await notify(callback, headers)).toContain(" 412 ");
+    expect(await notify(callback, { SID: "uuid:one" }, { method: "POST" })).toContain(" 405 ");
+    expect(await notify(callback, { SID: "uuid:one", "X-Long": "x".repeat(20_000) })).toContain(" 431 ");
+    expect(await notify(callback, { SID: "uuid:one" }, { body: "x".repeat(300_000) })).toContain(" 413 ");
     expect(counts.events).toBe(0);
   });
 
   test("is heard once the device has called for each of its services, before the answer that tells its id or behind it", async () => {
     const { session, callback } = await subscribed();
     expect(session.isConfirmed).toBe(false);
-    await call(callback, { SID: "uuid:three" });
-    await call(callback, { SID: "uuid:one" });
+    await notify(callback, { SID: "uuid:three" });
+    await notify(callback, { SID: "uuid:one" });
     expect(session.isConfirmed).toBe(false);
-    await call(callback, { SID: "uuid:two" });
+    await notify(callback, { SID: "uuid:two" });
     expect(session.isConfirmed).toBe(true);
     const early = await subscribed(async (asked) => {
       const to = /<(.*)>/.exec(asked.headers["callback"] ?? "")?.[1];
-      if (to !== undefined) await call(new URL(to), { SID: `uuid:${asked.path.slice(1)}` });
+      if (to !== undefined) await notify(new URL(to), { SID: `uuid:${asked.path.slice(1)}` });
       return given(asked);
     });
     expect([early.session.isConfirmed, early.counts.events]).toEqual([true, 0]);
@@ -138,7 +114,7 @@ describe("a subscription", () => {
       "UNSUBSCRIBE uuid:one",
       "UNSUBSCRIBE uuid:two",
     ]);
-    await until("nobody listens", async () => (await call(callback, { SID: "uuid:one" })) === "");
+    await until("nobody listens", async () => (await notify(callback, { SID: "uuid:one" })) === "");
     expect(session.alive).toBe(false);
   });
 
@@ -201,7 +177,7 @@ describe("a subscription", () => {
       Promise.all(
         Array.from({ length: 20 }, async () => {
           for (let round = 0; round < times / 20; round++)
-            await call(callback, { SID: sid }, { body: "<".repeat(4_000), ...(from && { from }) });
+            await notify(callback, { SID: sid }, { body: "<".repeat(4_000), ...(from && { from }) });
         }),
       );
     await flood(400, "uuid:one");
