@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
-import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { callTo, type RawAnswer } from "../support/raw-http.ts";
 import { isQuick, runs, seed } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
@@ -18,10 +18,7 @@ const set = await startRoku();
 const { id } = (await daemon.api("POST", "/devices", { ...set.address, name: "Den" })).body.data;
 for (const read of ["apps", "state"]) expect((await daemon.api("GET", `/devices/Den/${read}`)).status).toBe(200);
 
-function call(method: string, target: string, headers: readonly string[]): Promise<RawAnswer> {
-  const own = [`Host: 127.0.0.1:${daemon.port}`, "Connection: close", ...headers];
-  return send(requestOf(method, target, own), { to: daemon.port, bodyless: method === "HEAD" });
-}
+const call = callTo.bind(null, daemon.port);
 const codeOf = ({ body }: RawAnswer): string => (body === "" ? "" : (JSON.parse(body).error?.code ?? "none"));
 
 const pages = {

@@ -8,7 +8,7 @@ import { zipSync } from "fflate";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { answer, startHttpDevice, until } from "../support/http-device.ts";
-import { requestOf, send } from "../support/raw-http.ts";
+import { callTo } from "../support/raw-http.ts";
 import { slowTest } from "../support/whole.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
@@ -35,11 +35,7 @@ await until("it is used", async () => (await daemon.api("GET", "/devices/Den")).
 
 /** One call as bytes, so that the guess is sent unchanged. */
 async function ask(method: string, path: string, body?: string, more: readonly string[] = []): Promise<string> {
-  const headers = [`Host: 127.0.0.1:${daemon.port}`, "Connection: close", ...more];
-  const { status, body: text } = await send(requestOf(method, path, headers, body), {
-    to: daemon.port,
-    patienceMs: 15_000,
-  });
+  const { status, body: text } = await callTo(daemon.port, method, path, more, body, { patienceMs: 15_000 });
   return `${status} ${text}`;
 }
 

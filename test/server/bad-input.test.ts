@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { roomForFile } from "../blackbox/daemon-for-file.ts";
-import { requestOf, send } from "../support/raw-http.ts";
+import { callTo } from "../support/raw-http.ts";
 
 const room = await roomForFile();
 const second = createRokuSimulator({ name: "Other", ssdp: false });
@@ -34,15 +34,10 @@ async function refused(what: string, body: unknown, expected: string, hint?: Reg
   const [method = "", path = ""] = what.split(" ");
   const json = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
   const ports = (text: string) => text.replace("{set}", String(set.port)).replace("{own}", String(daemon.port));
-  const bytes = requestOf(
-    method,
-    `/v1${ports(path)}`,
-    [`Host: 127.0.0.1:${daemon.port}`, "Connection: close"],
-    typeof json === "string" ? ports(json) : json,
-  );
   const before = await everything();
   const reached = await room.requestsDuring(async () => {
-    const answer = await send(bytes, { to: daemon.port });
+    const bytes = typeof json === "string" ? ports(json) : json;
+    const answer = await callTo(daemon.port, method, `/v1${ports(path)}`, [], bytes);
     const sent = String(json).slice(0, 200);
     const parsed = Failure.safeParse(JSON.parse(answer.body));
     expect([sent, answer.status, parsed.success]).toEqual([sent, Number.parseInt(expected, 10), true]);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
-import { codeOf, type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
+import { callTo, codeOf, type RawAnswer, refusal } from "../support/raw-http.ts";
 
 const listed = "http://app.test:3000";
 const key = "/v1/devices/set/remote/key";
@@ -14,18 +14,8 @@ const fixed = {
 };
 const cors = (on: boolean, origins = [listed]) => ({ daemon: { cors_enabled: on, cors_allowed_origins: origins } });
 
-function call(
-  room: DaemonWithRoku,
-  method: string,
-  target: string,
-  headers: readonly string[],
-  body?: string,
-): Promise<RawAnswer> {
-  const { port } = room.daemon;
-  const host = headers.some((line) => line.startsWith("Host:")) ? [] : [`Host: 127.0.0.1:${port}`];
-  const bytes = requestOf(method, target, [...host, "Connection: close", ...headers], body);
-  return send(bytes, { to: port, bodyless: method === "HEAD" });
-}
+const call = (room: DaemonWithRoku, method: string, target: string, headers: readonly string[], body?: string) =>
+  callTo(room.daemon.port, method, target, headers, body);
 
 const accessHeaders = (answer: RawAnswer) => [...answer.headers].filter(([name]) => name.startsWith("access-control-"));
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type DaemonWithRoku, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
-import { type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
+import { callTo, type RawAnswer, refusal } from "../support/raw-http.ts";
 
 const listed = "http://app.test:3000";
 const json = "Content-Type: application/json";
@@ -179,8 +179,7 @@ for (const cors of ["off", "on"] as const) {
     const call = async (act: Act, caller: Caller): Promise<RawAnswer> => {
       const { port } = room.daemon;
       const own = caller.headers.map((line) => line.replace("{port}", String(port)));
-      const headers = [`Host: 127.0.0.1:${port}`, "Connection: close", ...own, ...(act.headers ?? [])];
-      return send(requestOf(act.method, act.path, headers, act.body), { to: port });
+      return callTo(port, act.method, act.path, [...own, ...(act.headers ?? [])], act.body);
     };
 
     test.each(callers.filter((caller) => caller[cors] === "none"))("$who: nothing runs", async (caller) => {

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { chunksOf } from "../../src/server/body.ts";
 import { roomForFile } from "../blackbox/daemon-for-file.ts";
-import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
+import { callTo, refusal, requestOf, send } from "../support/raw-http.ts";
 import { residentMiB } from "../support/resident.ts";
 import { slowTest } from "../support/whole.ts";
 
@@ -21,16 +21,7 @@ const jsonRoutes = Object.values(operations).flatMap((operation) =>
     : [],
 );
 
-function call(
-  method: string,
-  target: string,
-  headers: readonly string[],
-  body?: string | Uint8Array,
-  sending: Partial<Sending> = {},
-): Promise<RawAnswer> {
-  const host = `Host: 127.0.0.1:${room.daemon.port}`;
-  return send(requestOf(method, target, [host, ...headers], body), { to: room.daemon.port, ...sending });
-}
+const call = callTo.bind(null, room.daemon.port);
 
 async function untouched(run: () => Promise<unknown>): Promise<void> {
   expect(await room.requestsDuring(run)).toBe(0);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { roomForFile } from "../blackbox/daemon-for-file.ts";
-import { type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
+import { callTo, refusal } from "../support/raw-http.ts";
 
 const room = await roomForFile();
 const second = createRokuSimulator({ name: "Other", ssdp: false });
@@ -12,11 +12,9 @@ await second.start();
 afterAll(() => second.stop());
 const { id } = (await room.daemon.api("GET", "/devices")).body.data[0];
 
-function call(what: string, body?: string): Promise<RawAnswer> {
+function call(what: string, body?: string) {
   const [method = "", target = ""] = what.split(" ");
-  const { port } = room.daemon;
-  const bytes = requestOf(method, target, [`Host: 127.0.0.1:${port}`, "Connection: close"], body);
-  return send(bytes, { to: port, bodyless: method === "HEAD" });
+  return callTo(room.daemon.port, method, target, [], body);
 }
 
 const rename = async (name: string) => {

@@ -76,6 +76,20 @@ export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending
   });
 }
 
+/** One request to a port of 127.0.0.1, which is its Host where no header is; and its answer. */
+export function callTo(
+  port: number,
+  method: string,
+  target: string,
+  headers: readonly string[] = [],
+  body?: string | Uint8Array,
+  sending: Partial<Sending> = {},
+): Promise<RawAnswer> {
+  const host = headers.some((line) => line.startsWith("Host:")) ? [] : [`Host: 127.0.0.1:${port}`];
+  const bytes = requestOf(method, target, [...host, ...headers], body);
+  return send(bytes, { to: port, bodyless: method === "HEAD", ...sending });
+}
+
 /**
  * The answer so far: waits `firstMs` for the first byte, and until `moreMs` without a byte. A server that waits for more of
  * the request sends nothing.
