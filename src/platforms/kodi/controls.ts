@@ -1,7 +1,7 @@
 /** Volume, playback, media, channels and notifications of a Kodi (players.md 7.2, 9). */
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
-import { text } from "../../transport/json.ts";
+import { type Json, text } from "../../transport/json.ts";
 import type { Connection, PlatformChannel } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { activePlayer, playerCommands } from "./keys.ts";
@@ -57,15 +57,23 @@ export function kodiControls(device: KodiDevice): Controls {
 async function listChannels(device: KodiDevice, signal: AbortSignal): Promise<PlatformChannel[]> {
   if (!(await hasTuner(device, signal)))
     throw new ZapdError("unsupported_operation", "has no tuner", { hint: tunerHint });
-  const params = { properties: ["channelnumber"], limits: { start: 0, end: maxChannels } };
+  const params = { properties: ["channelnumber", "subchannelnumber"], limits: { start: 0, end: maxChannels } };
   const all: PlatformChannel[] = [];
   for (const one of await readChannels(device, params, signal)) {
-    const { channelid, channelnumber } = one;
+    const { channelid } = one;
     const name = text(one["label"]);
     if (typeof channelid !== "number" || name === null) continue;
-    const number = typeof channelnumber === "number" && channelnumber > 0 ? String(channelnumber) : null;
     // With the prefix that launching takes: Kodi's bare id would be taken for the number of another channel.
-    all.push({ id: `${channelPrefix}${channelid}`, number, name });
+    all.push({ id: `${channelPrefix}${channelid}`, number: numberOf(one), name });
   }
   return all.slice(0, maxChannels);
+}
+
+/** As Kodi shows it: 4.1 where the channel has a sub-number, as those of ATSC (xbmc/pvr/channels/PVRChannelNumber.cpp). */
+function numberOf({ channelnumber, subchannelnumber }: Json): string | null {
+  const [number, sub] = [channelnumber, subchannelnumber].map((one) =>
+    typeof one === "number" && one > 0 ? one : null,
+  );
+  if (number === null) return null;
+  return sub === null ? String(number) : `${number}.${sub}`;
 }

@@ -74,6 +74,28 @@ test("a favourite window is confirmed when it comes to the front, not by another
   expect(await connection.apps?.launch?.("favourite:Settings", {}, never)).toBe(true);
 });
 
+test("a channel with a sub-number has both in its number, by which it is found; one without a number has none", async () => {
+  const rows = [
+    { channelid: 1, channelnumber: 4, subchannelnumber: 1, label: "WNBC" },
+    { channelid: 2, channelnumber: 4, subchannelnumber: 2, label: "COZI" },
+    { channelid: 3, channelnumber: 5, subchannelnumber: 0, label: "WNYW" },
+    { channelid: 4, channelnumber: 6, label: "WPVI" },
+    { channelid: 5, channelnumber: 0, subchannelnumber: 0, label: "Kiosk" },
+  ];
+  const asked: unknown[] = [];
+  const { connection } = await connect(
+    tunerShowing(1, {
+      "PVR.GetChannels": ({ channelgroupid, properties }) => {
+        asked.push(properties);
+        return { channels: channelgroupid === "alltv" ? rows : [] };
+      },
+    }),
+  );
+  const numbers = (await connection.channels?.list(never))?.map(({ number }) => number);
+  expect(numbers).toEqual(["4.1", "4.2", "5", "6", null]);
+  expect(asked).toEqual(Array(2).fill(["channelnumber", "subchannelnumber"]));
+});
+
 test("channels that it does not tell in time are not none", async () => {
   const silent = tunerShowing(12, { "PVR.GetChannels": () => "hang" });
   const { connection } = await connect(silent, 300);

@@ -1,3 +1,4 @@
+import { words } from "../../bench/set.ts";
 import { failed, invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { thumbnailOf } from "../playback.ts";
@@ -39,7 +40,7 @@ export const gui: Methods = {
   ),
 };
 
-const CHANNEL_FIELDS = ["thumbnail", "channeltype", "channel", "channelnumber", "hidden", "locked", "lastplayed"];
+const CHANNEL_FIELDS = words("thumbnail channeltype channel channelnumber subchannelnumber hidden locked lastplayed");
 
 export const pvr: Methods = {
   "PVR.GetProperties": method(
@@ -63,7 +64,14 @@ export const pvr: Methods = {
           const { id, name, number, radio } = channel;
           const channeltype = radio ? "radio" : "tv";
           const thumbnail = thumbnailOf(channel);
-          const all = { channel: name, channelnumber: number, channeltype, hidden: false, thumbnail };
+          const all = {
+            channel: name,
+            channelnumber: number,
+            subchannelnumber: 0,
+            channeltype,
+            hidden: false,
+            thumbnail,
+          };
           return { channelid: id, label: name, ...pick(properties, all) };
         });
       return { channels: found, limits: limits(found.length) };
