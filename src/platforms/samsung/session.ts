@@ -100,7 +100,10 @@ export class RemoteSession extends WebSocketRpc<Json> {
   /** Presses a key. Fails with `pairing_required` where the TV refuses all keys. */
   async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
     // A release is sent at once, even while everything is being closed.
-    if (how !== "Release") await this.#pacer.wait(signal);
+    if (how !== "Release") {
+      await this.#pacer.wait(signal);
+      this.#requireAccess();
+    }
     if (how === "Press") this.hold(1);
     await this.#sendAll([messages.key(code, how)], signal).finally(() => {
       if (how === "Release") this.hold(-1);
@@ -114,6 +117,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
         hint: "Press a key with zapd first, then open a text field on the TV, such as the search of an app, and try again",
       });
     }
+    this.#requireAccess();
     await this.#sendAll([messages.text(text), messages.textEnd()], signal);
   }
 
@@ -153,6 +157,11 @@ export class RemoteSession extends WebSocketRpc<Json> {
     }
   }
 
+  /** Fails with `pairing_required` where the TV has refused zapd, also between two keys (3.4). */
+  #requireAccess(): void {
+    if (this.#isRefused) throw accessRevoked();
+  }
+
   /** Sends messages. The TV's refusal of the first ones takes a moment (3.4). */
   async #sendAll(all: readonly string[], signal: AbortSignal): Promise<void> {
     const isRead = this.sendWithoutAnswer((line) => {
@@ -162,7 +171,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
     // zapd does not wait again for a TV that answers no ping (3.4).
     this.#answersPings = answered;
-    if (this.#isRefused) throw accessRevoked();
+    this.#requireAccess();
     if (!this.alive)
       throw new DeviceError("device_error", "closed the connection before it confirmed the command", {
         phase: "sent",

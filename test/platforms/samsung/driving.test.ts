@@ -1,6 +1,7 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
 import { afterAll, describe, expect, test } from "bun:test";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
+import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
@@ -253,6 +254,36 @@ describe.concurrent("access", () => {
     expect(error.code).toBe("pairing_required");
     expect(taken(one.set)).toEqual([]);
     expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+  });
+
+  test("after a refusal between two keys, over a connection that stays open, nothing more is sent", async () => {
+    const got: string[] = [];
+    const tv = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+      websocket: {
+        open: (socket) => void socket.send(JSON.stringify({ event: "ms.channel.connect", data: {} })),
+        message(socket, message) {
+          const { method, params } = JSON.parse(String(message));
+          if (method === "ms.remote.control") return void got.push(params.DataOfCmd);
+          // The list comes behind the refusal, so whoever has read it has read both.
+          for (const event of ["ms.remote.imeStart", "ms.channel.unauthorized", "ed.installedApp.get"])
+            socket.send(JSON.stringify({ event, data: { data: [] } }));
+        },
+      },
+    });
+    cleanups.push(() => tv.stop(true));
+    const address = { host: "127.0.0.1", port: tv.port ?? 0 };
+    const session = new RemoteSession({ address, tls: false, certificate: null, token }, platformHostOf());
+    await session.open(never);
+    cleanups.push(() => session.destroy());
+    await session.press("KEY_UP", "Click", never);
+    await session.apps(never, 2_000);
+    for (const work of [session.press("KEY_DOWN", "Click", never), session.type("secret", never)])
+      expect((await failure(work)).code).toBe("pairing_required");
+    expect(got).toEqual(["KEY_UP"]);
+    expect(session.alive).toBe(true);
   });
 
   test("with too many clients the TV hangs up on all, and is left alone for some seconds", async () => {
