@@ -82,6 +82,7 @@ export class WebosState {
     const follow = async (topic: Topic) => {
       let firstAt: number | undefined;
       const onReport = (payload: Payload) => {
+        if (isBare(payload)) return;
         const now = performance.now();
         firstAt ??= now;
         if (now - firstAt > firstAnswerMs) state.#pushed.add(topic);
@@ -291,4 +292,9 @@ export class WebosState {
     this.#reports.set(topic, { payload, at: performance.now() });
     if (payload && JSON.stringify(payload) !== JSON.stringify(before)) this.#publish(topic, payload);
   }
+}
+
+/** Whether an answer says no more than that it is one (2.4): it is no report. */
+function isBare(payload: Payload): boolean {
+  return Object.keys(payload).every((name) => name === "subscribed" || name === "returnValue");
 }

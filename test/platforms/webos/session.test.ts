@@ -247,4 +247,18 @@ describe.concurrent("state", () => {
     await pushed.poll("volume", never);
     expect(pushed.volumePayload).toMatchObject({ volume: 7 });
   });
+
+  test("an answer that only says that it is subscribed, before or after a push, changes nothing", async () => {
+    const bare = { subscribed: true };
+    const session = await sessionWith(({ id, type, word }, say) => {
+      if (type === "request" || word !== "getVolume") return say({ volume: 30 });
+      for (const payload of [bare, { ...bare, volume: 12, muted: true }, bare]) say(payload, id);
+    });
+    const told: unknown[] = [];
+    const changed = ({ volume }: Partial<PlatformState>) => void (volume !== undefined && told.push(volume));
+    const pushed = await WebosState.follow(session, { changed, goingOff() {}, title: () => null }, never);
+    await session.request("ssap://any", {}, never);
+    expect(told).toEqual([{ level: 12, muted: true }]);
+    expect(pushed.volumePayload).toMatchObject({ volume: 12 });
+  });
 });
