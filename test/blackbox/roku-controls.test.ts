@@ -54,6 +54,16 @@ test("of two inputs with one name none is guessed", async () => {
   expect(await post("inputs", { input: "hdmi2" })).toMatchObject({ input: { id: "hdmi2" }, confirmed: true });
 });
 
+test("in limited mode it may show a file, and nobody can see whether it does", async () => {
+  const apps = [{ id: "782875", name: "Media Assistant" }];
+  const set = await plugIn("Cellar", { apps, access: "limited" });
+  const { post } = await add(set, "Cellar");
+  const url = "http://192.0.2.7/film.mp4";
+  const begun = performance.now();
+  expect(await post("media", { url, mime: "video/mp4" })).toMatchObject({ action: "media", confirmed: null });
+  expect(performance.now() - begun).toBeLessThan(2_500);
+});
+
 test("it plays and pauses, and says which commands it does not take", async () => {
   const set = await plugIn("Loft");
   const { id, post } = await add(set, "Loft");
