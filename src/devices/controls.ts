@@ -250,5 +250,9 @@ function findNamed<T>(
   });
 }
 
-/** "HDMI 1" → `hdmi1`. */
-const withoutSpaces = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, "");
+/** "HDMI 1" → `hdmi1`; between digits something stays, since channel 5-1 is 5.1, and not 51. */
+const withoutSpaces = (name: string) =>
+  name
+    .toLowerCase()
+    .replace(/(?<=\d)[\s_-]+(?=\d)/g, ".")
+    .replace(/[\s_-]+/g, "");

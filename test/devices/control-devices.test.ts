@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { selectChannel } from "../../src/devices/controls.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
@@ -98,6 +99,25 @@ describe("a connection", () => {
     house.devices.close();
     expect(house.set.closed.length).toBe(1);
   });
+});
+
+test("a channel with a sub-number is found however its parts are parted, and not by its digits alone", async () => {
+  const channels = ["51", "5.1", "9-2"].map((number, at) => ({ id: `id-${at}`, number, name: `Name ${at}` }));
+  const tuner = { list: async () => channels, select: async () => null };
+  const one = await openHouse((set) => ({ ...set.connection(), channels: tuner }));
+  const device = one.devices.deviceOf(await one.add("1", { name: "TV" }));
+  const tuned = async (wanted: string) =>
+    (await selectChannel(device, wanted, { signal: neverAborted })).channel.number;
+  for (const [wanted, number] of [
+    ["5-1", "5.1"],
+    ["5.1", "5.1"],
+    ["51", "51"],
+    ["9.2", "9-2"],
+    ["name-1", "5.1"],
+  ] as const)
+    expect(await tuned(wanted)).toBe(number);
+  for (const wanted of ["5-11", "92"]) expect(await codeOf(tuned(wanted))).toBe("invalid_payload");
+  await one.remove();
 });
 
 test("a list makes no connection, and a device removed in the midst of a read leaves none open", async () => {
