@@ -50,7 +50,8 @@ const pictures: readonly Capability[] = ["icons", "artwork", "screenshot"];
 const pairHint = "Run zapd pair {device}: it requires a user name and a password";
 
 function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description {
-  const { tuner = false, screenshots = false, socketOnly = null } = memory;
+  // Without the login nobody knows whether it has a tuner.
+  const { tuner = access === "unpaired", screenshots = false, socketOnly = null } = memory;
   const canWake = macs.length > 0;
   const hasWeb = socketOnly === null;
   const needLogin = [...basic, ...controls, ...(tuner ? ["channels" as const] : []), ...(hasWeb ? pictures : [])];

@@ -1,7 +1,9 @@
 /** Where a Kodi has a picture that it names, and which Kodis have any. */
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory } from "../../../src/platforms/kodi/memory.ts";
 import { pathOf } from "../../../src/platforms/kodi/protocol.ts";
+import type { Facts } from "../../../src/platforms/platform.ts";
 
 test("a picture is named once more in an address, whatever it is called", () => {
   const icon = "image://%2fhome%2fkodi%2f.kodi%2faddons%2fplugin.video.one%2ficon.png/";
@@ -39,6 +41,17 @@ test("no name leaves the place of pictures, or breaks the request", () => {
     const path = pathOf(named) ?? "";
     expect([named, /^\/image\/[\w.!~*'()%-]+$/.test(path)]).toEqual([named, true]);
   }
+});
+
+test("one that asks for a password may have a tuner, as far as is known: its channels are withheld, not lacking", () => {
+  const facts = { name: "One", kind: "player", manufacturer: null, model: null, serial: null, macs: [] } as const;
+  const channelsOf = (access: Facts["access"], memory: KodiMemory) => {
+    const { has, withheld } = kodi.describe({ ...facts, softwareVersion: null, access }, memory, true);
+    return withheld.has("channels") ? "withheld" : has.has("channels") ? "has" : "lacks";
+  };
+  const tuners = [{}, { tuner: true }, { tuner: false }];
+  expect(tuners.map((memory) => channelsOf("unpaired", memory))).toEqual(["withheld", "withheld", "lacks"]);
+  expect(tuners.map((memory) => channelsOf("full", memory))).toEqual(["lacks", "has", "lacks"]);
 });
 
 test("a Kodi that has its socket alone has no pictures", () => {
