@@ -6,12 +6,24 @@ import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { addressIdentity, senderOf } from "../query.ts";
-import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
+import {
+  type Ask,
+  httpType,
+  macLabel,
+  macOf,
+  nameLabel,
+  saysTuner,
+  socketType,
+  uuidOf,
+  webPortOf,
+} from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 const macRetryMs = 250;
+/** Who it is does not wait longer for whether it has a tuner. */
+const tunerTimeoutMs = 500;
 const webRetryMs = 200;
 const webRetries = 6;
 
@@ -99,7 +111,7 @@ async function identifyBySocket(lead: Lead, platformHost: PlatformHost, signal: 
       ...sightingOf(lead, { ...announced, socket: null }, facts, "full"),
       atSecondaryPort: true,
       power: "on",
-      memory: { socketOnly: lead.port },
+      memory: { socketOnly: lead.port, ...(facts.tuner && { tuner: true }) },
     };
   } finally {
     session.close();
@@ -148,6 +160,8 @@ interface KodiFacts {
   readonly name: string | null;
   readonly mac: string | null;
   readonly softwareVersion: string | null;
+  /** Without it nothing is known of a tuner. */
+  readonly tuner?: true;
 }
 
 async function readFacts(ask: Ask): Promise<KodiFacts> {
@@ -157,10 +171,15 @@ async function readFacts(ask: Ask): Promise<KodiFacts> {
   ]);
   const version = application["version"];
   if (!isJson(version) || !(nameLabel in labels)) throw new ZapdError("device_error", "is not a Kodi");
+  const [mac, hasTuner] = await Promise.all([
+    readMac(labels[macLabel]) ?? sleep(macRetryMs).then(() => macOf(ask)),
+    Promise.race([saysTuner(ask), sleep(tunerTimeoutMs)]),
+  ]);
   return {
     name: text(labels[nameLabel]),
-    mac: readMac(labels[macLabel]) ?? (await sleep(macRetryMs).then(() => macOf(ask))),
+    mac,
     softwareVersion: `${String(version["major"])}.${String(version["minor"])}`,
+    ...(hasTuner === true && { tuner: true }),
   };
 }
 
@@ -168,7 +187,7 @@ async function readFacts(ask: Ask): Promise<KodiFacts> {
 function sightingOf(
   at: Address,
   { uuid, socket }: Announcement,
-  { name, mac, softwareVersion }: KodiFacts,
+  { name, mac, softwareVersion, tuner }: KodiFacts,
   access: Access | null,
 ): KodiSighting {
   return {
@@ -184,7 +203,7 @@ function sightingOf(
       softwareVersion,
       access,
     },
-    memory: { socketOnly: null, ...(socket !== null && { socket }) },
+    memory: { socketOnly: null, ...(socket !== null && { socket }), ...(tuner && { tuner }) },
     pairing: "none",
   };
 }

@@ -1,6 +1,8 @@
 /** Pairing with a Kodi that requires the user name and the password set in it (players.md 7.1). */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
+import { asJson } from "../../transport/json.ts";
 import { type Facts, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
+import { type Ask, saysTuner } from "./announced.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
 import { HttpRpc, isLoginWanted, type Login, passwordHint, usualUser } from "./rpc.ts";
@@ -17,6 +19,7 @@ export async function pairKodi(
 ): Promise<Pairing<KodiMemory, KodiSecret>> {
   if (target.memory.socketOnly === target.port) throw nothingToPair();
   let learned: Partial<Facts> = {};
+  let hasTuner = false;
   const device = new KodiDevice(target, platformHost, (event) => {
     if (event.type === "facts") learned = { ...learned, ...event.facts };
   });
@@ -30,6 +33,8 @@ export async function pairKodi(
     const rpc = new HttpRpc({ address: target, platformHost, verify, ...(login && { login }) });
     try {
       await rpc.read("JSONRPC.Ping", {}, callSignal);
+      const ask: Ask = async (method, params) => asJson(await rpc.read(method, params, callSignal));
+      if (isLoginSent) hasTuner = await saysTuner(ask);
       return !isLoginSent;
     } finally {
       rpc.close();
@@ -49,7 +54,7 @@ export async function pairKodi(
         throw isLoginWanted(error) ? pairingFailed("wrong", error.message, { hint: passwordHint }) : error;
       });
       if (isOpen) throw nothingToPair();
-      return { secret: login, facts: { ...learned, access: "full" } };
+      return { secret: login, facts: { ...learned, access: "full" }, ...(hasTuner && { memory: { tuner: true } }) };
     },
     cancel() {
       cancelled.abort(pairingCancelled());

@@ -1,6 +1,12 @@
+import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { pairingContract } from "../../contract/pairing.ts";
+import { failureOf } from "../../support/failure.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { startKodi } from "./harness.ts";
+
+const never = new AbortController().signal;
 
 pairingContract({
   platform: kodi,
@@ -12,3 +18,27 @@ pairingContract({
     return { host: set.host, port: set.port, asking: false, accept() {}, refuse() {}, stop: () => set.stop() };
   },
 });
+
+test.each([
+  ["one with a tuner", [{ id: 1, number: 1, name: "One" }], true],
+  ["one without", [], undefined],
+] as const)(
+  "%s says so as soon as it may be asked: when it is found, or else when it is paired",
+  async (_what, channels, tuner) => {
+    const open = await startKodi({ channels });
+    const locked = await startKodi({ channels, password: "popcorn" });
+    try {
+      expect((await kodi.identify(open, platformHostOf(), never)).memory?.tuner).toBe(tuner);
+      const sighting = await kodi.identify(locked, platformHostOf(), never);
+      expect(sighting.memory?.tuner).toBeUndefined();
+      const { target } = targetOf<KodiMemory, KodiSecret>(sighting, locked);
+      const pairing = await kodi.pair?.(target, platformHostOf(), { fresh: false }, never);
+      if (pairing?.step !== "login") throw new Error("it wants no login");
+      expect(await failureOf(pairing.enter("kodi", "peanuts"))).toStartWith("pairing_failed");
+      expect((await pairing.enter("kodi", "popcorn")).memory?.tuner).toBe(tuner);
+      pairing.cancel();
+    } finally {
+      await Promise.all([open.stop(), locked.stop()]);
+    }
+  },
+);
