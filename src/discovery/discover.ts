@@ -4,7 +4,7 @@
  */
 import { DeviceError, hasCode, hasReason, protocolError, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost } from "../platforms/platform.ts";
+import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
@@ -132,8 +132,18 @@ export class Discovery<D> {
 
   async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<FoundDevice> {
     if (this.#deps.platformHost.isOwnListener(at)) throw invalidHost(at.host, "it is zapd itself");
-    const sighting = await platform.identify(at, this.#deps.platformHost, signal);
+    const sighting = await this.#identify(platform, at, signal);
     return { platform: platform.name, address: addressOf(at, sighting), sighting };
+  }
+
+  /** Ends what the platform began beside it, such as a question for an announcement, which has sockets of its own. */
+  async #identify(platform: Platform, lead: Lead, signal: AbortSignal): Promise<Sighting> {
+    const over = new AbortController();
+    try {
+      return await platform.identify(lead, this.#deps.platformHost, AbortSignal.any([signal, over.signal]));
+    } finally {
+      over.abort();
+    }
   }
 
   #background(): Promise<void> {
@@ -159,13 +169,13 @@ export class Discovery<D> {
   }
 
   async #scan(window: ScanWindow): Promise<D[]> {
-    const { platforms, platformHost, config, warn, debug } = this.#deps;
+    const { platforms, config, warn, debug } = this.#deps;
     const { interfaces, hosts } = config();
     const asked = wantedInterfaces(interfaces);
     debug(
       `searching on ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
-    const identify = (platform: Platform, lead: Lead) => platform.identify(lead, platformHost, this.#stopped.signal);
+    const identify = (platform: Platform, lead: Lead) => this.#identify(platform, lead, this.#stopped.signal);
     const probes = new ProbeQueue<D>({ ...this.#deps, identify });
     const queries = platforms.flatMap((platform) => platform.queries.map((query) => ({ platform, query })));
     const queriesOver = <Over extends DiscoveryQuery["over"]>(over: Over) =>

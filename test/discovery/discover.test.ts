@@ -88,6 +88,20 @@ const at =
 const noSearches = await whyNoSearches();
 if (noSearches !== null) process.stderr.write(`skipped: discovery over SSDP: ${noSearches}\n`);
 
+test("when a probe has ended, so has what its platform began beside it", async () => {
+  const begun: AbortSignal[] = [];
+  const identify = async ({ port }: Address, signal: AbortSignal) => {
+    begun.push(signal);
+    if (port === 4_322) throw protocolError("is another device");
+    return sightingOf("one");
+  };
+  const { discovery } = look([platformFor("", identify)], { hosts: ["127.0.0.1:4321", "127.0.0.1:4322"] });
+  await discovery.probe("127.0.0.1", 4_321, null);
+  expect(await codeOf(discovery.probe("127.0.0.1", 4_322, null))).toBe("device_error");
+  await discovery.scan();
+  expect(begun.map(({ aborted }) => aborted)).toEqual(Array(4).fill(true));
+});
+
 describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("that is joined late still hears of a device that was off before", async () => {
     let on = false;
