@@ -13,7 +13,7 @@ import { connectSocket, fingerprintOf, hostLine, loopHeader, refuseOwnListener, 
 import { type Frame, FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** For connecting, TLS and the upgrade together (SECURITY.md 4). */
-const handshakeTimeoutMs = 10_000;
+const defaultHandshakeTimeoutMs = 10_000;
 const maxHeadBytes = 16 * 1024;
 /** RFC 6455 7.4.1. */
 const normalClosure = 1_000;
@@ -33,6 +33,8 @@ export interface WebSocketOptions {
   readonly certificate?: string | null;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly maxBytes?: number;
+  /** How long connecting and the upgrade may take together. */
+  readonly handshakeTimeoutMs?: number;
   onText(text: string): void;
   /** Called once, when an open connection ends. */
   onEnd(end: ConnectionEnd): void;
@@ -60,7 +62,7 @@ export interface WebSocketConnection extends OpenConnection {
 
 /** Opens a WebSocket. Fails with `device_unreachable`, and with `device_error` when the device answers with no upgrade. */
 export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketConnection> {
-  const { address, platformHost } = options;
+  const { address, platformHost, handshakeTimeoutMs = defaultHandshakeTimeoutMs } = options;
   refuseOwnListener(address, platformHost);
   const timeout = AbortSignal.timeout(handshakeTimeoutMs);
   const within = AbortSignal.any([signal, timeout]);

@@ -87,7 +87,9 @@ export class KodiDevice {
       },
       open: async (signal, _inBackground, ended) => {
         const address = { host: target.host, port: this.#socketPort ?? defaultSocketPort };
-        const session = await new KodiSession(address, platformHost).open(signal);
+        // Calls over HTTP, which may wait for it before a login, are still answered in time where a firewall drops the socket's port.
+        const options = hasWeb ? { handshakeTimeoutMs: platformHost.requestTimeoutMs() / 2 } : {};
+        const session = await new KodiSession(address, platformHost, options).open(signal);
         try {
           const ask: Ask = async (method, params) => asJson(await session.call(method, params, signal));
           if (hasWeb) await this.#proof.refuseNeighbour(ask, this.#socketPort, signal);

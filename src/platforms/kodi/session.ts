@@ -6,6 +6,7 @@ import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
+import type { WebSocketOptions } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { resultIn } from "./rpc.ts";
 
@@ -15,8 +16,13 @@ export class KodiSession extends WebSocketRpc<unknown> {
   #lastId = 0;
   #listener: Listener = () => {};
 
-  constructor(address: Address, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
-    super({ address, path: "/jsonrpc", tls: false, platformHost, heartbeatMs: 8_000, silenceTimeoutMs: 20_000 });
+  constructor(
+    address: Address,
+    platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">,
+    options: Pick<WebSocketOptions, "handshakeTimeoutMs"> = {},
+  ) {
+    const timing = { heartbeatMs: 8_000, silenceTimeoutMs: 20_000, ...options };
+    super({ address, path: "/jsonrpc", tls: false, platformHost, ...timing });
   }
 
   onNotification(listener: Listener): void {

@@ -1,9 +1,11 @@
 /** A Kodi that is known by its web server, and has that off now: its socket is all that it has. */
 import { expect, test } from "bun:test";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { failureOf } from "../../support/failure.ts";
-import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { cleanups, never, tidy } from "../harness.ts";
 import { doneTo, startKodi } from "./harness.ts";
 
@@ -33,4 +35,23 @@ test.each([
   const outcome = await failureOf(Promise.resolve(connection.keys?.press("left", never)));
   expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: is not running/);
   expect(doneTo(now)).toEqual(isOwn ? ["Input.Left"] : []);
+});
+
+test("one whose firewall drops what comes to its socket is logged in to in time", async () => {
+  const silent = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port: websocket } = silent.address() as AddressInfo;
+  const player = await startKodi({ password: "popcorn", tcpPort: null });
+  const platformHost = platformHostOf({ timeout: 2_000 });
+  const sighting = await kodi.identify(player, platformHost, never);
+  const secret = keptSecret<KodiSecret>({ user: "kodi", password: "popcorn" });
+  const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, player, { ports: { websocket }, secret });
+  const connection = kodi.connect(target, platformHost, told.emit);
+  cleanups.push(
+    () => connection.close(),
+    () => silent.close(),
+  );
+  const begun = performance.now();
+  expect((await connection.state?.read(never))?.power).toBe("on");
+  expect(performance.now() - begun).toBeLessThan(5_000);
 });
