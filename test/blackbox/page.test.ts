@@ -1,23 +1,17 @@
 /** The files of the page and of the documentation, as a browser asks for them. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
-import { requestOf, send } from "../support/raw-http.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
 // The binary has the page in it; the others read what `npm run web` made.
 const isMade = process.env["ZAPD_TEST_RUNTIME"] === "binary" || existsSync(join(root, "src/web/assets.ts"));
 const made = test.skipIf(!isMade);
 
-let room: DaemonWithRoku;
-let base: string;
-beforeAll(async () => {
-  room = await startDaemonWithRoku();
-  base = `http://127.0.0.1:${room.daemon.port}`;
-}, 60_000);
-afterAll(() => room.dispose());
+const { daemon } = await daemonForFile();
+const base = `http://127.0.0.1:${daemon.port}`;
 
 async function ask(path: string, headers: Record<string, string> = {}, method = "GET", at = base) {
   const answer = await fetch(at + path, { method, headers, keepalive: false, redirect: "manual" });
@@ -76,51 +70,23 @@ made("all that a document links to is there, on the same origin", async () => {
   }
 });
 
-made("a key may be pressed from the page's own origin, and from no other", async () => {
-  const path = "/v1/devices/set/remote/key";
-  const body = JSON.stringify({ key: "home" });
-  const own = `Host: 127.0.0.1:${room.daemon.port}`;
-  const json = "Content-Type: application/json";
-  const from = async (origin: string, site: string) =>
-    send(requestOf("POST", path, [own, json, `Origin: ${origin}`, `Sec-Fetch-Site: ${site}`], body), {
-      to: room.daemon.port,
-    });
-  const before = room.countOf("key");
-  expect((await from(base, "same-origin")).status).toBe(200);
-  expect(room.countOf("key")).toBe(before + 1);
-  for (const [origin, site] of [
-    ["http://evil.test", "cross-site"],
-    [`http://127.0.0.1:${room.daemon.port + 1}`, "same-site"],
-    [`https://127.0.0.1:${room.daemon.port}`, "same-site"],
-    ["null", "cross-site"],
-  ] as const) {
-    const refused = await from(origin, site);
-    expect([origin, refused.status, JSON.parse(refused.body).error.code]).toEqual([origin, 403, "forbidden_origin"]);
-  }
-  expect(room.countOf("key")).toBe(before + 1);
-});
-
 test("daemon.page turns it off and on at once; the API stays", async () => {
-  const set = (page: boolean | null) => room.daemon.api("PATCH", "/config", { "daemon.page": page });
+  const set = (page: boolean | null) => daemon.api("PATCH", "/config", { "daemon.page": page });
   expect((await set(false)).status).toBe(200);
   for (const path of Object.keys(types)) {
     const { status, text } = await ask(path);
     expect([path, status]).toEqual([path, 404]);
     expect(JSON.parse(text).error.hint).toContain("zapd config set daemon.page true");
   }
-  expect((await room.daemon.api("GET", "/devices")).status).toBe(200);
+  expect((await daemon.api("GET", "/devices")).status).toBe(200);
   await set(null);
   if (isMade) expect((await ask("/")).status).toBe(200);
 });
 
 test("--no-page: it is off whatever the config says", async () => {
-  const daemon: TestDaemon = await startTestDaemon({ words: ["--no-page"], config: { daemon: { page: true } } });
-  try {
-    const at = `http://127.0.0.1:${daemon.port}`;
-    for (const path of ["/", "/app.js", "/docs"])
-      expect([path, (await ask(path, {}, "GET", at)).status]).toEqual([path, 404]);
-    expect((await daemon.api("GET", "/devices")).status).toBe(200);
-  } finally {
-    await daemon.dispose();
-  }
+  await using own = await startTestDaemon({ words: ["--no-page"], config: { daemon: { page: true } } });
+  const at = `http://127.0.0.1:${own.port}`;
+  for (const path of ["/", "/app.js", "/docs"])
+    expect([path, (await ask(path, {}, "GET", at)).status]).toEqual([path, 404]);
+  expect((await own.api("GET", "/devices")).status).toBe(200);
 }, 60_000);

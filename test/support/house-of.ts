@@ -16,8 +16,6 @@ export interface House {
   /** The log, at the level debug. */
   log(): string;
   api(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answered>;
-  /** The status for a page of another origin. */
-  foreign(method: string, path: string): Promise<number>;
   /** Stops zapd, but not its listeners. */
   stop(): Promise<void>;
   dispose(): Promise<void>;
@@ -71,9 +69,6 @@ export async function openHouseWith(
       const json = body === undefined ? {} : { body: JSON.stringify(body), headers };
       const response = await fetch(url + path, { method, ...json, ...(signal && { signal }) });
       return { status: response.status, headers: response.headers, body: await response.json() };
-    },
-    async foreign(method, path) {
-      return (await fetch(url + path, { method, headers: { origin: "http://example.org" } })).status;
     },
     async dispose() {
       await stop();
