@@ -170,7 +170,7 @@ test("T6 an answer that points to an address other than its sender's is ignored"
   await trap.stop();
 });
 
-test("a host in the config is asked directly, and impossible hosts are refused", async () => {
+test("a host in the config is asked directly; one that does not answer cannot be added", async () => {
   const quiet = await WiredRoku.start();
   const text = (await Bun.file(daemon.configFile).text()).replace(/^hosts = .*$/m, "");
   await Bun.write(
@@ -183,14 +183,6 @@ test("a host in the config is asked directly, and impossible hosts are refused",
   const ports = { installer: 8_080, console: 8_086 };
   await succeed(daemon, "changeDevice", { id: quiet.identity.name, body: { ports } });
   expect(of(quiet.serial, await scan())).toMatchObject([{ ports, host: quiet.host, port: quiet.port }]);
-  for (const ports of [{ installer: 0 }, { installer: 65_536 }, { console: "8085" }, [80], { nonsense: 80 }]) {
-    await refuse(daemon, "changeDevice", { id: quiet.identity.name, body: { ports } }, "invalid_payload");
-  }
   await quiet.stop();
-  const bad = ["0.0.0.0", "239.255.255.250", "127.0.0.1:notaport", "http://127.0.0.1/", "a b", "[::1"];
-  await Promise.all(
-    bad.map((host) => refuse(daemon, "addDevice", { body: { host } }, "invalid_host", "invalid_payload")),
-  );
-  await refuse(daemon, "addDevice", { body: { host: "127.0.0.1", port: daemon.port } }, "invalid_host");
   await refuse(daemon, "addDevice", { body: { host: freeHost(), port: 9 } }, "device_unreachable");
 });

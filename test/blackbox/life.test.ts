@@ -43,18 +43,8 @@ test("names, the default device, and what a removal does to them", async () => {
   expect([one.commands, two.commands]).toEqual([[], ["/keypress/Up"]]);
   expect((await succeed(daemon, "status")).default_device).toBe("Wohnzimmer 2");
 
-  for (const name of ["default", "   ", "a/b", "x".repeat(129), second.id, "line\nbreak"])
-    await refuse(daemon, "changeDevice", { id: first.id, body: { name } }, "invalid_device_name", "invalid_payload");
-  await refuse(daemon, "changeDevice", { id: first.id, body: { name: "WOHNZIMMER 2" } }, "device_name_taken");
-  await refuse(daemon, "addDevice", { body: { ...one.address, name: "wohnzimmer 2" } }, "device_name_taken");
   expect(await add(daemon, one)).toMatchObject({ id: first.id, name: "Wohnzimmer" });
   expect(await add(daemon, one, "Diele")).toMatchObject({ id: first.id, name: "Diele", added_at: first.added_at });
-  for (const path of ["a%2Fb", "50%25", "%ZZ", "%E0%A4%A"]) {
-    const answered = await daemon.api("GET", `/devices/${path}`);
-    expect([path, answered.status, answered.body.error.code]).toEqual([path, 400, "invalid_device_name"]);
-  }
-  for (const id of [" DIELE ", first.id.toUpperCase()])
-    expect((await succeed(daemon, "getDevice", { id })).id).toBe(first.id);
 
   expect((await succeed(daemon, "removeDevice", { id: "Wohnzimmer 2" })).id).toBe(second.id);
   for (const name of ["getDevice", "getState", "removeDevice", "listApps"] as const)
