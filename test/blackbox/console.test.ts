@@ -109,10 +109,8 @@ test.concurrent("a stream of lines goes on behind its last id", async () => {
   second.close();
 });
 
-test("HEAD opens no stream, and what cannot be followed is refused", async () => {
+test("what cannot be followed is refused", async () => {
   const { id } = await addRoku();
   await refuse(daemon, "readLogs", { id, query: "follow=perhaps" }, "invalid_payload");
   await refuse(daemon, "readLogs", { id: "Nowhere", query: "follow=true" }, "device_not_found");
-  const response = await fetch(`${daemon.url}/devices/${id}/dev/logs?follow=true`, { method: "HEAD" });
-  expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
 });
