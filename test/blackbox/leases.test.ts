@@ -1,18 +1,15 @@
 /** Leases: one holder, others wait in order of arrival, and a lease that ends leaves nothing behind. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
-import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 
-let room: DaemonWithRoku;
-beforeAll(async () => {
-  room = await startDaemonWithRoku();
-});
+const room = await startDaemonWithRoku();
 afterAll(() => room.dispose());
 
 const path = "/devices/set/lease";

@@ -15,10 +15,16 @@ export const packageOf = (...more: readonly ZipFile[]): Buffer => zip([manifest,
 export const packageWith = (salt: string): Buffer =>
   packageOf({ name: "images/icon.png", content: randomBytes(700) }, { name: "salt.txt", content: salt });
 
-/** Sends a package as curl would: `curl -F archive=@package.zip`. */
-export async function install(daemon: TestDaemon, id: string, archive: Buffer, field = "archive"): Promise<Answered> {
+/** Sends a package as curl would: `curl -F archive=@package.zip`, with further fields behind it. */
+export async function install(
+  daemon: TestDaemon,
+  id: string,
+  archive: Uint8Array,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Answered> {
   const form = new FormData();
-  form.append(field, new Blob([new Uint8Array(archive)], { type: "application/zip" }), "../../my package.zip");
+  form.append("archive", new Blob([new Uint8Array(archive)], { type: "application/zip" }), "../../my package.zip");
+  for (const [field, text] of Object.entries(fields)) form.append(field, text);
   const url = `${daemon.url}/devices/${encodeURIComponent(id)}/dev/install`;
   // A kept connection may just have been let go.
   const response = await fetch(url, { method: "POST", body: form, keepalive: false });

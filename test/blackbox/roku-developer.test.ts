@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { plugInRoku } from "../support/sets.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { packageWith } from "./packages.ts";
+import { packageWith, install as send } from "./packages.ts";
 
 const { daemon } = await daemonForFile({ config: { dev: { vendor_password: "secret-of-all" } } });
 
@@ -13,13 +13,9 @@ async function workbench(name: string, password = "secret-of-all") {
   const ports = { installer: set.ports.installer, console: set.ports.console };
   const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name, ports });
   const at = `/devices/${body.data.id}`;
-  const install = async (salt: string, texts: Readonly<Record<string, string>> = {}) => {
-    const form = new FormData();
-    form.append("archive", new Blob([new Uint8Array(packageWith(salt))]), "a.zip");
-    for (const [field, text] of Object.entries(texts)) form.append(field, text);
-    const answer = await fetch(`${daemon.url}${at}/dev/install`, { method: "POST", body: form, keepalive: false });
-    const { data, error } = (await answer.json()) as { data?: object; error?: { code: string } };
-    return data ? "installed" : error?.code;
+  const install = async (salt: string, fields: Readonly<Record<string, string>> = {}) => {
+    const answer = await send(daemon, body.data.id, packageWith(salt), fields);
+    return answer.body.ok ? "installed" : answer.body.error.code;
   };
   const code = async (method: string, path: string, sent?: object) => {
     const answer = await daemon.api(method, at + path, sent);

@@ -4,6 +4,7 @@ import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { type Stage, setStage } from "../cli/stage.ts";
 import { freeHost } from "../support/lane.ts";
+import { inFrontOf } from "./spoiled-pictures.ts";
 
 let stage: Stage;
 let folder: string;
@@ -30,18 +31,9 @@ beforeAll(async () => {
   // It accepts volume keys without any effect.
   const stubborn = createRokuSimulator({ name: "Stubborn", host: freeHost(), kind: "tv", ssdp: false, volume: 57 });
   await stubborn.start();
-  const proxy = Bun.serve({
-    hostname: stubborn.host,
-    port: 0,
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url);
-      if (pathname.startsWith("/keypress/Volume")) return new Response("");
-      const headers = new Headers(request.headers);
-      headers.set("host", `${stubborn.host}:${stubborn.port}`);
-      return fetch(`http://${stubborn.host}:${stubborn.port}${pathname}${search}`, { method: request.method, headers });
-    },
-  });
-  cleanups.push(() => proxy.stop(true), ...[slow, den, stubborn].map((set) => () => set.stop()));
+  const isVolume = (path: string) => path.startsWith("/keypress/Volume");
+  const proxy = inFrontOf(stubborn.host, stubborn.port, isVolume, () => new Response(""));
+  cleanups.push(proxy.stop, ...[slow, den, stubborn].map((set) => () => set.stop()));
   for (const line of [
     "zapd add $KITCHEN --platform webos --name Kitchen && zapd pair Kitchen",
     "zapd add $CINEMA --platform kodi --name Cinema && echo popcorn | zapd pair Cinema --user kodi --password -",

@@ -27,33 +27,18 @@ export interface Spoiled {
   readonly says: RegExp;
 }
 
+const incomplete = { code: "picture_not_found", says: /did not send a complete PNG, JPEG or WebP/ };
+
 export const spoiled: Readonly<Record<string, Spoiled>> = {
-  "a page": {
-    say: () => new Response(page, asPng),
-    code: "picture_not_found",
-    says: /did not send a complete PNG, JPEG or WebP/,
-  },
-  "a drawing": {
-    say: () => new Response(svg, asPng),
-    code: "picture_not_found",
-    says: /did not send a complete PNG, JPEG or WebP/,
-  },
+  "a page": { say: () => new Response(page, asPng), ...incomplete },
+  "a drawing": { say: () => new Response(svg, asPng), ...incomplete },
   "a page behind a signature": {
     say: () => new Response(Buffer.concat([whole.subarray(0, 8), Buffer.from(page)]), asPng),
-    code: "picture_not_found",
-    says: /did not send a complete PNG, JPEG or WebP/,
+    ...incomplete,
   },
-  "half of it": {
-    say: () => new Response(Uint8Array.from(whole.subarray(0, whole.length / 2)), asPng),
-    code: "picture_not_found",
-    says: /did not send a complete PNG, JPEG or WebP/,
-  },
+  "half of it": { say: () => new Response(Uint8Array.from(whole.subarray(0, whole.length / 2)), asPng), ...incomplete },
   // The digits of its end mark stand across two bytes, so it is not the mark.
-  "half a JPEG": {
-    say: () => new Response(Buffer.from("ffd8ffe000100ffd9000", "hex"), asPng),
-    code: "picture_not_found",
-    says: /did not send a complete PNG, JPEG or WebP/,
-  },
+  "half a JPEG": { say: () => new Response(Buffer.from("ffd8ffe000100ffd9000", "hex"), asPng), ...incomplete },
   nothing: { say: () => new Response("", asPng), code: "picture_not_found", says: /has no / },
   "100 MB": { say: endless, code: "device_error", says: /more than \d+ KiB/ },
   "a redirect to a picture": {
@@ -63,7 +48,7 @@ export const spoiled: Readonly<Record<string, Spoiled>> = {
   },
 };
 
-/** A proxy before a port of a set, which answers requests for pictures itself. */
+/** A proxy before a port of a set, which answers some requests itself: those for pictures. */
 export function inFrontOf(host: string, port: number, isPicture: (path: string) => boolean, say: Say) {
   const asked: string[] = [];
   const proxy = Bun.serve({
