@@ -9,12 +9,11 @@ import { startTestDaemon } from "../support/daemon.ts";
 import { validPackage } from "../support/daemon-with-roku.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
-import { WiredRoku } from "../support/wired-roku.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 import { install } from "./packages.ts";
 
 // A search finds none of the sets of other tests.
-const { daemon, startSimulator } = await daemonForFile({ config: { discovery: { interfaces: ["none"] } } });
+const { daemon, startRoku, startSimulator } = await daemonForFile({ config: { discovery: { interfaces: ["none"] } } });
 const set = await startSimulator(
   createRokuSimulator({ name: "Live", serial: "X0LIVE000001", kind: "tv", ssdp: false, launchMs: 0 }),
 );
@@ -168,26 +167,21 @@ describe("T33 streams and foreign pages", () => {
   });
 
   test("100 HEADs on a followed log, and on a wait, hold no slot and ask nothing of the set", async () => {
-    const fake = await WiredRoku.start();
-    const own = await startTestDaemon({ speed: 1 });
-    try {
-      const { id } = (await own.api("POST", "/devices", fake.address)).body.data;
-      fake.forget();
-      const head = (path: string) => fetch(`${own.url}/devices/${id}/${path}`, { method: "HEAD" });
-      for (let round = 0; round < 100; round++) {
-        expect((await head("dev/logs?follow=true")).status).toBe(200);
-        expect((await head("state?wait_for=app:nothing&timeout_ms=60000")).status).toBe(200);
-      }
-      // What a HEAD had started would send requests now.
-      await Bun.sleep(1_000);
-      expect([fake.wire.requests, fake.console.taken]).toEqual([[], 0]);
-      const streams = Array.from({ length: 64 }, () => new EventStream({ to: own.port }));
-      for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
-      for (const stream of streams) stream.close();
-    } finally {
-      await own.dispose();
-      await fake.stop();
+    const fake = await startRoku();
+    await using own = await startTestDaemon({ speed: 1 });
+    const { id } = (await own.api("POST", "/devices", fake.address)).body.data;
+    fake.forget();
+    const head = (path: string) => fetch(`${own.url}/devices/${id}/${path}`, { method: "HEAD" });
+    for (let round = 0; round < 100; round++) {
+      expect((await head("dev/logs?follow=true")).status).toBe(200);
+      expect((await head("state?wait_for=app:nothing&timeout_ms=60000")).status).toBe(200);
     }
+    // What a HEAD had started would send requests now.
+    await Bun.sleep(1_000);
+    expect([fake.wire.requests, fake.console.taken]).toEqual([[], 0]);
+    const streams = Array.from({ length: 64 }, () => new EventStream({ to: own.port }));
+    for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
+    for (const stream of streams) stream.close();
   }, 60_000);
 
   test("100 HEADs hold no slot; 64 streams are open over TCP at most, any number over the control socket, and one that ends makes room", async () => {
@@ -266,16 +260,16 @@ test("the client reconnects after a restart of the daemon, whose end has an even
   // The event may still be on its way to the client.
   await until("the end is told", () => seen.length > 1);
   expect(seen).toEqual(["snapshot start", "daemon.stopping"]);
-  const again = await startTestDaemon({ folder: own.folder });
+  await using _again = await startTestDaemon({ folder: own.folder });
   await following;
   expect(seen).toEqual(["snapshot start", "daemon.stopping", "snapshot restarted"]);
-  await again.dispose();
 });
 
 test("the progress of a large package is reported at most four times a second, each phase with its bytes", async () => {
-  const own = await startTestDaemon({ speed: 1, config: { dev: { vendor_password: "geheim" } } });
-  const bench = createRokuSimulator({ name: "Slow", ssdp: false, developer: { password: "geheim" } });
-  await bench.start();
+  await using own = await startTestDaemon({ speed: 1, config: { dev: { vendor_password: "geheim" } } });
+  const bench = await startSimulator(
+    createRokuSimulator({ name: "Slow", ssdp: false, developer: { password: "geheim" } }),
+  );
   const ports = { installer: bench.ports.installer };
   await own.api("POST", "/devices", { host: bench.host, port: bench.port, name: "Slow", ports });
   const stream = new EventStream({ to: own.port, path: "/events?types=install.*" });
@@ -318,15 +312,12 @@ test("the progress of a large package is reported at most four times a second, e
     expect(times.slice(at).filter((time) => time - since < 1_000).length).toBeLessThanOrEqual(4);
   socket.destroy();
   stream.close();
-  await own.dispose();
-  await bench.stop();
 }, 60_000);
 
 describe("the end of the daemon", () => {
   test("has an event on each stream, and comes in time, while a command runs", async () => {
-    const own = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 20_000 } } });
-    const hanging = createRokuSimulator({ name: "Hangs", serial: "X0LIVE000009", ssdp: false });
-    await hanging.start();
+    await using own = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 20_000 } } });
+    const hanging = await startSimulator(createRokuSimulator({ name: "Hangs", serial: "X0LIVE000009", ssdp: false }));
     const { id: device } = (await own.api("POST", "/devices", { host: hanging.host, port: hanging.port })).body.data;
     const following = (["sse", "lines", "lines"] as const).map((form) => new EventStream({ to: own.port, form }));
     const socket = join(own.stateFolder, "zapd.sock");
@@ -336,7 +327,7 @@ describe("the end of the daemon", () => {
       new EventStream({ to: own.port, path: "/events?types=apps.changed" }),
     ];
     for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
-    hanging.fault("hang");
+    await hanging.fault("hang");
     const pressing = own.api("POST", `/devices/${device}/remote/key`, { key: "home" }).catch(() => null);
     const waiting = own.api("GET", `/devices/${device}/state?wait_for=app:nothing&timeout_ms=60000`).catch(() => null);
     await Bun.sleep(300);
@@ -349,11 +340,8 @@ describe("the end of the daemon", () => {
     expect(await exit).toBe(0);
     expect(performance.now() - began).toBeLessThan(6_500);
     for (const stream of streams) expect(await stream.ended(1_000)).toBe(true);
-    await pressing;
-    // Who waits for a state gets an error at once.
-    expect((await waiting)?.body.error).toMatchObject({ message: "zapd is stopping" });
-    await own.dispose();
-    await hanging.stop();
+    for (const answer of [await pressing, await waiting])
+      expect(answer?.body.error).toMatchObject({ message: "zapd is stopping" });
   }, 60_000);
 
   test("by -9: a client that comes back with an id gets a new snapshot, with a new sequence of ids", async () => {
@@ -364,7 +352,7 @@ describe("the end of the daemon", () => {
     const last = await stream.until(({ type }) => type === "config.changed");
     await own.stop("SIGKILL");
     expect(await stream.ended()).toBe(true);
-    const again = await startTestDaemon({ folder: own.folder });
+    await using again = await startTestDaemon({ folder: own.folder });
     for (const [form, how] of [
       ["sse", { headers: [`last-event-id: ${last.id}`] }],
       ["lines", { path: `/events?since=${last.id}` }],
@@ -378,6 +366,5 @@ describe("the end of the daemon", () => {
       expect(seqOf(next)).toBe(seqOf(first) + 1);
       back.close();
     }
-    await again.dispose();
   }, 60_000);
 });
