@@ -1,41 +1,26 @@
 /** Android TVs: one box of two protocols, pairing by a code, and sets that sleep. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type AndroidTvSimulator, createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
+import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
-import { createGoogleTvSimulator, type GoogleTvSimulator } from "../../src/simulators/google-tv.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { createGoogleTvSimulator } from "../../src/simulators/google-tv.ts";
 import { until } from "../support/http-device.ts";
 import { mistyped } from "../support/mistyped.ts";
 import { refuse, succeed } from "./checked.ts";
+import { daemonForFile } from "./daemon-for-file.ts";
 
-let daemon: TestDaemon;
-let attic: GoogleTvSimulator;
-let den: AndroidTvSimulator;
-const cleanups: (() => Promise<unknown>)[] = [];
-const ids = new Map<string, string>();
+const { daemon, startSimulator } = await daemonForFile({
+  config: { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
+});
+const attic = await startSimulator(createGoogleTvSimulator({ name: "Attic", host: "127.0.97.1" }));
+const den = await startSimulator(
+  createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K", standby: "off" }),
+);
+await startSimulator(createCastSimulator({ name: "Study", host: "127.0.97.3", model: "Chromecast" }));
+await succeed(daemon, "discoverDevices");
+const ids = new Map((await succeed(daemon, "listDevices")).map(({ name, id }) => [name, id]));
 const id = (name: string) => ids.get(name) ?? "";
-const plug = async (set: { start(): Promise<unknown>; stop(): Promise<unknown> }) => {
-  cleanups.push(() => set.stop());
-  await set.start();
-};
-
-beforeAll(async () => {
-  attic = createGoogleTvSimulator({ name: "Attic", host: "127.0.97.1" });
-  den = createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K", standby: "off" });
-  const stick = createCastSimulator({ name: "Study", host: "127.0.97.3", model: "Chromecast" });
-  for (const set of [attic, den, stick]) await plug(set);
-  daemon = await startTestDaemon({
-    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
-  });
-  await succeed(daemon, "discoverDevices");
-  for (const device of await succeed(daemon, "listDevices")) ids.set(device.name, device.id);
-});
-afterAll(async () => {
-  await daemon?.dispose();
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
 
 const device = (name: string) => succeed(daemon, "getDevice", { id: id(name) });
 const state = async (name: string) => (await succeed(daemon, "getState", { id: id(name) })).state;
@@ -169,8 +154,8 @@ test("a set that was reset gets nothing, and is paired again with new credential
   const { cert } = kept()[id("Den")];
   await den.stop();
   await until("that is seen", async () => (await device("Den")).status === "offline");
-  const reset = createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K" });
-  await plug(reset);
+  const again = { name: "Den", host: "127.0.97.2", model: "BRAVIA 4K" };
+  const reset = await startSimulator(createAndroidTvSimulator(again));
   expect(reset.fingerprint).not.toBe(before);
   const { hint } = await refuse(daemon, "pressKey", { id: id("Den"), body: { key: "up" } }, "device_unproven");
   expect(hint).toContain("zapd pair Den");

@@ -2,11 +2,15 @@
 import { expect, test } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
+import { EventStream, type Form } from "../support/event-stream.ts";
 import type { WiredRoku } from "../support/wired-roku.ts";
 import { refuse, succeed, until } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, addRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 3_000 } } });
+const { daemon, addRoku, atEnd } = await daemonForFile({
+  speed: 1,
+  config: { devices: { request_timeout_ms: 3_000 } },
+});
 
 const read = (id: string, cursor?: string) =>
   succeed(daemon, "readLogs", {
@@ -81,36 +85,26 @@ test.concurrent("an unknown cursor gives all lines, a removed device closes the 
 test.concurrent("a stream of lines goes on behind its last id", async () => {
   const { set, id } = await addRoku();
   print(set, "before");
-  const stream = async (headers: Record<string, string>) => {
-    const over = new AbortController();
-    const url = `${daemon.url}/devices/${id}/dev/logs?follow=true`;
-    const response = await fetch(url, { headers, signal: over.signal });
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    const told = async (word: string) => {
-      while (!text.includes(word)) text += (await reader?.read())?.value ?? "";
-      return text;
-    };
-    return { type: response.headers.get("content-type"), told, close: () => over.abort() };
+  const stream = (form: Form, ...headers: string[]) => {
+    const opened = new EventStream({ to: daemon.port, form, path: `/devices/${id}/dev/logs?follow=true`, headers });
+    atEnd(() => opened.close());
+    return opened;
   };
-  const first = await stream({ accept: "application/x-ndjson" });
-  expect(first.type).toBe("application/x-ndjson");
-  await first.told("before");
+  const first = stream("lines");
+  await first.until(({ lines }) => lines?.includes("before"));
   print(set, "one");
-  const lines = (await first.told("one")).trim().split("\n");
-  const { id: cursor } = JSON.parse(lines.at(-1) ?? "") as { id: string };
+  const { id: cursor } = await first.until(({ lines }) => lines?.includes("one"));
   first.close();
   print(set, "two", "three");
-  const second = await stream({ "last-event-id": cursor });
-  expect(second.type).toBe("text/event-stream");
-  const text = await second.told("three");
-  expect(text).toContain('data: {"lines":["two","three"]}');
-  expect(text).not.toContain("one");
-  second.close();
+  const second = stream("sse", `last-event-id: ${cursor}`);
+  await second.until(({ lines }) => lines?.includes("three"));
+  expect(second.frames.flatMap(({ lines = [] }) => lines)).toEqual(["two", "three"]);
 });
 
-test("what cannot be followed is refused", async () => {
+test("HEAD opens no stream, and what cannot be followed is refused", async () => {
   const { id } = await addRoku();
   await refuse(daemon, "readLogs", { id, query: "follow=perhaps" }, "invalid_payload");
   await refuse(daemon, "readLogs", { id: "Nowhere", query: "follow=true" }, "device_not_found");
+  const response = await fetch(`${daemon.url}/devices/${id}/dev/logs?follow=true`, { method: "HEAD" });
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
 });

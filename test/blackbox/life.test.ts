@@ -2,13 +2,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import net from "node:net";
-import { type DaemonSetup, freePort, startTestDaemon, type TestDaemon, usualRuntime } from "../support/daemon.ts";
+import { freePort, startTestDaemon, usualRuntime } from "../support/daemon.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, at, refuse, refused, succeed, until } from "./checked.ts";
 import { install, packageWith } from "./packages.ts";
 
 const fakes: WiredRoku[] = [];
-const daemons: TestDaemon[] = [];
 const wholeRequest = "GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
 
 async function start(options: WiredOptions = {}): Promise<WiredRoku> {
@@ -17,19 +16,10 @@ async function start(options: WiredOptions = {}): Promise<WiredRoku> {
   return fake;
 }
 
-async function serve(setup: DaemonSetup = {}): Promise<TestDaemon> {
-  const daemon = await startTestDaemon(setup);
-  daemons.push(daemon);
-  return daemon;
-}
-
-afterAll(async () => {
-  for (const daemon of daemons) await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
+afterAll(() => Promise.all(fakes.map((fake) => fake.stop())));
 
 test("names, the default device, and what a removal does to them", async () => {
-  const daemon = await serve();
+  await using daemon = await startTestDaemon();
   const up = { id: "default", body: { key: "up" } };
   await refuse(daemon, "pressKey", up, "default_device_missing");
   const [one, two] = [await start({ name: "Wohnzimmer" }), await start({ name: "Wohnzimmer" })];
@@ -45,7 +35,6 @@ test("names, the default device, and what a removal does to them", async () => {
 
   expect(await add(daemon, one)).toMatchObject({ id: first.id, name: "Wohnzimmer" });
   expect(await add(daemon, one, "Diele")).toMatchObject({ id: first.id, name: "Diele", added_at: first.added_at });
-
   expect((await succeed(daemon, "removeDevice", { id: "Wohnzimmer 2" })).id).toBe(second.id);
   for (const name of ["getDevice", "getState", "removeDevice", "listApps"] as const)
     await refuse(daemon, name, { id: second.id }, "device_not_found");
@@ -57,7 +46,7 @@ test("names, the default device, and what a removal does to them", async () => {
 
 test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
   // Sets may take far longer than the daemon has until its end.
-  const daemon = await serve({
+  await using daemon = await startTestDaemon({
     config: { devices: { request_timeout_ms: 20_000 }, dev: { vendor_password: "secret-of-the-set" } },
   });
   const [busy, silent, upload, sleeper] = [await start(), await start(), await start(), await start()];
@@ -98,7 +87,9 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
 });
 
 test("a host in the config that cannot be resolved is logged once, not with every scan", async () => {
-  const daemon = await serve({ config: { discovery: { hosts: ["no-such-host.invalid"], timeout_ms: 100 } } });
+  await using daemon = await startTestDaemon({
+    config: { discovery: { hosts: ["no-such-host.invalid"], timeout_ms: 100 } },
+  });
   for (let scans = 0; scans < 3; scans++) await succeed(daemon, "discoverDevices");
   expect(daemon.log().match(/"level":"warn","message":"discovery.hosts: /g)?.length).toBe(1);
 });
@@ -106,7 +97,7 @@ test("a host in the config that cannot be resolved is logged once, not with ever
 test.skipIf(process.platform !== "linux" || usualRuntime === "deno")(
   "a daemon that nohup started outlives its terminal",
   async () => {
-    const daemon = await serve({ within: ["nohup"] });
+    await using daemon = await startTestDaemon({ within: ["nohup"] });
     daemon.process.kill("SIGHUP");
     await daemon.sleep(200);
     expect((await succeed(daemon, "health")).status).toBe("ok");
@@ -115,7 +106,7 @@ test.skipIf(process.platform !== "linux" || usualRuntime === "deno")(
 );
 
 test("a daemon that cannot start exits, though callers have connected to its port", async () => {
-  const daemon = await serve();
+  await using daemon = await startTestDaemon();
   const { socket } = await succeed(daemon, "status");
   const port = await freePort();
   const callers: net.Socket[] = [];

@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { type Ears, type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 
 /** Part of Mosquitto; it can forbid subscribing, which an ACL file cannot. */
@@ -260,12 +261,12 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await old.say(`${base}/status`, '{"online":true,"boot":"before"}', "-r");
     process.kill(old.pid, "SIGUSR1");
     const kept = join(old.folder, "mosquitto.db");
-    for (let tries = 0; !existsSync(kept) && tries < 400; tries++) await Bun.sleep(10);
+    await until("the status is on disk", () => existsSync(kept));
     const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
     try {
       await next.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
       const stands = async () => (await next.api("GET", "/daemon/status")).body.data.mqtt;
-      for (let tries = 0; (await stands())?.problem === null && tries < 400; tries++) await Bun.sleep(10);
+      await until("there is a problem", async () => typeof (await stands())?.problem === "string");
       expect(await stands()).toMatchObject({
         state: "connected",
         problem: expect.stringContaining("does not allow zapd to publish to homeassistant/device/"),

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { Failure, operations, success } from "../../src/api/operations.ts";
 import { AskingSet, openAskingHouse } from "../support/asking-house.ts";
 import type { Answered } from "../support/daemon.ts";
+import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 
 const house = await openAskingHouse();
@@ -38,20 +39,13 @@ const why = (answered: Answered) => {
 };
 /** The first so many events of the device. */
 async function followed(types: string, count: number) {
-  const over = new AbortController();
-  const { body } = await fetch(`${house.url}/events?types=${types}&since=oldest&devices=${path.split("/").at(-1)}`, {
-    headers: { accept: "application/x-ndjson" },
-    signal: over.signal,
+  const stream = new EventStream({
+    to: house.socket,
+    path: `/events?types=${types}&since=oldest&devices=${path.split("/").at(-1)}`,
   });
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  let told = "";
-  while (told.split("\n").length <= count) told += (await reader?.read())?.value ?? expect.unreachable();
-  over.abort();
-  const lines = told
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
-  return { told, lines };
+  await until("all have come", () => stream.frames.length >= count);
+  stream.close();
+  return stream.frames.slice(0, count);
 }
 
 test("after a wrong code another may be typed, and no code is in an answer or in the log", async () => {
@@ -74,10 +68,8 @@ test("the prompt ends when its caller hangs up", async () => {
   caller.abort();
   expect(await leaving).toBe("gone");
   await until("nothing is shown any more", () => !set.showing);
-  const { lines } = await followed("action.finished", 1);
-  expect(lines.map(({ action, error }) => `${action}: ${error.message}`)).toEqual([
-    "pair: The caller disconnected before it was done",
-  ]);
+  const [end] = await followed("action.finished", 1);
+  expect(end).toMatchObject({ action: "pair", error: { message: "The caller disconnected before it was done" } });
 });
 
 test("each step is an event, without what was typed", async () => {
@@ -86,12 +78,12 @@ test("each step is an event, without what was typed", async () => {
   await cancel();
   await pair();
   await pair({ pin: "271828" });
-  const { told, lines } = await followed("pairing.changed", 4);
-  expect(lines.map(({ status, step, reason = "-" }) => `${status} ${step} ${reason}`)).toEqual([
+  const events = await followed("pairing.changed", 4);
+  expect(events.map(({ status, step, reason = "-" }) => `${status} ${step} ${reason}`)).toEqual([
     "waiting code -",
     "failed code cancelled",
     "waiting code -",
     "paired code -",
   ]);
-  for (const word of ["314159", "271828"]) expect(told).not.toContain(word);
+  for (const word of ["314159", "271828"]) expect(JSON.stringify(events)).not.toContain(word);
 });

@@ -1,10 +1,11 @@
 /** The state of a Roku is put together from several documents, of which some may fail. */
 import { expect, test } from "bun:test";
+import { element, xmlDocument } from "../../src/simulators/bench/documents.ts";
 import type { Answer, Style } from "../support/wire.ts";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { playing } from "./documents.ts";
+import { page } from "./documents.ts";
 
 const { daemon, addRoku } = await daemonForFile({ speed: 1 });
 const start = (options: WiredOptions = {}) => addRoku({ volume: 23, ...options });
@@ -15,7 +16,15 @@ const read = async (id: string, from = daemon) => (await succeed(from, "getState
 
 function watch(set: WiredRoku): void {
   set.active = set.apps.find((one) => one.id === "12") ?? null;
-  playing(set, { state: "play", plugin: "12", position: 754_321, duration: 3_600_000, live: false });
+  const player = element("player", { error: "false", state: "play" }, [
+    element("plugin", { bandwidth: "17834211 bps", id: "12", name: "Player" }),
+    element("format", { audio: "eac3", captions: "none", drm: "widevine", video: "hevc", video_res: "3840x2160" }),
+    element("position", {}, "754321 ms"),
+    element("duration", {}, "3600000 ms"),
+    element("is_live", {}, "false"),
+    element("stream_segment", { bitrate: "3128000", media_sequence: "7", segment_type: "video", time: "41" }),
+  ]);
+  set.spoiled.set("/query/media-player", () => page(xmlDocument(player)));
 }
 
 const whole = {

@@ -1,9 +1,8 @@
 /** The controls of an LG set, each read back at the set; and what happens at the set, in the stream of events. */
 import { describe, expect, test } from "bun:test";
-import { createClient } from "../../src/api/client.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { until } from "../support/http-device.ts";
-import { type Data, refuse, succeed } from "./checked.ts";
+import { EventStream } from "../support/event-stream.ts";
+import { refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, atEnd, startSimulator } = await daemonForFile();
@@ -45,55 +44,28 @@ test("volume, channel, input, media and playback are set, and read back at the s
 });
 
 describe.concurrent("events", () => {
-  /** The states of a set that the stream of events tells from now on. */
-  async function follow(id: string) {
-    const over = new AbortController();
-    const told: {
-      cause: string;
-      changed: readonly string[];
-      level: number | null;
-      power: string;
-      app: string | null;
-    }[] = [];
-    const take = (cause: string, changed: readonly string[], { volume, power, app }: Data<"getState">["state"]) =>
-      told.push({ cause, changed, level: volume?.level ?? null, power, app: app?.id ?? null });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const following = (async () => {
-      for await (const event of createClient({ url: daemon.url }).events({ signal: over.signal })) {
-        if (event.type === "snapshot") {
-          const { state } = event.devices.find(({ device }) => device.id === id) ?? {};
-          if (state) take("snapshot", [], state);
-          resolve();
-        } else if (event.type === "state.changed" && event.device_id === id)
-          take(event.cause, event.changed, event.state);
-      }
-    })().catch(() => {});
-    const close = async () => {
-      over.abort();
-      await following;
-    };
-    atEnd(close);
-    await promise;
-    return { told, close };
+  /** The changes of a set's state, from where it is known to be on. */
+  async function follow(id: string): Promise<EventStream> {
+    const stream = new EventStream({ to: daemon.port, path: `/events?types=state.changed&devices=${id}` });
+    atEnd(() => stream.close());
+    await stream.until(({ devices = [], state }) => (state ?? devices[0]?.state)?.power === "on");
+    return stream;
   }
 
   test("a change at the set is pushed", async () => {
     const { set, id } = await plugIn("Pusher");
-    const { told, close } = await follow(id);
-    await until("it is followed", () => told.some(({ power }) => power === "on"));
+    const stream = await follow(id);
     for (let level = 30; level < 35; level++) {
-      told.length = 0;
+      const told = stream.frames.length;
       set.setVolume(level);
-      await until("it is told", () => told.some((one) => one.level === level));
-      expect(told[0]).toMatchObject({ cause: "push", changed: ["volume.level"] });
+      await stream.until(({ state }) => state?.volume?.level === level);
+      expect(stream.frames[told]).toMatchObject({ cause: "push", changed: ["volume.level"] });
     }
-    await close();
   });
 
   test("after its connection broke it is read again, and changes made meanwhile are events", async () => {
     const { set, id } = await plugIn("Restless");
-    const { told, close } = await follow(id);
-    await until("it is followed", () => told.some(({ power }) => power === "on"));
+    const stream = await follow(id);
     for (const level of [7, 8]) {
       await set.stop();
       set.setVolume(level);
@@ -102,21 +74,18 @@ describe.concurrent("events", () => {
       await set.start();
       // Polling a silent set, every 30 s, would take longer.
       const within = daemon.speed === 1 ? 45_000 : 20_000 / daemon.speed;
-      await until("it is told", () => told.some((one) => one.level === level), within);
+      await stream.until(({ state }) => state?.volume?.level === level, within);
     }
     set.open("netflix");
-    await until("it is followed again", () => told.some((one) => one.app === "netflix"));
-    await close();
+    await stream.until(({ state }) => state?.app?.id === "netflix");
   }, 120_000);
 
   test("a set that is off is not woken by those who follow it", async () => {
     const { set, id } = await plugIn("Sleeper", { standby: "active-standby" });
-    const { told, close } = await follow(id);
-    await until("it is followed", () => told.some(({ power }) => power === "on"));
+    const stream = await follow(id);
     await set.powerOff();
-    await until("it is told", () => told.some(({ power }) => power === "standby" || power === "off"));
+    await stream.until(({ state }) => state?.power === "standby" || state?.power === "off");
     await daemon.sleep(20_000);
     expect([set.state.power, set.received.prompts.length]).toEqual(["standby", 1]);
-    await close();
   }, 60_000);
 });

@@ -175,8 +175,6 @@ test("404 and 405 name the path that was asked for, and the hint one that is the
 test("asked by its own program it names where it listens, with the path that it is mounted below", async () => {
   const { servers } = await (await one.request("/openapi.json")).json();
   expect(servers).toMatchObject([{ url: "http://127.0.0.1:7272/tv" }]);
-  // One that is handed on from elsewhere without a host is nobody's.
-  expect((await one.fetch(new Request("http://127.0.0.1/tv/v1/health"))).status).toBe(403);
 });
 
 test("what is not below the prefix is not found, in the envelope", async () => {
@@ -199,7 +197,6 @@ describe("a daemon of its own", () => {
   test("OpenAPI names the server that was asked, by the name that it was asked by", async () => {
     for (const host of [`127.0.0.1:${daemon.port}`, `localhost:${daemon.port}`, "127.0.0.1:9999"])
       expect(await serverFor(host)).toMatchObject([{ url: `http://${host}` }]);
-    expect(await serverFor(`127.0.0.1:${daemon.port}`)).toMatchObject([{ url: `http://127.0.0.1:${daemon.port}` }]);
   });
 
   test("over the control socket it is the port that the daemon listens on", () => {

@@ -1,13 +1,12 @@
 /** What the pages show of the API is what the program does: their commands are run against the demo, in this order. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Demo, startDemo } from "../support/demo.ts";
+import { pageText } from "./sections.ts";
 
-const root = join(import.meta.dir, "..", "..");
-const readme = readFileSync(join(root, "README.md"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "zapd-readme-"));
 let demo: Demo;
 
@@ -27,7 +26,7 @@ interface Step {
 
 /** Every `$ command` of a console block of a page, with what it is said to print. */
 function stepsOf(page: string): Step[] {
-  const text = readFileSync(join(root, page), "utf8");
+  const text = pageText(page);
   const begin = text.indexOf("## A tour with curl");
   const tour = begin < 0 ? text : text.slice(begin, text.indexOf("## The command line"));
   const blocks = [...tour.matchAll(/```console\n(.*?)```/gs)].map(([, block = ""]) => block);
@@ -85,7 +84,7 @@ test.skipIf(!tools)(
 );
 
 test("the demo introduces itself as the README shows", () => {
-  const shown = /zapd 0\.1\.0 · demo:.*?API {5}/s.exec(readme)?.[0] ?? "";
+  const shown = /zapd 0\.1\.0 · demo:.*?API {5}/s.exec(pageText("README.md"))?.[0] ?? "";
   expect(shown).not.toBe("");
   expect(demo.printed().replaceAll(`127.0.0.1:${demo.port}`, "127.0.0.1:7272")).toContain(shown);
 });
