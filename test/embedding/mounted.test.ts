@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Hono } from "hono";
-import { createClient, ZapdError } from "../../src/api/client.ts";
+import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -53,14 +53,6 @@ test("below a prefix, through the typed client, with the embedder's other pages 
   expect(set.keys).toEqual(["Home"]);
   expect((await zapd.getState({ id: "Den" })).state.power).toBe("on");
   expect(await (await fetch(`http://127.0.0.1:${server.port}/`)).text()).toBe("ours");
-});
-
-test("a failure is a ZapdError with the daemon's code and hint", async () => {
-  const zapd = createClient({ url: `http://127.0.0.1:${server.port}/tv/v1` });
-  // @ts-expect-error no key is called so
-  const failure = await zapd.pressKey({ id: "Den", body: { key: "hom" } }).catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(ZapdError);
-  expect(failure).toMatchObject({ code: "invalid_key", hint: expect.stringContaining("home") });
 });
 
 test("two in one process share nothing", async () => {

@@ -314,50 +314,6 @@ export function changesOn(platform: AnyPlatform): void {
       },
     );
 
-    change("T32 a renamed default stays the default, and a stranger of its former name does not become it", () =>
-      withSets([], async () => {
-        const real = await plug();
-        const scene = new Scene(daemon, real);
-        const stranger = await plug();
-        const other = new Scene(daemon, stranger);
-        try {
-          await scene.scan();
-          const { body } = await scene.api("GET", "/devices");
-          const found = body.data.find((one: { host: string }) => one.host === real.host);
-          scene.id = found.id;
-          await scene.shareSecrets();
-          await scene.api("PATCH", "/config", { "daemon.default_device": found.name });
-          await drives(scene, "key");
-          const former = found.name;
-          await real.off();
-          real.rename(`${former} renamed`);
-          await real.on();
-          await scene.scan();
-          await stranger.off();
-          stranger.rename(former);
-          await stranger.on();
-          await scene.scan();
-          const list = (await scene.api("GET", "/devices")).body.data;
-          other.id = list.find((one: { host: string }) => one.host === stranger.host)?.id ?? "";
-          expect(list.filter((one: { is_default: boolean }) => one.is_default)).toEqual([
-            expect.objectContaining({ id: scene.id }),
-          ]);
-          const before = [real.presses, stranger.presses];
-          const pressed = await scene.api("POST", "/devices/default/remote/key", { key: scene.key });
-          expect([pressed.status, pressed.body.error]).toEqual([200, undefined]);
-          await until("it came", () => real.presses > (before[0] ?? 0));
-          expect(stranger.presses).toBe(before[1] ?? -1);
-          // The user renames it, too.
-          await scene.api("PATCH", `/devices/${scene.id}`, { name: `${former} again` });
-          expect((await scene.device()).is_default).toBe(true);
-        } finally {
-          await scene.api("PATCH", "/config", { "daemon.default_device": "" });
-          await scene.end();
-          await other.end();
-        }
-      }),
-    );
-
     change("removed and added: it is the same device, and must be paired again", () =>
       withSets([{}], async (scene) => {
         const { id, real } = scene;
