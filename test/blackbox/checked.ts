@@ -5,7 +5,8 @@ import { basename, join } from "node:path";
 import type { z } from "zod";
 import { Failure, operations, success } from "../../src/api/operations.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
-import { until as waitUntil } from "../support/http-device.ts";
+
+export { until } from "../support/http-device.ts";
 
 export type Name = keyof typeof operations;
 export type Data<Of extends Name> = z.infer<(typeof operations)[Of]["data"]>;
@@ -122,7 +123,3 @@ export async function expectKept(
   }
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }
-
-/** Waits until something holds, which is checked every 20 ms. */
-export const until = (what: string, holds: () => boolean | Promise<boolean>, withinMs = 4_000): Promise<void> =>
-  waitUntil(what, holds, withinMs, 20);

@@ -1,35 +1,27 @@
 /** Discovery over SSDP. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import net from "node:net";
-import { announce, type SsdpOptions, type Voice } from "../support/announce.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { announce, type SsdpOptions } from "../support/announce.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
 import { listening } from "../support/listening.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
 
-let daemon: TestDaemon;
-let tv: WiredRoku;
-let stick: WiredRoku;
-let tvSsdp: Voice;
-let stickSsdp: Voice;
 const timeoutMs = 1_000;
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    // A loaded machine needs the whole time that a scan waits for its last answers.
-    speed: 1,
-    config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 3_000 } },
-  });
-  tv = await WiredRoku.start({ name: "Zirbelstube/Ost 100%" });
-  stick = await WiredRoku.start({
-    ...{ kind: "stick", name: "Stick", style: { close: "said" } },
-    facts: { "user-device-name": "", "friendly-device-name": "Stick (friendly)" },
-  });
-  tvSsdp = await announce(tv);
-  stickSsdp = await announce(stick, { old: true, delayMs: 150 });
+let daemon = await startTestDaemon({
+  // A loaded machine needs the whole time that a scan waits for its last answers.
+  speed: 1,
+  config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 3_000 } },
 });
+let tv = await WiredRoku.start({ name: "Zirbelstube/Ost 100%" });
+const stick = await WiredRoku.start({
+  ...{ kind: "stick", name: "Stick", style: { close: "said" } },
+  facts: { "user-device-name": "", "friendly-device-name": "Stick (friendly)" },
+});
+let tvSsdp = await announce(tv);
+const stickSsdp = await announce(stick, { old: true, delayMs: 150 });
 
 afterAll(async () => {
   await daemon.dispose();

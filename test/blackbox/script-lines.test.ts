@@ -1,53 +1,46 @@
 /** Single lines of scripts, on sets of several platforms: an app is launched and waited for, the volume is set to a level. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
-import { type Stage, setStage } from "../cli/stage.ts";
+import { setStage } from "../cli/stage.ts";
 import { freeHost } from "../support/lane.ts";
 import { inFrontOf } from "./spoiled-pictures.ts";
 
-let stage: Stage;
-let folder: string;
-const cleanups: (() => unknown)[] = [];
+const stage = await setStage();
+await stage.reset();
+const folder = stage.folder({});
 const run = (line: string) => stage.run(line, folder);
-
-beforeAll(async () => {
-  stage = await setStage();
-  await stage.reset();
-  folder = stage.folder({});
-  // A set that is slow to show an app, and one whose sound comes from a soundbar.
-  const slow = createRokuSimulator({ name: "Slow", host: freeHost(), ssdp: false, launchMs: 700 });
-  const soundOutput = "external_arc" as const;
-  const den = createWebosSimulator({
-    name: "Soundbar",
-    host: freeHost(),
-    securePort: 0,
-    plainPort: null,
-    ssdp: false,
-    prompt: "none",
-    soundOutput,
-  });
-  for (const set of [slow, den]) await set.start();
-  // It accepts volume keys without any effect.
-  const stubborn = createRokuSimulator({ name: "Stubborn", host: freeHost(), kind: "tv", ssdp: false, volume: 57 });
-  await stubborn.start();
-  const isVolume = (path: string) => path.startsWith("/keypress/Volume");
-  const proxy = inFrontOf(stubborn.host, stubborn.port, isVolume, () => new Response(""));
-  cleanups.push(proxy.stop, ...[slow, den, stubborn].map((set) => () => set.stop()));
-  for (const line of [
-    "zapd add $KITCHEN --platform webos --name Kitchen && zapd pair Kitchen",
-    "zapd add $CINEMA --platform kodi --name Cinema && echo popcorn | zapd pair Cinema --user kodi --password -",
-    `zapd add ${slow.host}:${slow.port} --name Slow`,
-    `zapd add ${den.host}:${den.ports.secure} --platform webos --name Soundbar && zapd pair Soundbar`,
-    `zapd add ${stubborn.host}:${proxy.port} --name Stubborn`,
-  ]) {
-    const { status, stderr } = await run(line);
-    if (status !== 0) throw new Error(`${line}: ${stderr}`);
-  }
-}, 60_000);
+// A set that is slow to show an app, and one whose sound comes from a soundbar.
+const slow = createRokuSimulator({ name: "Slow", host: freeHost(), ssdp: false, launchMs: 700 });
+const soundOutput = "external_arc" as const;
+const den = createWebosSimulator({
+  name: "Soundbar",
+  host: freeHost(),
+  securePort: 0,
+  plainPort: null,
+  ssdp: false,
+  prompt: "none",
+  soundOutput,
+});
+for (const set of [slow, den]) await set.start();
+// It accepts volume keys without any effect.
+const stubborn = createRokuSimulator({ name: "Stubborn", host: freeHost(), kind: "tv", ssdp: false, volume: 57 });
+await stubborn.start();
+const isVolume = (path: string) => path.startsWith("/keypress/Volume");
+const proxy = inFrontOf(stubborn.host, stubborn.port, isVolume, () => new Response(""));
+for (const line of [
+  "zapd add $KITCHEN --platform webos --name Kitchen && zapd pair Kitchen",
+  "zapd add $CINEMA --platform kodi --name Cinema && echo popcorn | zapd pair Cinema --user kodi --password -",
+  `zapd add ${slow.host}:${slow.port} --name Slow`,
+  `zapd add ${den.host}:${den.ports.secure} --platform webos --name Soundbar && zapd pair Soundbar`,
+  `zapd add ${stubborn.host}:${proxy.port} --name Stubborn`,
+]) {
+  const { status, stderr } = await run(line);
+  if (status !== 0) throw new Error(`${line}: ${stderr}`);
+}
 afterAll(async () => {
   await stage.dispose();
-  for (const cleanup of cleanups) await cleanup();
+  await Promise.all([proxy, slow, den, stubborn].map((one) => one.stop()));
 });
 
 test.each([

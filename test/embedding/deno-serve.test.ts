@@ -1,38 +1,32 @@
 /** zapd under `deno serve`, with what deno.json allows it. Its server is the one of `deno task start`, of which much more is tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { denoFlags, freePort } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { codeOf, type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-serve-"));
-let server: ChildProcess;
-let port = 0;
-beforeAll(async () => {
-  port = await freePort();
-  const config = join(folder, "config.toml");
-  writeFileSync(
-    config,
-    `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterfaces = ["lo"]\ntimeout_ms = 1000\n`,
-  );
-  const flags = [...denoFlags("serve"), "--host", "127.0.0.1", "--port", String(port)];
-  server = spawn(join(root, "node_modules/.bin/deno"), ["serve", ...flags, join(root, "src/fetch.ts")], {
-    env: { ...process.env, ZAPD_CONFIG: config, ZAPD_STATE_DIR: join(folder, "state") },
-    stdio: "ignore",
-  });
-  for (let tries = 0; tries < 200; tries++) {
-    const up = await fetch(`http://127.0.0.1:${port}/v1/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (up) return;
-    await Bun.sleep(50);
-  }
-  throw new Error("deno serve did not answer");
+const port = await freePort();
+const config = join(folder, "config.toml");
+writeFileSync(
+  config,
+  `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterfaces = ["lo"]\ntimeout_ms = 1000\n`,
+);
+const flags = [...denoFlags("serve"), "--host", "127.0.0.1", "--port", String(port)];
+const server = spawn(join(root, "node_modules/.bin/deno"), ["serve", ...flags, join(root, "src/fetch.ts")], {
+  env: { ...process.env, ZAPD_CONFIG: config, ZAPD_STATE_DIR: join(folder, "state") },
+  stdio: "ignore",
 });
+const isUp = () =>
+  fetch(`http://127.0.0.1:${port}/v1/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+beforeAll(() => until("it answers", isUp, 20_000, 50));
 afterAll(() => {
   server.kill("SIGKILL");
   rmSync(folder, { recursive: true, force: true });

@@ -10,32 +10,22 @@ import { join } from "node:path";
 import { Hono } from "hono";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { createZapd, type Zapd } from "../../src/zapd.ts";
+import { createZapd } from "../../src/zapd.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-embed-"));
 const set = createRokuSimulator({ name: "Embedded", host: "127.0.0.61", ssdp: false });
-let one: Zapd;
-let other: Zapd;
-let server: ReturnType<typeof Bun.serve>;
-
-beforeAll(async () => {
-  await set.start();
-  const common = { config: join(folder, "config.toml") };
-  one = await createZapd({ ...common, state: join(folder, "one"), prefix: "/tv", hosts: ["tv.home:8443"] });
-  other = await createZapd({ ...common, state: join(folder, "other") });
-  const app = new Hono();
-  app.get("/", (c) => c.text("ours"));
-  app.all("/tv/*", (c) => one.fetch(c.req.raw));
-  app.get("/other/*", (c) => one.fetch(c.req.raw));
-  server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: app.fetch,
-  });
-});
+await set.start();
+const common = { config: join(folder, "config.toml") };
+const one = await createZapd({ ...common, state: join(folder, "one"), prefix: "/tv", hosts: ["tv.home:8443"] });
+const other = await createZapd({ ...common, state: join(folder, "other") });
+const app = new Hono();
+app.get("/", (c) => c.text("ours"));
+app.all("/tv/*", (c) => one.fetch(c.req.raw));
+app.get("/other/*", (c) => one.fetch(c.req.raw));
+const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: app.fetch });
 
 afterAll(async () => {
   await server.stop(true);

@@ -1,19 +1,14 @@
 /** What the pages show of the API is what the program does: their commands are run against the demo, in this order. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Demo, startDemo } from "../support/demo.ts";
+import { startDemo } from "../support/demo.ts";
 import { pageText } from "./sections.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-readme-"));
-let demo: Demo;
-
-beforeAll(async () => {
-  demo = await startDemo();
-}, 90_000);
-
+const demo = await startDemo();
 afterAll(async () => {
   await demo.stop();
   rmSync(folder, { recursive: true, force: true });
