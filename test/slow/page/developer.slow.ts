@@ -8,7 +8,7 @@ import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import { pressNamed, shows, until, write } from "../../support/browser.ts";
 import { type DaemonWithRoku, password, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
-import { demoFor, describePage } from "./stage.ts";
+import { demoFor, describePage, listens } from "./stage.ts";
 
 /** Sets take none of under 512 bytes. */
 const noise = Array.from({ length: 200 }, (_, at) => Math.sin(at + 1).toString(36)).join("");
@@ -53,6 +53,7 @@ describePage("the developer view", (visitAt) => {
   /** Drags files or folders of this machine over the page, and lets them go. */
   async function drop(page: Page, paths: readonly string[]): Promise<void> {
     await shows(page, "Drop a ZIP or a folder");
+    await listens(page);
     const session = await page.createCDPSession();
     const data = { items: [], files: [...paths], dragOperationsMask: 1 };
     for (const type of ["dragEnter", "dragOver"] as const)
@@ -87,8 +88,9 @@ describePage("the developer view", (visitAt) => {
       await until(
         page,
         "the lines since then are there",
-        (count) => document.querySelectorAll(".dev-lines div").length > Number(count),
-        String(before.length),
+        () =>
+          [...document.querySelectorAll(".dev-lines div")].filter((line) => /Running/.test(line.textContent)).length >
+          1,
       );
       await write(page, "Filter the console", "RUNNING");
       await until(page, "only what was looked for is shown", () =>

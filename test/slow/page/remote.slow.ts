@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
 import { pressNamed, shows, until } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
-import { demoFor, describePage } from "./stage.ts";
+import { demoFor, describePage, listens } from "./stage.ts";
 
 describePage("the remote", (visit) => {
   const demo = demoFor();
@@ -84,6 +84,7 @@ describePage("the remote", (visit) => {
     // A slider leaves all keys to the set, also when the mouse is released beside it.
     const cinema = await visit(demo.port(), { at: at("Cinema") });
     const slider = await cinema.page.waitForSelector('.slider[aria-label="Volume"]');
+    await listens(cinema.page);
     const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     const infos = count("Cinema key info");
     for (const beside of [0, height]) {
@@ -142,8 +143,7 @@ describePage("the remote", (visit) => {
   test("what a set cannot do is not asked, and is not in the list of shortcuts", async () => {
     const { page } = await visit(demo.port(), { at: at("Terrace") });
     await shows(page, "Keyboard on");
-    // It listens from the frame on that shows it.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+    await listens(page);
     await page.keyboard.press("p");
     await page.keyboard.press("?");
     await shows(page, "Keyboard shortcuts");
@@ -226,12 +226,13 @@ describePage("the remote", (visit) => {
   test.each([1280, 320])(
     "keys stay under the finger when something plays and when the set refuses, at %d px",
     async (width) => {
-      // Its picture is on its way until the test lets it come, and then there is none.
+      // Its picture is on its way until the test lets it come, and then there is none. Once its app is known it is asked for anew.
       const pictures: HTTPRequest[] = [];
+      let isHeld = true;
       const opened = (page: Page) =>
         void page.setRequestInterception(true).then(() =>
           page.on("request", (request) => {
-            if (new URL(request.url()).pathname.endsWith("/artwork")) pictures.push(request);
+            if (new URL(request.url()).pathname.endsWith("/artwork") && isHeld) pictures.push(request);
             else void request.continue();
           }),
         );
@@ -242,6 +243,7 @@ describePage("the remote", (visit) => {
       await shows(page, "film.mp4");
       await until(page, "its picture has its place", () => document.querySelector(".playing-art") !== null);
       const playing = await topOfUp();
+      isHeld = false;
       for (const request of pictures) await request.continue();
       await until(page, "there is no picture", () => document.querySelector(".playing-art") === null);
       expect(await topOfUp()).toBe(playing);
@@ -315,6 +317,7 @@ describePage("the remote", (visit) => {
   test("power is asked for before it is pressed", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     await shows(page, "Turn off");
+    await listens(page);
     await page.keyboard.press("p");
     await shows(page, "Turn off Living Room?");
     await page.keyboard.press("Enter");
@@ -328,6 +331,7 @@ describePage("the remote", (visit) => {
     await page.waitForSelector(`select[aria-label="Device"] option[value="${demo.idOf("Workbench")}"]`);
     await page.select('select[aria-label="Device"]', demo.idOf("Workbench"));
     await until(page, "the other one", () => document.title.startsWith("Workbench"));
+    await listens(page);
     await page.keyboard.press("h");
     await demo.says(/^Workbench +key home$/m);
     // Chosen by the keyboard, it is chosen on by the next key, which is not for the set.

@@ -1,11 +1,17 @@
 /** What tests of the page share: one browser for a file, every page that they open, and the demo with its sets. */
 import { afterAll, afterEach, beforeAll, describe, expect } from "bun:test";
-import type { Browser } from "puppeteer-core";
+import type { Browser, Page } from "puppeteer-core";
 import { type Looked, type Looking, look, noBrowser, startBrowser } from "../../support/browser.ts";
 import { type Demo, startDemo } from "../../support/demo.ts";
+import { until } from "../../support/http-device.ts";
 
 /** Opens the page of the daemon at a port. It is closed after the test, once nothing was wrong with it; a test may close it before. */
 export type Visit = (port: number, looking?: Looking) => Promise<Looked>;
+
+/** Waits until what is shown listens to the keyboard and to drops as well: from the frame after it is shown. */
+export async function listens(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+}
 
 /** Tests in a real browser; skipped, and saying so, where there is none. */
 export function describeBrowser(title: string, tests: (browser: () => Browser) => void): void {
@@ -65,8 +71,7 @@ export function demoFor({ loggedIn = true } = {}) {
     said: () => demo.printed(),
     /** Waits until it has said so of its sets. */
     async says(what: RegExp): Promise<void> {
-      for (const end = Date.now() + 10_000; !what.test(demo.printed()) && Date.now() < end; ) await Bun.sleep(25);
-      expect(demo.printed()).toMatch(what);
+      await until(`the demo says ${what}`, () => what.test(demo.printed()));
     },
   };
 }

