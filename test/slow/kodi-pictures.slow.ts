@@ -104,6 +104,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
       pictures.push(bytes.toString("base64"));
     }
     await open(real.pictures.bare);
+    await until("the picture is gone", async () => (await shown("/artwork").catch(() => null)) === null);
     await none("/artwork", "picture_not_found");
     await succeed(daemon, "stopApp", { id });
     expect(pictures.every((one) => one.length > 5_000)).toBe(true);
@@ -122,12 +123,16 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     expect([home.type, home.pixels]).toEqual(["image/png", [1_280, 720]]);
     expect(await can()).toContain("screenshot");
     await open(real.pictures.film);
+    await until("it fills the screen", async () => (await window()) === 12_005);
     const film = await shown("/screenshot");
     expect([film.pixels, film.bytes.equals(home.bytes)]).toEqual([[1_280, 720], false]);
     await real.call("Addons.ExecuteAddon", { addonid: real.script, params: ["ok"], wait: false });
     await until("a dialog is open", async () => (await window()) === 12_002);
     expect((await shown("/screenshot")).pixels).toEqual([1_280, 720]);
-    await real.call("Input.Back");
+    await until("the dialog is gone", async () => {
+      await real.call("Input.Back");
+      return (await window()) !== 12_002;
+    });
     await succeed(daemon, "stopApp", { id });
   }, 60_000);
 

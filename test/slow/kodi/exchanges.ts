@@ -1,6 +1,6 @@
 /** What both the simulator and a real Kodi are asked, one after the other. */
 import { another, audio, channels, ending, fromPlugin, listed, video } from "./exchanges-playing.ts";
-import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step } from "./steps.ts";
+import { active, backHome, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step } from "./steps.ts";
 
 const envelope: readonly Step[] = [
   "{",
@@ -112,7 +112,7 @@ const underDialogs: readonly Step[] = dialogs.flatMap((kind): Step[] => [
   exact("Input.Home"),
   front,
   exact("Input.Back"),
-  inWindow(10_000),
+  backHome,
   { told: kind === "keyboard" || kind === "number" ? ["Input.OnInputRequested", "Input.OnInputFinished"] : [] },
 ]);
 
@@ -134,7 +134,7 @@ const field: readonly Step[] = [
   exact("Input.SendText", { text: "y", done: false }),
   { until: "XBMC.GetInfoLabels", params: { labels: ["Control.GetLabel(312).index(1)"] }, says: /:"y"/ },
   exact("Input.Back"),
-  inWindow(10_000),
+  backHome,
   exact("XBMC.GetInfoLabels", { labels: ["Control.GetLabel(312).index(1)"] }),
 ];
 

@@ -42,6 +42,8 @@ export const inWindow = (id: number): Step => ({
   params: { properties: ["currentwindow"] },
   says: new RegExp(`"id":${id},`),
 });
+/** A dialog that still opens misses the key. */
+export const backHome: Step = { ...inWindow(10_000), press: ["Input.Back"] };
 export const playing = (playerid: number): Step => ({
   until: "Player.GetProperties",
   params: { playerid, properties: ["time", "totaltime"] },
