@@ -5,11 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
 import { answered, attacks } from "../security/pages.ts";
+import { noBrowser, startBrowser } from "../support/browser.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { startTap, type Tap } from "../support/tap.ts";
-
-const chromium = ["chromium", "chromium-browser", "google-chrome"].map((name) => Bun.which(name)).find(Boolean) ?? null;
-const skipped = chromium === null ? " (skipped: there is no Chromium)" : "";
 
 const keyPath = "/v1/devices/set/remote/key";
 const rebound = "<!doctype html><title>page</title>";
@@ -21,7 +19,8 @@ function servePage() {
   return Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: html });
 }
 
-describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
+const skipped = noBrowser === null ? "" : ` (skipped: ${noBrowser})`;
+describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => {
   let browser: Browser;
   const pages = [servePage(), servePage()] as const;
   const [listed, other] = pages.map(({ port }) => `http://127.0.0.1:${port}`) as [string, string];
@@ -29,17 +28,8 @@ describe.skipIf(chromium === null)(`a page in a real browser${skipped}`, () => {
   let on: DaemonWithRoku;
 
   beforeAll(async () => {
-    const { launch } = await import("puppeteer-core");
     // Chromium's own protection of local addresses is off: other browsers have none.
-    browser = await launch({
-      executablePath: chromium ?? "",
-      args: [
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--disable-features=LocalNetworkAccessChecks",
-        "--host-resolver-rules=MAP *.test 127.0.0.1",
-      ],
-    });
+    browser = await startBrowser(["LocalNetworkAccessChecks"], ["--host-resolver-rules=MAP *.test 127.0.0.1"]);
     const daemon = { cors_allowed_origins: [listed] };
     off = await startDaemonWithRoku({ config: { daemon } });
     on = await startDaemonWithRoku({ config: { daemon: { ...daemon, cors_enabled: true } } });

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 import { residentMiB } from "../support/resident.ts";
 import { root } from "../support/sources.ts";
@@ -74,8 +75,8 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await daemon.sleep(2_000);
     const before = residentMiB(daemon.process);
     await broker.end();
-    const until = performance.now() + some(60_000, 3_000);
-    for (let n = 0; performance.now() < until; n++) {
+    const end = performance.now() + some(60_000, 3_000);
+    for (let n = 0; performance.now() < end; n++) {
       await daemon.api("POST", `/devices/${id}/remote/key`, { key: n % 2 === 0 ? "volume-up" : "volume-down" });
       await daemon.api("GET", `/devices/${id}/state`);
       await Bun.sleep(20);
@@ -120,20 +121,21 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
   test("of two daemons with one site the later one stays, and the other stops and says why", async () => {
     const other = await startTestDaemon({ config: { mqtt: settings(), discovery: quiet } });
     try {
-      const end = performance.now() + 90_000;
-      while ((await mqtt(daemon)).state !== "stopped" && performance.now() < end) await Bun.sleep(50);
+      const isIn = (of: TestDaemon, state: string) =>
+        until(`it is ${state}`, async () => (await mqtt(of)).state === state, 90_000, 50);
+      await isIn(daemon, "stopped");
       expect(await mqtt(daemon)).toMatchObject({
         state: "stopped",
         problem: expect.stringContaining("Another zapd has connected to"),
         hint: expect.stringContaining("zapd config set mqtt.site"),
       });
-      while ((await mqtt(other)).state !== "connected" && performance.now() < end) await Bun.sleep(50);
+      await isIn(other, "connected");
       const { checks } = (await daemon.api("GET", "/doctor")).body.data;
       const check = checks.find((one: { id: string }) => one.id === "mqtt");
       expect(check).toMatchObject({ status: "fail", text: expect.stringContaining("Another zapd") });
       // With a site of its own it connects again.
       await daemon.api("PATCH", "/config", { "mqtt.site": "lab-2" });
-      while ((await mqtt(daemon)).state !== "connected" && performance.now() < end) await Bun.sleep(50);
+      await isIn(daemon, "connected");
       expect(await mqtt(daemon)).toMatchObject({ state: "connected", site: "lab-2", problem: null });
       expect((await mqtt(other)).state).toBe("connected");
     } finally {

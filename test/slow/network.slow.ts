@@ -37,6 +37,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     cable?.dispose();
   });
 
+  const isFound = async () => (await daemon.api("POST", "/devices/discover")).body.data.devices.length === 1;
   const descriptors = () => readdirSync(`/proc/${daemon.process.pid}/fd`).length;
   const state = async () => (await daemon.api("GET", "/devices/Far%20Set/state")).status;
   const status = async () => (await daemon.api("GET", "/devices/Far%20Set")).body.data.status as string;
@@ -52,10 +53,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
   }
 
   test("R15 again and again: the set is told unreachable within 10 s, is back within 15 s, is found again, and nothing is left open", async () => {
-    await until("the set is found by a search", 15_000, async () => {
-      const { body } = await daemon.api("POST", "/devices/discover");
-      return body.data.devices.length === 1;
-    });
+    await until("the set is found by a search", 15_000, isFound);
     expect(await state()).toBe(200);
     const before = descriptors();
     let gone = 0;
@@ -71,10 +69,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
       back = Math.max(back, await until("back", 15_000, async () => (await state()) === 200));
     }
     expect(daemon.process.exitCode).toBeNull();
-    await until("found by a search again", 15_000, async () => {
-      const { body } = await daemon.api("POST", "/devices/discover");
-      return body.data.devices.length === 1;
-    });
+    await until("found by a search again", 15_000, isFound);
     await until("descriptors as before", 30_000, async () => descriptors() <= before + 2);
     expect(daemon.log()).not.toMatch(/"level":"error"|nhandled|ncaught/);
   }, 600_000);
@@ -83,10 +78,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     cable.ip("near", "addr", "flush", "dev", "eth");
     cable.ip("near", "addr", "add", "10.99.0.77/24", "dev", "eth");
     cable.ip("near", "route", "replace", "239.0.0.0/8", "dev", "eth");
-    await until("found from the new address", 15_000, async () => {
-      const { body } = await daemon.api("POST", "/devices/discover");
-      return body.data.devices.length === 1;
-    });
+    await until("found from the new address", 15_000, isFound);
     // A kept connection has an address that this machine no longer has: it times out, and the next one is new.
     await until("driven from the new address", 15_000, async () => (await state()) === 200);
   }, 40_000);

@@ -8,10 +8,11 @@ const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => 
 /** Why there is no browser; `null` where there is one. */
 export const noBrowser = program === null ? "there is no Chromium" : null;
 
-export async function startBrowser(): Promise<Browser> {
+/** `off`: further features that are off; `switches`: further ones. */
+export async function startBrowser(off: readonly string[] = [], switches: readonly string[] = []): Promise<Browser> {
   const { launch } = await import("puppeteer-core");
   // No spare process, and no pages for the address bar of each new window, which would load beside the page.
-  const without = ["SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup"];
+  const without = ["SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", ...off];
   const args = [
     `--disable-features=${without.join(",")}`,
     "--no-sandbox",
@@ -19,6 +20,7 @@ export async function startBrowser(): Promise<Browser> {
     "--disable-gpu",
     "--force-color-profile=srgb",
     "--hide-scrollbars",
+    ...switches,
   ];
   return launch({ executablePath: program ?? "", args });
 }

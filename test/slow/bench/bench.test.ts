@@ -2,12 +2,9 @@
 import { expect, test } from "bun:test";
 import net, { type AddressInfo } from "node:net";
 import { median, percentile, ratios, short, spreadOf } from "./figures.ts";
-import { measures } from "./measures/index.ts";
 import { curlToSet } from "./measures/sideload.ts";
-import { readOptions } from "./options.ts";
 import { PeerRounds } from "./peers.ts";
-import { devicesOf } from "./registry.ts";
-import { type Row, reaches, shortfalls, tableOf, withBenchmark } from "./report.ts";
+import { type Row, reaches, shortfalls, withBenchmark } from "./report.ts";
 
 const row = (median: number, must: Row["must"]): Row => ({
   measure: 7,
@@ -48,39 +45,10 @@ test("a bound is reached from the right side, and what falls short is named", ()
   ]);
 });
 
-test("the table holds every measure, and the page is rewritten between its marks", () => {
-  const table = tableOf([{ ...row(0.5, { at: "least", value: 0.7 }), note: "with care" }]);
-  expect(table).toContain(
-    "| 7 | listing \\| all | 2 ÷ 1 | 1.00 | **0.500** (0–9.00) | ≥ 0.7 | **no** | 10 devices: 0.500 |",
-  );
-  expect(table).toContain("other 1.0: not measured, npm is not there");
-  expect(table).toEndWith("- 7: with care\n");
+test("the page is rewritten between its marks", () => {
   const page = "a\n<!-- benchmark -->\nold\n<!-- /benchmark -->\nz\n";
   expect(withBenchmark(page, "new\n")).toBe("a\n<!-- benchmark -->\nnew\n<!-- /benchmark -->\nz\n");
   expect(() => withBenchmark("a", "new")).toThrow("benchmark");
-});
-
-test("its words", () => {
-  const known = [1, 5];
-  const usual = { only: null, rounds: 5, check: false, write: false, json: "dist/bench.json" };
-  expect(readOptions([], known)).toEqual(usual);
-  expect(readOptions(["--only", "1,5", "--rounds", "2", "--check", "--json", "x"], known)).toEqual({
-    ...usual,
-    only: [1, 5],
-    rounds: 2,
-    check: true,
-    json: "x",
-  });
-  for (const wrong of [
-    ["--only", "2"],
-    ["--only"],
-    ["--rounds", "0"],
-    ["--json"],
-    ["--fast"],
-    ["--write", "--only", "1"],
-  ])
-    expect(() => readOptions(wrong, known)).toThrow();
-  expect(measures.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
 });
 
 test("a peer that fails once is reported as failed, and is not measured again", async () => {
@@ -89,12 +57,6 @@ test("a peer that fails once is reported as failed, and is not measured again", 
   expect(peer.against([1, 1])).toEqual({ name: "peer 1.0", figure: 2.5 });
   await peer.measure(() => Promise.reject(new Error("line one\nError: it broke")));
   expect(peer.against([1, 1])).toEqual({ name: "peer 1.0", figure: null, note: "Error: it broke" });
-});
-
-test("its registries hold different devices, as many as asked for", () => {
-  const devices = devicesOf(300);
-  for (const of of [devices.map(({ id }) => id), devices.map(({ name }) => name), devices.map(({ host }) => host)])
-    expect(new Set(of).size).toBe(300);
 });
 
 const noCurl = Bun.which("curl") === null ? " (skipped: there is no curl)" : "";
