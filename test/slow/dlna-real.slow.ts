@@ -4,11 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { refuse, succeed } from "../blackbox/checked.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import type { TestDaemon } from "../support/daemon.ts";
 import { EventStream, type Frame } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
 import { clipFile } from "../support/real-kodi/profile.ts";
 import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
+import { startDaemonBeside } from "./kodi/client.ts";
 
 const programs = ["gmediarender", "rygel"] as const;
 const absent = programs.filter((program) => Bun.which(program) === null);
@@ -42,12 +43,7 @@ beforeAll(async () => {
     },
   });
   server = `http://${real.ourAddress}:${files.port}`;
-  daemon = await startTestDaemon({
-    config: {
-      discovery: { interfaces: [real.interfaceName], timeout_ms: 3_000 },
-      devices: { request_timeout_ms: 4_000 },
-    },
-  });
+  daemon = await startDaemonBeside(real);
 }, 90_000);
 
 afterAll(async () => {

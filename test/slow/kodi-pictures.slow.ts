@@ -4,9 +4,10 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { refused, succeed } from "../blackbox/checked.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import type { TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi, whyNoTuner } from "../support/real-kodi.ts";
+import { type Address, ask, startDaemonBeside, windowOf } from "./kodi/client.ts";
 
 const missing = whyNoKodi();
 const noTuner = whyNoTuner();
@@ -24,10 +25,7 @@ const imageOf = (path: string, within = "") =>
   `image://${within}${encodeURIComponent(path).replace(/%../g, (one) => one.toLowerCase())}/`;
 const can = async () => (await succeed(daemon, "getDevice", { id })).capabilities;
 const open = (app: string) => succeed(daemon, "launchApp", { id, body: { app } });
-const window = async () => {
-  const said = await real.call("GUI.GetProperties", { properties: ["currentwindow"] });
-  return (said as { currentwindow: { id: number } }).currentwindow.id;
-};
+const window = () => windowOf(real);
 
 beforeAll(async () => {
   if (missing !== null) return;
@@ -46,12 +44,7 @@ beforeAll(async () => {
     screenshots: { folder: shots },
   });
   await simulator.start();
-  daemon = await startTestDaemon({
-    config: {
-      discovery: { interfaces: [real.interfaceName], timeout_ms: 2_500 },
-      devices: { request_timeout_ms: 4_000 },
-    },
-  });
+  daemon = await startDaemonBeside(real);
 }, 90_000);
 
 afterAll(async () => {
@@ -174,15 +167,10 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
   );
 });
 
-interface Side {
-  readonly host: string;
-  readonly port: number;
-}
-
 const authorization = `Basic ${btoa(`${login.user}:${login.password}`)}`;
 
 /** A web server's answer at a path: status, challenge, content type, connection, and whether the body is a picture. */
-async function said({ host, port }: Side, path: string, credentials: string | null): Promise<unknown> {
+async function said({ host, port }: Address, path: string, credentials: string | null): Promise<unknown> {
   const headers = credentials === null ? {} : { authorization: credentials };
   const response = await fetch(`http://${host}:${port}/${path}`, { headers, redirect: "manual" });
   const bytes = Buffer.from(await response.arrayBuffer());
@@ -191,17 +179,9 @@ async function said({ host, port }: Side, path: string, credentials: string | nu
   return [response.status, named("www-authenticate"), named("content-type"), named("connection"), isPicture];
 }
 
-async function asked({ host, port }: Side, method: string, params: object): Promise<unknown> {
-  const response = await fetch(`http://${host}:${port}/jsonrpc`, {
-    method: "POST",
-    headers: { authorization, "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  return response.json();
-}
-
 describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
   const once = encodeURIComponent;
+  const sides = () => [simulator, real].map(({ host, port }) => ({ host, port, authorization }));
   /** With one picture in it, on both sides. */
   let shots = "";
   let shot = "";
@@ -213,7 +193,7 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
     mkdirSync(shots);
     simulator.setScreenshots({ folder: shots });
     await setFolder(shots);
-    for (const side of [simulator, real]) await asked(side, "Input.ExecuteAction", { action: "screenshot" });
+    for (const side of sides()) await ask(side, "Input.ExecuteAction", { action: "screenshot" });
     // Kodi creates the file before it writes the picture: it is complete with its last chunk.
     const isWhole = () => existsSync(shot) && readFileSync(shot).subarray(-8, -4).toString() === "IEND";
     await until("it is written", isWhole);
@@ -241,7 +221,7 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
     const differences: unknown[] = [];
     for (const credentials of [authorization, null, `Basic ${btoa("kodi:wrong")}`])
       for (const path of paths) {
-        const [ours, theirs] = await Promise.all([simulator, real].map((side) => said(side, path, credentials)));
+        const [ours, theirs] = await Promise.all(sides().map((side) => said(side, path, credentials)));
         if (!Bun.deepEquals(ours, theirs)) differences.push({ path, credentials, ours, theirs });
       }
     expect(differences).toEqual([]);
@@ -258,7 +238,7 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
     ];
     const differences: unknown[] = [];
     for (const [method, params] of calls) {
-      const [ours, theirs] = await Promise.all([simulator, real].map((side) => asked(side, method, params)));
+      const [ours, theirs] = await Promise.all(sides().map((side) => ask(side, method, params)));
       if (!Bun.deepEquals(ours, theirs)) differences.push({ method, params, ours, theirs });
     }
     expect(differences).toEqual([]);

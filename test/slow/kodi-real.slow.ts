@@ -1,9 +1,10 @@
 /** A real Kodi through the daemon's public API (protocols/players.md 13): found by mDNS, and compared with what Kodi itself reports. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { refuse, succeed } from "../blackbox/checked.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import type { TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
+import { startDaemonBeside, windowOf } from "./kodi/client.ts";
 
 const missing = whyNoKodi();
 if (missing !== null) process.stderr.write(`skipped: a real Kodi through the daemon: ${missing}\n`);
@@ -26,10 +27,8 @@ const own = async () => {
 const ownSpeed = (speed: number) => until(`its speed is ${speed}`, async () => (await own())?.speed === speed);
 const ownVolume = async () =>
   ((await real.call("Application.GetProperties", { properties: ["volume"] })) as { volume: number }).volume;
-const window = async () => {
-  const said = await real.call("GUI.GetProperties", { properties: ["currentwindow"] });
-  return (said as { currentwindow: { id: number } }).currentwindow.id;
-};
+const window = () => windowOf(real);
+
 /** Leaves a dialog: a key that comes while it still opens is lost. */
 async function isLeft(dialog: number): Promise<boolean> {
   if ((await window()) === dialog) await pressed("back");
@@ -39,12 +38,7 @@ async function isLeft(dialog: number): Promise<boolean> {
 beforeAll(async () => {
   if (missing !== null) return;
   real = await startRealKodi({ name: id });
-  daemon = await startTestDaemon({
-    config: {
-      discovery: { interfaces: [real.interfaceName], timeout_ms: 2_500 },
-      devices: { request_timeout_ms: 4_000 },
-    },
-  });
+  daemon = await startDaemonBeside(real);
 }, 90_000);
 
 afterAll(async () => {

@@ -6,7 +6,7 @@ import WebSocket from "ws";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi, whyNoTuner } from "../support/real-kodi.ts";
-import { ask, call, type Listening, listen, post } from "./kodi/client.ts";
+import { ask, call, type Listening, listen, post, windowOf } from "./kodi/client.ts";
 import { exchanges } from "./kodi/exchanges.ts";
 import type { Place, Step } from "./kodi/steps.ts";
 
@@ -80,8 +80,7 @@ beforeAll(async () => {
         const before = await windowOf(real);
         await call(real, "Addons.ExecuteAddon", { addonid: script, params: [kind] });
         // Another one is in front for as long as Kodi is busy.
-        const isOpen = (front: unknown) => front !== before && !String(front).includes('"id":10138,');
-        await until(`a dialog ${kind} is open`, async () => isOpen(await windowOf(real)));
+        await until(`a dialog ${kind} is open`, async () => ![before, 10_138].includes(await windowOf(real)));
       },
     },
   ];
@@ -199,10 +198,6 @@ async function browse(address: string, wanted: string): Promise<Seen[]> {
   } finally {
     bonjour.destroy();
   }
-}
-
-async function windowOf(place: { host: string; port: number }): Promise<unknown> {
-  return JSON.stringify(await call(place, "GUI.GetProperties", { properties: ["currentwindow"] }));
 }
 
 async function take(side: Side, step: Step): Promise<unknown> {

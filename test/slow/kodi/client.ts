@@ -1,16 +1,20 @@
-/** What a Kodi is asked, simulated or real, over HTTP and bare TCP. */
+/** What a Kodi is asked, simulated or real, over HTTP and bare TCP; and a daemon beside a real one. */
 import { connect, type Socket } from "node:net";
+import { startTestDaemon } from "../../support/daemon.ts";
+import type { RealKodi } from "../../support/real-kodi.ts";
 
 export interface Address {
   readonly host: string;
   readonly port: number;
+  /** The header with the login, where it asks for one. */
+  readonly authorization?: string;
 }
 
 /** Any body over HTTP. */
 export function post(place: Address, body: unknown): Promise<Response> {
   return fetch(`http://${place.host}:${place.port}/jsonrpc`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...(place.authorization && { authorization: place.authorization }) },
     body: typeof body === "string" ? body : JSON.stringify(body),
     signal: AbortSignal.timeout(5_000),
   });
@@ -26,6 +30,18 @@ export async function ask(place: Address, method: string, params?: unknown): Pro
 export async function call(place: Address, method: string, params?: unknown): Promise<unknown> {
   const { result, error } = await ask(place, method, params);
   return error === undefined ? result : (error as { code: number }).code;
+}
+
+/** The id of the window in front of a real one. */
+export async function windowOf(real: RealKodi): Promise<number> {
+  const said = await real.call("GUI.GetProperties", { properties: ["currentwindow"] });
+  return (said as { currentwindow: { id: number } }).currentwindow.id;
+}
+
+/** A daemon that searches where a real one is. */
+export function startDaemonBeside({ interfaceName }: RealKodi) {
+  const discovery = { interfaces: [interfaceName], timeout_ms: 2_500 };
+  return startTestDaemon({ config: { discovery, devices: { request_timeout_ms: 4_000 } } });
 }
 
 /** What comes over the bare TCP port: objects back to back. */

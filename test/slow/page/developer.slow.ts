@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { strToU8, zipSync } from "fflate";
 import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import { pressNamed, shows, until, write } from "../../support/browser.ts";
 import { type DaemonWithRoku, password, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
+import { writeZip } from "../../support/zip.ts";
 import { demoFor, describePage, listens } from "./stage.ts";
 
 /** Sets take none of under 512 bytes. */
@@ -34,8 +34,7 @@ describePage("the developer view", (visitAt) => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function zipFile(name: string, files: Readonly<Record<string, string>>): string {
-    const entries = Object.entries(files).map(([path, text]) => [path, strToU8(text)] as const);
-    writeFileSync(join(folder, name), zipSync(Object.fromEntries(entries)));
+    writeFileSync(join(folder, name), writeZip(Object.entries(files).map(([name, content]) => ({ name, content }))));
     return join(folder, name);
   }
   function folderOf(name: string, files: Readonly<Record<string, string>>): string {
