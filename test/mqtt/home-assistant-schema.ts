@@ -3,7 +3,8 @@
  * homeassistant/components/mqtt. schemas.py (the edition that requires a unique_id of each entity, later than c6ca7f5f), config.py
  * (459c79f2), switch.py (58963430 and later), select.py (01dba6ff), number.py (25c30036 and later), button.py (1ecdb9be), text.py
  * (9acf305f), sensor.py (17309b78 and later), image.py (02e61246), notify.py (78247e60), event.py (03ffd74c), discovery.py,
- * util.py (topics), helpers/config_validation.py (urls, icons). Where Home Assistant drops an option that it does not know, this refuses it.
+ * util.py (topics), helpers/config_validation.py (urls, icons). Where Home Assistant drops an option that it does not know, this
+ * refuses it; so it does with the options that it knows and we do not use: look them up there before you add one.
  */
 import { isObject } from "../../src/system/json.ts";
 
@@ -21,10 +22,6 @@ const oneOf =
     words.includes(String(value)) && typeof value === "string" ? null : `is none of ${words.join(", ")}`;
 const texts: Check = (value) =>
   Array.isArray(value) && value.every((one) => typeof one === "string") ? null : "is no list of texts";
-const atLeast =
-  (least: number): Check =>
-  (value) =>
-    decimal(value) ?? (Number(value) >= least ? null : `is less than ${least}`);
 const topic: Check = (value) => {
   if (typeof value !== "string" || value === "") return "is no topic";
   if (Buffer.byteLength(value) > 65_535) return "is too long for a topic";
@@ -62,191 +59,79 @@ interface Shape {
   readonly whole?: (value: Readonly<Record<string, unknown>>) => string | null;
 }
 
-const availability: Shape["optional"] = {
-  availability_topic: subscribed,
-  availability_template: template,
-  payload_available: text,
-  payload_not_available: text,
-  availability_mode: oneOf("all", "any", "latest"),
-  availability: (value) =>
-    Array.isArray(value) && value.every((one) => isObject(one) && problemsOf(one, availabilityRow, "").length === 0)
-      ? null
-      : "is no list of topics",
-};
-const availabilityRow: Shape = {
-  required: { topic: subscribed },
-  optional: { payload_available: text, payload_not_available: text, value_template: template },
-};
-const oneAvailability: NonNullable<Shape["whole"]> = (value) =>
-  "availability" in value && "availability_topic" in value ? "says twice where it is available" : null;
+const availability = { availability_topic: subscribed, availability_template: template } as const;
 
-const name: Check = (value) => (value === null ? null : text(value));
 /** What every entity takes; one that tells something, and one that is told something, besides. */
 const entity: Shape["optional"] = {
   ...availability,
   qos,
-  encoding: text,
-  group: texts,
-  name,
+  name: (value) => (value === null ? null : text(value)),
   enabled_by_default: flag,
-  visible_by_default: flag,
-  entity_category: oneOf("config", "diagnostic"),
   icon,
-  entity_picture: url,
-  default_entity_id: text,
   unique_id: text,
-  message_expiry_interval: whole,
-  json_attributes_topic: subscribed,
-  json_attributes_template: template,
 };
 const reads = { required: { state_topic: subscribed }, optional: { ...entity, value_template: template } } as const;
-const commands = { required: { command_topic: published }, optional: { ...entity, retain: flag } } as const;
-const writes = {
-  required: commands.required,
-  optional: { ...commands.optional, optimistic: flag, state_topic: subscribed, value_template: template },
-} as const;
+const commands = { required: { command_topic: published }, optional: entity } as const;
+const writes = { required: commands.required, optional: { ...reads.optional, ...reads.required } } as const;
 
 /** The platforms that we use, each with its options. */
 const platforms: Readonly<Record<string, Shape>> = {
   switch: {
     required: writes.required,
-    optional: {
-      ...writes.optional,
-      payload_on: text,
-      payload_off: text,
-      state_on: text,
-      state_off: text,
-      device_class: oneOf("outlet", "switch"),
-    },
+    optional: { ...writes.optional, payload_on: text, payload_off: text, state_on: text, state_off: text },
   },
-  select: {
-    required: { ...writes.required, options: texts },
-    optional: { ...writes.optional, command_template: template },
-  },
+  select: { required: { ...writes.required, options: texts }, optional: writes.optional },
   number: {
     required: writes.required,
     optional: {
       ...writes.optional,
-      command_template: template,
       min: decimal,
       max: decimal,
-      step: atLeast(0.001),
+      step: (value) => decimal(value) ?? (Number(value) >= 0.001 ? null : "is less than 0.001"),
       mode: oneOf("auto", "box", "slider"),
-      payload_reset: text,
       unit_of_measurement: text,
-      device_class: text,
     },
     whole: ({ min = 1, max = 100 }) => (Number(min) >= Number(max) ? "has a min that is not below its max" : null),
   },
-  button: {
-    required: commands.required,
-    optional: {
-      ...commands.optional,
-      command_template: template,
-      payload_press: text,
-      device_class: oneOf("identify", "restart", "update"),
-    },
-  },
+  button: { required: commands.required, optional: { ...commands.optional, payload_press: text } },
   text: {
     required: writes.required,
-    optional: {
-      ...writes.optional,
-      command_template: template,
-      min: whole,
-      max: whole,
-      mode: oneOf("text", "password"),
-      pattern: text,
-    },
-    whole: ({ min = 0, max = 255 }) =>
-      Number(min) > Number(max) || Number(max) > 255 ? "has lengths that no state can have" : null,
+    optional: { ...writes.optional, max: whole },
+    whole: ({ max = 255 }) => (Number(max) > 255 ? "has lengths that no state can have" : null),
   },
   sensor: {
     required: reads.required,
-    optional: {
-      ...reads.optional,
-      options: texts,
-      expire_after: whole,
-      force_update: flag,
-      last_reset_value_template: template,
-      suggested_display_precision: whole,
-      unit_of_measurement: text,
-      state_class: oneOf("measurement", "total", "total_increasing"),
-      device_class: text,
-    },
-    whole({ options, state_class, unit_of_measurement, device_class }) {
+    optional: { ...reads.optional, options: texts, device_class: text },
+    whole({ options, device_class }) {
       if (options === undefined) return null;
       if (Array.isArray(options) && options.length === 0) return "has no options";
-      if (state_class !== undefined || unit_of_measurement !== undefined) return "has options and a measure";
       return device_class === "enum" ? null : "has options, and is no enum";
     },
   },
-  image: {
-    optional: {
-      ...entity,
-      content_type: text,
-      image_encoding: oneOf("b64"),
-      url_topic: subscribed,
-      url_template: template,
-      image_topic: subscribed,
-    },
-    whole({ url_topic, image_topic, content_type }) {
-      if ((url_topic === undefined) === (image_topic === undefined)) return "needs one of url_topic and image_topic";
-      return content_type !== undefined && url_topic !== undefined ? "has a content_type for an address" : null;
-    },
-  },
-  notify: { required: commands.required, optional: { ...commands.optional, command_template: template } },
-  event: {
-    required: { ...reads.required, event_types: texts },
-    optional: { ...reads.optional, device_class: oneOf("button", "doorbell", "motion") },
-  },
+  image: { required: { url_topic: subscribed }, optional: { ...entity, url_template: template } },
+  notify: commands,
+  event: { required: { ...reads.required, event_types: texts }, optional: reads.optional },
 };
 
 /** What a component has of the device, where it does not say it itself; what its platform does not know of it is dropped. */
-const shared = [
-  "availability",
-  "availability_mode",
-  "availability_template",
-  "availability_topic",
-  "command_topic",
-  "encoding",
-  "message_expiry_interval",
-  "payload_available",
-  "payload_not_available",
-  "state_topic",
-  "qos",
-] as const;
+const shared = ["availability_template", "availability_topic", "command_topic", "state_topic", "qos"] as const;
 
 const device: Shape = {
+  required: { identifiers: (value) => texts(value) ?? (Array.isArray(value) && value.length > 0 ? null : "is empty") },
   optional: {
-    identifiers: texts,
     manufacturer: text,
     model: text,
-    model_id: text,
     name: text,
-    hw_version: text,
     serial_number: text,
     sw_version: text,
-    via_device: text,
-    suggested_area: text,
     configuration_url: url,
-    connections: (value) =>
-      Array.isArray(value) && value.every((one) => texts(one) === null && one.length === 2) ? null : "are no pairs",
   },
-  whole: ({ identifiers, connections }) =>
-    [identifiers, connections].some((one) => Array.isArray(one) && one.length > 0) ? null : "has no identity",
 };
-const origin: Shape = { required: { name: text }, optional: { sw_version: text, support_url: url } };
+const origin: Shape = { required: { name: text }, optional: { sw_version: text } };
 const object: Check = (value) => (isObject(value) ? null : "is no object");
 const payload: Shape = {
   required: { device: object, origin: object, components: object },
-  optional: {
-    ...availability,
-    state_topic: subscribed,
-    command_topic: published,
-    qos,
-    encoding: text,
-  },
-  whole: oneAvailability,
+  optional: { ...availability, state_topic: subscribed, command_topic: published, qos },
 };
 
 /** Everything that Home Assistant would refuse, or drop, of a discovery payload: `components.power.options is no list of texts`. */
