@@ -1,44 +1,27 @@
 /** Downloads of packages: only from listed origins, and only with the given size and hash. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import https from "node:https";
 import { join } from "node:path";
 import { type Artifact, type ArtifactOptions, withArtifact } from "../../src/mqtt/artifact.ts";
-import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { testFolder } from "../support/folder.ts";
-import { listening } from "../support/listening.ts";
+import { type Answer, packageServer } from "./package-server.ts";
 
 const content = Buffer.from("PK: forty-two bytes that stand for a ZIP.");
-const sha256 = createHash("sha256").update(content).digest("hex");
-const certificate = createCertificateFor("localhost");
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-/** What the server does with the next request. */
-let answer: Answer;
-const whole: Answer = (_, response) => response.end(content);
-let asked = 0;
-const server = https.createServer(certificate, (request, response) => {
-  asked++;
-  answer(request, response);
-});
+const { server, artifact } = await packageServer(content);
+const { origin, whole } = server;
+const { sha256 } = artifact;
 const folder = testFolder();
-const { port, stop } = await listening(server);
-const origin = `https://localhost:${port}`;
-
-afterAll(stop);
 
 async function fetched(more: Partial<Artifact> = {}, options: Partial<ArtifactOptions> = {}): Promise<string> {
-  const artifact = { url: `${origin}/app.zip`, sha256, bytes: content.length, ...more };
   const usual = {
     origins: [origin],
     folder: join(folder, "uploads"),
-    ca: certificate.cert,
+    ca: server.ca,
     signal: new AbortController().signal,
   };
   let seen = "";
-  await withArtifact(artifact, { ...usual, ...options }, async (path) => {
+  await withArtifact({ ...artifact, ...more }, { ...usual, ...options }, async (path) => {
     seen = readFileSync(path, "utf8");
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
@@ -53,7 +36,7 @@ const codeOf = (failing: Promise<unknown>) =>
 
 describe("a package that is named", () => {
   test("is downloaded from a listed origin, and removed after use", async () => {
-    answer = whole;
+    server.answer = whole;
     let progress = 0;
     expect(await fetched({}, { progress: (bytes) => (progress = bytes) })).toBe(content.toString());
     expect(progress).toBe(content.length);
@@ -61,7 +44,7 @@ describe("a package that is named", () => {
   });
 
   test("is refused without a request, where its arguments are wrong or its origin is not listed", async () => {
-    const before = asked;
+    const before = server.asked;
     const cases: readonly (readonly [Partial<Artifact>, string])[] = [
       [{ url: origin.replace("https", "http") }, "invalid_payload"],
       [{ url: "file:///etc/passwd" }, "invalid_payload"],
@@ -79,11 +62,11 @@ describe("a package that is named", () => {
     ];
     for (const [more, code] of cases)
       expect([more, await codeOf(fetched(more))]).toEqual([more, expect.stringContaining(`${code}:`)]);
-    expect(asked).toBe(before);
+    expect(server.asked).toBe(before);
   });
 
   test("is not requested from loopback, link-local and multicast addresses", async () => {
-    const before = asked;
+    const before = server.asked;
     const addresses = ["127.0.0.1", "127.8.9.1", "0.0.0.0", "169.254.169.254", "224.0.0.251", "255.255.255.255"];
     for (const address of [...addresses, "::1", "::", "fe80::1", "ff02::fb", "::ffff:127.0.0.1", "::ffff:7f00:1"]) {
       const lookup = async () => [{ address, family: address.includes(":") ? 6 : 4 }];
@@ -93,7 +76,7 @@ describe("a package that is named", () => {
         expect.stringContaining("has only addresses of this machine or its link"),
       ]);
     }
-    expect(asked).toBe(before);
+    expect(server.asked).toBe(before);
   });
 
   test("is refused where size or hash do not match", async () => {
@@ -113,12 +96,12 @@ describe("a package that is named", () => {
       ],
     ];
     for (const [words, one] of cases) {
-      answer = one;
+      server.answer = one;
       const told = await codeOf(fetched({}));
       expect([words, told]).toEqual([words, expect.stringMatching(/^invalid_archive: /)]);
       expect(told).toContain(words);
     }
-    answer = whole;
+    server.answer = whole;
     // A name that its certificate has not, and a certificate that nobody trusts.
     const other = origin.replace("localhost", "127.0.0.1");
     expect(await codeOf(fetched({ url: `${other}/a` }, { origins: [other] }))).toContain("certificate");
@@ -128,7 +111,7 @@ describe("a package that is named", () => {
 
   test("is aborted with its caller", async () => {
     const caller = new AbortController();
-    answer = (_, response) => void response.write(content.subarray(0, 9), () => caller.abort(new Error("gone")));
+    server.answer = (_, response) => void response.write(content.subarray(0, 9), () => caller.abort(new Error("gone")));
     expect(await codeOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
     expect(existsSync(join(folder, "uploads")) && readdirSync(join(folder, "uploads"))).toEqual([]);
   });

@@ -1,25 +1,14 @@
 /** `dev_install`: what is judged before a package is fetched, and what reaches the API. */
-import { afterAll, beforeEach, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import https from "node:https";
 import { join } from "node:path";
 import { Sideload } from "../../src/mqtt/sideload.ts";
-import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { testFolder } from "../support/folder.ts";
-import { listening } from "../support/listening.ts";
+import { packageServer } from "./package-server.ts";
 
 const content = Buffer.from("PK: bytes that stand for a ZIP");
-const sha256 = createHash("sha256").update(content).digest("hex");
-const certificate = createCertificateFor("localhost");
-let fetched = 0;
-const server = https.createServer(certificate, (_, response) => {
-  fetched++;
-  response.end(content);
-});
+const { server, artifact } = await packageServer(content);
 const folder = testFolder();
-const { port, stop } = await listening(server);
-const origin = `https://localhost:${port}`;
 /** What came to the API. */
 let installed: { lease: string | null; text: string }[] = [];
 let underWay = 0;
@@ -38,15 +27,14 @@ async function api(request: Request): Promise<Response> {
 }
 
 beforeEach(() => {
-  [installed, shown, fetched, most] = [[], device, 0, 0];
+  [installed, shown, server.asked, most] = [[], device, 0, 0];
 });
-afterAll(stop);
 
 function sideload(): Sideload {
-  const artifacts = { origins: () => [origin], folder: join(folder, "uploads"), ca: () => certificate.cert };
+  const artifacts = { origins: () => [server.origin], folder: join(folder, "uploads"), ca: () => server.ca };
   return new Sideload({ url: "http://zapd/v1", fetch: api, artifacts });
 }
-const args = (more: object = {}) => ({ device: "Den", url: `${origin}/a.zip`, sha256, bytes: content.length, ...more });
+const args = (more: object = {}) => ({ device: "Den", ...artifact, ...more });
 const none = new AbortController().signal;
 const outcome = (running: Promise<string>) =>
   running.then(
@@ -83,7 +71,7 @@ test("nothing is downloaded for a call that must fail", async () => {
       code,
     ]);
   }
-  expect([fetched, installed]).toEqual([0, []]);
+  expect([server.asked, installed]).toEqual([0, []]);
 });
 
 test("two run at a time, and an aborted one does not block the others", async () => {
