@@ -1,13 +1,13 @@
 /** `npm run build`: one program, and the line that puts it on the path. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { testFolder } from "../support/folder.ts";
 import { root } from "../support/sources.ts";
 import { runProgram } from "./program.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd build's-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = join(testFolder(), "a build's");
+mkdirSync(folder);
 
 async function run(command: readonly string[], cwd: string): Promise<string> {
   const env = { PATH: process.env["PATH"] ?? "", HOME: folder };

@@ -1,20 +1,15 @@
 /** What a command says of a socket behind which there is no zapd that answers. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { testFolder } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
 
-let folder = "";
+const folder = testFolder();
 const servers: { close(): unknown }[] = [];
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-client-"));
-});
 afterAll(() => {
   for (const server of servers) server.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** A server that says this to whoever has asked, and hangs up. */
@@ -26,8 +21,8 @@ async function sayingOnly(text: string): Promise<string> {
   return path;
 }
 
-const run = (socket: string, ...words: string[]) =>
-  runZapd([...words, "--socket", socket], { env: { PATH: process.env["PATH"], HOME: folder } });
+const env = { PATH: process.env["PATH"], HOME: folder };
+const run = (socket: string, ...words: string[]) => runZapd([...words, "--socket", socket], { env });
 
 test("the socket that the config names is asked, in whichever way it is written there", async () => {
   const config = join(folder, "config.toml");
@@ -39,9 +34,7 @@ test("the socket that the config names is asked, in whichever way it is written 
     `daemon . socket = "${socket}"\n`,
   ]) {
     writeFileSync(config, text);
-    const { stderr } = await runZapd(["status", "--config", config], {
-      env: { PATH: process.env["PATH"], HOME: folder },
-    });
+    const { stderr } = await runZapd(["status", "--config", config], { env });
     expect([text, stderr]).toEqual([text, `zapd: the program that answers at ${socket} is not zapd.\n`]);
   }
 });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findingLine, summary } from "../../src/cli/doctor.ts";
 import { inodeOf } from "../../src/doctor/daemon.ts";
@@ -19,6 +18,7 @@ import {
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { freePort, startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { device, examined } from "./examined.ts";
 import { runProgram } from "./program.ts";
 
@@ -193,7 +193,7 @@ describe("as a program", () => {
   const limited = createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false });
   const full = createRokuSimulator({ name: "Living Room", ssdp: false });
   let daemon: TestDaemon;
-  const folder = mkdtempSync(join(tmpdir(), "zapd-doctor-"));
+  const folder = testFolder();
   beforeAll(async () => {
     daemon = await startTestDaemon({ speed: 1 });
     for (const set of [full, limited]) {
@@ -201,10 +201,7 @@ describe("as a program", () => {
       await daemon.api("POST", "/devices", { host: set.host, port: set.port });
     }
   });
-  afterAll(async () => {
-    await Promise.all([daemon.dispose(), full.stop(), limited.stop()]);
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => Promise.all([daemon.dispose(), full.stop(), limited.stop()]));
 
   /** Its status and its findings. */
   async function doctor(config: string, state: string): Promise<{ exit: number | null; by(id: string): Finding[] }> {
@@ -225,11 +222,8 @@ describe("as a program", () => {
   }
 
   test("a state folder on which no daemon starts says what opens it", async () => {
-    const [config, open, file] = ["state.toml", "open", "file"].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ];
+    const place = (name: string) => join(folder, name);
+    const [config, open, file] = [place("state.toml"), place("open"), place("file")];
     writeFileSync(config, `[daemon]\nhttp_port = ${await freePort()}\n`, { mode: 0o600 });
     mkdirSync(open);
     chmodSync(open, 0o777);

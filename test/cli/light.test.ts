@@ -13,16 +13,18 @@ function loadedWith(path: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
+function loadedForCommand(name: string): Set<string> {
+  const seen = new Set<string>();
+  for (const path of ["main", `cli/${name}`, "runtime/bun"]) loadedWith(`src/${path}.ts`, seen);
+  return seen;
+}
+
 const small = /^(src\/|node:(fs|os|path|util)$|package\.json$)/;
 const ours =
   /^src\/(cli\/|main\.ts|api\/(errors|routes|client|client-words)\.ts|system\/(nearest|printable|overlap|sleep|text|version)\.ts|config\/paths\.ts|runtime\/)/;
 
 test.each(["keys", "apps", "devices", "daemon", "logs", "config", "help"])("zapd loads little for %s", (name) => {
-  const loaded = [
-    ...loadedWith("src/main.ts"),
-    ...loadedWith(`src/cli/${name}.ts`),
-    ...loadedWith("src/runtime/bun.ts"),
-  ];
+  const loaded = [...loadedForCommand(name)];
   expect(sources.has(`src/cli/${name}.ts`)).toBe(true);
   expect(loaded.filter((path) => !small.test(path))).toEqual([]);
   // Who asks for help is told the keys.
@@ -31,13 +33,19 @@ test.each(["keys", "apps", "devices", "daemon", "logs", "config", "help"])("zapd
 });
 
 test("a key press reads no more than this many bytes of ours", () => {
-  const loaded = new Set([
-    ...loadedWith("src/main.ts"),
-    ...loadedWith("src/cli/keys.ts"),
-    ...loadedWith("src/runtime/bun.ts"),
-  ]);
+  const loaded = loadedForCommand("keys");
   const bytes = [...loaded].reduce((sum, path) => sum + (sources.get(path)?.code.length ?? 0), 0);
   expect(loaded.has("src/cli/client.ts")).toBe(true);
   // The table of commands is a quarter of it: a word for each thing that a set can do.
   expect(bytes).toBeLessThan(82_000);
+});
+
+test("nothing of the tools for agents is loaded with the daemon, nor with a command: not the room, not the SDK", () => {
+  const seen = new Set<string>();
+  for (const name of ["main", "daemon", "fetch", "cli/serve", "cli/mcp"]) loadedWith(`src/${name}.ts`, seen);
+  expect(seen.has("src/server/mcp.ts")).toBe(true);
+  expect([...seen].filter((path) => /^src\/mcp\/|modelcontextprotocol/.test(path))).toEqual([]);
+  // Who would load it early is found.
+  const early = [...loadedWith("src/mcp/http.ts")];
+  expect(early.some((path) => path.startsWith("@modelcontextprotocol/server"))).toBe(true);
 });

@@ -7,6 +7,7 @@ import { isTransient } from "../../src/cli/logs.ts";
 import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { saidBy } from "./program.ts";
 import { type Stage, setStage } from "./stage.ts";
 import { InTerminal } from "./terminal.ts";
 
@@ -37,11 +38,7 @@ function follow(...words: string[]): Following {
     cwd: folder,
     env: stage.environment(folder),
   });
-  const texts = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const)
-    child[name]?.on("data", (bytes: Buffer) => {
-      texts[name] += bytes.toString();
-    });
+  const texts = saidBy(child);
   const ended = new Promise<number | null>((resolve) => child.on("exit", (status) => resolve(status)));
   const lines = () => texts.stdout.split("\n").slice(0, -1);
   return {

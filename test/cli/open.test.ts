@@ -1,13 +1,13 @@
 /** `zapd open`: which address it opens, and by what. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
+import { testFolder } from "../support/folder.ts";
 import { root } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-open-"));
+const folder = testFolder();
 const opened = join(folder, "opened");
 const browser = join(folder, "browser");
 const isMade = existsSync(join(root, "src/web/assets.ts"));
@@ -18,10 +18,7 @@ beforeAll(async () => {
   chmodSync(browser, 0o700);
   room = await startDaemonWithRoku();
 });
-afterAll(async () => {
-  await room.dispose();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => room.dispose());
 
 function zapd(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const { PATH } = process.env;

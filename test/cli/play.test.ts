@@ -21,6 +21,7 @@ import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.t
 import { until } from "../support/http-device.ts";
 import { plugInKodi, plugInRoku } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
+import { saidBy } from "./program.ts";
 
 /** How many times as fast as ours the clock of the command runs; faster in the tests that wait for its deadlines. */
 const usualSpeed = 4;
@@ -87,11 +88,7 @@ function playUnder(runtime: keyof typeof programs, words: readonly string[], spe
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);
-  const texts = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const)
-    child[name]?.on("data", (piece: Buffer) => {
-      texts[name] += piece.toString();
-    });
+  const texts = saidBy(child);
   const ended = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   return {
     child,

@@ -9,6 +9,7 @@ import { bar } from "../../src/cli/progress.ts";
 import { changedText } from "../../src/cli/watch.ts";
 import { printable } from "../../src/system/printable.ts";
 import { shellQuote } from "../../src/system/text.ts";
+import { playing } from "./remote-model.ts";
 
 describe("columns of a text", () => {
   test.each([
@@ -159,24 +160,13 @@ describe("colour", () => {
 });
 
 test("what plays is told where it is by then, and not where it was when it was read", () => {
-  const playing = { status: "playing", position_ms: 60_000, duration_ms: 600_000, live: false } as const;
-  const unnamed = { title: null, artist: null, artwork: false };
-  const at = (position_at: string, rate: number) => ({
-    power: "on" as const,
-    app: null,
-    screensaver: false,
-    playback: { ...playing, ...unnamed, position_at, rate },
-    volume: null,
-    input: null,
-    observed_at: position_at,
-  });
   const now = new Date("2026-11-21T21:02:00.000Z");
-  expect(activity(at("2026-11-21T21:01:00.000Z", 1), now)).toEqual(["home", "playing 2:00 / 10:00"]);
-  expect(activity(at("2026-11-21T21:01:00.000Z", 0), now)).toEqual(["home", "playing 1:00 / 10:00"]);
-  const { playback, ...state } = at("2026-11-21T20:01:00.000Z", 1);
-  expect(activity({ ...state, playback }, now)).toEqual(["home", "playing 10:00 / 10:00"]);
-  const song = { ...playback, title: "Song", artist: "A Singer" };
-  expect(activity({ ...state, playback: song }, now)).toEqual(["home", 'playing "Song" by A Singer 10:00 / 10:00']);
+  const told = (secondsAgo: number, facts: Parameters<typeof playing>[1] = {}) =>
+    activity(playing(new Date(now.getTime() - 1_000 * secondsAgo), facts), now)[1];
+  expect(told(60)).toBe("playing 13:04 / 31:20");
+  expect(told(60, { rate: 0 })).toBe("playing 12:04 / 31:20");
+  expect(told(3_600)).toBe("playing 31:20 / 31:20");
+  expect(told(3_600, { title: "Song", artist: "A Singer" })).toBe('playing "Song" by A Singer 31:20 / 31:20');
 });
 
 test("what of a device has changed is told in words, lists and tables as well", () => {

@@ -32,6 +32,16 @@ export function runZapd(words: readonly string[], place: Place): Promise<Ended> 
   return runProgram([...zapdWords(), ...words], place);
 }
 
+/** What a program says, as it comes. */
+export function saidBy(child: ChildProcess): { stdout: string; stderr: string } {
+  const said = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    child[name]?.on("data", (bytes: Buffer) => {
+      said[name] += bytes.toString();
+    });
+  return said;
+}
+
 export interface Running {
   readonly child: ChildProcess;
   /** What it has said so far, on both streams. */

@@ -1,15 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
 import { isInNpmCache, type PlatformHost, serve } from "../../src/cli/service.ts";
 import { plistText, programOf, type Ran, systemd, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { zapdWords } from "../support/daemon.ts";
+import { folderForEach } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
 
 describe("the command", () => {
+  const homes = folderForEach();
   let home: string;
   /** What was run, and what each answers; a program that does not exist ends with null. */
   let ran: string[];
@@ -18,13 +19,12 @@ describe("the command", () => {
   let told: string;
 
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), "zapd-service-"));
+    home = homes();
     ran = [];
     answers = () => ({});
     daemon = true;
     told = "";
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   const platformHost = (platform: string): PlatformHost => ({
     platform,
@@ -160,7 +160,7 @@ describe("the command", () => {
     await service("darwin", "install");
     expect(deeds()[0]).toBe("launchctl bootout gui/501/local.zapd");
     expect(await service("darwin", "uninstall")).toBe(0);
-    expect([deeds(), () => statSync(file)]).toEqual([["launchctl bootout gui/501/local.zapd"], expect.any(Function)]);
+    expect(deeds()).toEqual(["launchctl bootout gui/501/local.zapd"]);
     expect(() => statSync(file)).toThrow();
   });
 
@@ -228,15 +228,9 @@ WantedBy=default.target
   });
 
   test("of a unit whose program systemd does not start by itself, for a quote in its path", () => {
-    const { text } = systemd(
-      { words: ["/home/o'brien/zapd", "serve"], env: {} },
-      { home: "/", uid: 1, env: {} },
-      async () => ({
-        status: 0,
-        out: "",
-        err: "",
-      }),
-    );
+    const program = { words: ["/home/o'brien/zapd", "serve"], env: {} };
+    const ran = { status: 0, out: "", err: "" };
+    const { text } = systemd(program, { home: "/", uid: 1, env: {} }, async () => ran);
     expect(text).toContain(
       String.raw`ExecStart=:"/bin/sh" "-c" "exec \"$0\" \"$@\"" "/home/o'brien/zapd" "serve"${"\n"}`,
     );

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createMcp, type Mcp } from "../../src/mcp/http.ts";
 import { testFolder } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
 
 const state = testFolder();
 let mcp: Mcp;
@@ -46,8 +47,7 @@ test("changes are followed only while a session has a stream for them", async ()
     const stream = await listen();
     expect([stream.status, underWay.events]).toEqual([200, 1]);
     await stream.body?.cancel();
-    await Bun.sleep(0);
-    expect(underWay.events).toBe(0);
+    await until("nothing is followed", () => underWay.events === 0);
   }
 });
 
@@ -60,8 +60,7 @@ test("a cancelled request leaves no stream open; one of a batch leaves the strea
     params: { name: "get_state", arguments: {} },
   });
   const alone = await post(wait(1));
-  await Bun.sleep(10);
-  expect(underWay.others).toBe(1);
+  await until("the call has reached the API", () => underWay.others === 1);
   await say("notifications/cancelled", { requestId: 1 });
   expect(await alone.text()).toBe("");
   expect(underWay.others).toBe(0);

@@ -84,6 +84,13 @@ test("each has an input and an output schema with descriptions", () => {
   expect(JSON.stringify(listed).length).toBeLessThan(36_000);
 });
 
+const callingWith = (api: Client): ToolContext => ({
+  api,
+  signal: new AbortController().signal,
+  canAsk: false,
+  answerTo: () => undefined,
+});
+
 /** A set that shows a code for pairing, asks for a login, or waits until somebody accepts. */
 function setWithCode(step: "code" | "confirm" | "login") {
   const calls: string[] = [];
@@ -113,13 +120,7 @@ function setWithCode(step: "code" | "confirm" | "login") {
     },
   } as unknown as Client;
   const ask = (tool: string, args: object, more: Partial<ToolContext>) =>
-    runPaired(named(tool), args, {
-      api,
-      signal: new AbortController().signal,
-      canAsk: true,
-      answerTo: () => undefined,
-      ...more,
-    });
+    runPaired(named(tool), args, { ...callingWith(api), canAsk: true, ...more });
   return { calls, ask };
 }
 
@@ -160,14 +161,13 @@ test("a volume step is not confirmed merely because the device reports a volume"
     getState: async () => ({ device, state: { power: "on", app: null, volume: { level: 18, muted: false } } }),
     setVolume: async () => ({ device, confirmed: false }),
   } as unknown as Client;
-  const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
   for (const [change, confirmed] of [
     [{ step: 5 }, false],
     [{ step: 5, muted: false }, false],
     [{ level: 23 }, false],
     [{ level: 18 }, true],
   ] as const)
-    expect(await runPaired(named("set_volume"), { ...change, wait_ms: 1 }, calling)).toMatchObject({
+    expect(await runPaired(named("set_volume"), { ...change, wait_ms: 1 }, callingWith(api))).toMatchObject({
       data: { confirmed },
     });
 });
@@ -186,16 +186,15 @@ test("text and select are one call: neither is sent alone", async () => {
     },
     getState: async () => ({ device, state: { power: "on", app: null } }),
   } as unknown as Client;
-  const calling = { api, signal: new AbortController().signal, canAsk: false, answerTo: () => undefined };
-  const type = (args: object) => runPaired(named("type_text"), { text: "ab", wait_ms: 1, ...args }, calling);
+  const type = (args: object) => runPaired(named("type_text"), { text: "ab", wait_ms: 1, ...args }, callingWith(api));
   expect(await type({})).toMatchObject({ data: { action: "key", characters: 2, confirmed: null } });
   expect(await type({ submit: true })).toMatchObject({ data: { action: "sequence", characters: 2, confirmed: null } });
   expect(sent).toEqual([{ key: "literal:ab" }, { keys: ["literal:ab", "select"] }]);
 });
 
 test("a wrong value is refused with the allowed ones", async () => {
-  const calling = { answerTo: () => undefined } as Partial<ToolContext> as ToolContext;
-  const refusalOf = (name: string, args: object) => runPaired(named(name), args, calling).catch(String);
+  const refusalOf = (name: string, args: object) =>
+    runPaired(named(name), args, callingWith({} as Client)).catch(String);
   expect(await refusalOf("control_playback", { do: "dance" })).toContain(
     "do must be one of play, pause, stop, seek, next, previous",
   );

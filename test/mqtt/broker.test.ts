@@ -8,6 +8,7 @@ import { type Broker, connectBus } from "../../src/mqtt/broker.ts";
 import { type Bus, BusError } from "../../src/mqtt/bus.ts";
 import { brokerOf, type MqttSettings } from "../../src/mqtt/settings.ts";
 import { testFolder } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 
@@ -139,7 +140,7 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
       "too_large",
       expect.stringContaining("max_packet_size"),
     ]);
-    for (let tries = 0; publishes < 2 && tries < 400; tries++) await Bun.sleep(5);
+    await until("two are in flight", () => publishes >= 2);
     await Bun.sleep(50);
     expect(publishes).toBe(2);
     await bus.close();

@@ -5,8 +5,8 @@ import net from "node:net";
 import { dirname, join } from "node:path";
 import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { zip } from "../blackbox/packages.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { packageOf } from "../support/sets.ts";
 import { answerProblems, at, problems } from "./document.ts";
 
 type Name = keyof typeof operations;
@@ -99,17 +99,8 @@ function form(bytes: Uint8Array<ArrayBuffer>): FormData {
   return form;
 }
 
-function archive(salt: string): Uint8Array<ArrayBuffer> {
-  const manifest = "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=1\n";
-  const noise = crypto.getRandomValues(new Uint8Array(700));
-  return Uint8Array.from(
-    zip([
-      { name: "manifest", content: manifest },
-      { name: "source/main.brs", content: `sub main()\n  print "${salt}"\nend sub\n` },
-      { name: "noise", content: Buffer.from(noise) },
-    ]),
-  );
-}
+const archive = (salt: string) =>
+  Uint8Array.from(packageOf({ "source/main.brs": `sub main()\n  print "${salt}"\nend sub\n` }));
 
 const living = { id: "Living Room" };
 const bedroom = { id: "Bedroom" };

@@ -1,7 +1,6 @@
 /** The document is complete: every route, every code with its status and an example, every setting, every limit. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { codes } from "../../src/api/errors.ts";
 import { sequenceLimits } from "../../src/api/limits.ts";
@@ -13,18 +12,16 @@ import { readPress } from "../../src/devices/press.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { version } from "../../src/system/version.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
+import { testFolder } from "../support/folder.ts";
 import { sourcesIn } from "../support/sources.ts";
 import { answerProblems, at, documented, frozenFile, problems } from "./document.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-openapi-"));
+const folder = testFolder();
 let zapd: Zapd;
 beforeAll(async () => {
   zapd = await createZapd({ config: join(folder, "config.toml"), state: join(folder, "state") });
 });
-afterAll(async () => {
-  await zapd.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => zapd.stop());
 
 async function call(method: string, path = "/openapi.json", headers: Record<string, string> = {}, body?: string) {
   const init = { method, headers: { host: "127.0.0.1:7272", ...headers }, ...(body !== undefined && { body }) };

@@ -4,6 +4,7 @@
  */
 import { STATUS_CODES } from "node:http";
 import net from "node:net";
+import { freePort } from "./daemon.ts";
 
 export interface RawRequest {
   readonly method: string;
@@ -62,16 +63,9 @@ export class Wire {
     this.#answer = answer;
   }
 
-  /** Without a port, one below the ephemeral ones of the system. */
+  /** Without a port, one that no other process of tests uses. */
   async listen(host: string, port = 0): Promise<void> {
-    for (let tries = 0; port === 0 && tries < 5; tries++) {
-      const free = await this.#listen(host, 10_000 + Math.floor(Math.random() * 20_000)).then(
-        () => true,
-        () => false,
-      );
-      if (free) return;
-    }
-    return this.#listen(host, port);
+    return this.#listen(host, port || (await freePort(host)));
   }
 
   #listen(host: string, port: number): Promise<void> {
